@@ -1,0 +1,175 @@
+//! What an experiment found, in the form that every report shows.
+//!
+//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each file of this
+//! room turns it into one format. Serialised, it *is* the documented JSON
+//! (`weighbridge/experiment/1`, `docs/json.md`): a field added here is added there.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Facts;
+use crate::stats::Verdict;
+
+/// The version of the JSON document; it changes when a field changes its meaning or goes.
+pub const SCHEMA: &str = "weighbridge/experiment/1";
+
+/// How an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Its process is still measuring.
+    Running,
+    /// Every row has its verdict, or the budget is spent.
+    Complete,
+    /// Ctrl-C, or the process died: what was measured is kept.
+    Interrupted,
+    /// A treatment was not in force, or the store could not be written.
+    Failed,
+}
+
+/// One experiment, ready to be shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Short random identifier, as `weigh show` takes it.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub state: State,
+    /// Why it failed, as one sentence; only with [`State::Failed`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The command line that measures the same again, ready for a shell.
+    pub command: String,
+    pub seed: u64,
+    pub elapsed_s: f64,
+    pub budget_s: f64,
+    /// Error rate of the intervals, e.g. 0.05.
+    pub alpha: f64,
+    /// The margin of equivalence, e.g. 1.0.
+    pub margin_pct: f64,
+    pub machine: Facts,
+    /// Label of the baseline arm, e.g. `none`.
+    pub baseline: String,
+    /// What kind of baseline that was, e.g. `clean` or `residual`; absent where it has no meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_state: Option<String>,
+    /// The treatments, in the order given on the command line.
+    pub treatments: Vec<Treatment>,
+    pub results: Vec<Row>,
+    pub failures: Vec<Failure>,
+    /// What a reader must know before he believes the numbers; whole sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A treatment, and what it says about itself once it was applied.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Treatment {
+    /// As given on the command line, e.g. `audit:backlog=64`.
+    pub label: String,
+    /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
+    pub facts: Vec<String>,
+}
+
+/// One workload under one treatment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub workload: String,
+    pub treatment: String,
+    /// What is compared; `rate` for now.
+    pub metric: String,
+    /// The unit of `baseline` and `treated`, e.g. `lps`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
+    pub unit: String,
+    /// Median rate of the baseline's samples.
+    pub baseline: f64,
+    /// Median rate of the treated samples.
+    pub treated: f64,
+    /// Treated rate over baseline rate − 1, in per cent: negative is slower.
+    pub effect_pct: f64,
+    /// The interval of the effect; `None` while there are too few pairs to bound that side.
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    pub verdict: Verdict,
+    /// Whether a slower or faster row also stays within the margin.
+    pub within_margin: bool,
+    pub pairs: usize,
+    /// For an inconclusive row: how many more pairs it would probably take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs_needed: Option<usize>,
+    pub evidence: Evidence,
+    /// Why this row needs care, e.g. "cheaper because evidence was dropped".
+    pub notes: Vec<String>,
+    /// The effect of each set of `--sets`, in order; empty with one set.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sets: Vec<SetEffect>,
+    /// Every pair in the order measured: for charts and CSV, not part of the JSON.
+    #[serde(skip)]
+    pub series: Vec<Pair>,
+}
+
+/// The effect within one complete, separate set of the experiment (a Delta of Nitzberg's Table 2).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SetEffect {
+    pub effect_pct: f64,
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    pub pairs: usize,
+}
+
+/// One pair: two samples next to each other in time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Seconds from the start of the experiment to the start of the pair.
+    pub started_s: f64,
+    pub baseline_rate: f64,
+    pub treated_rate: f64,
+    /// The coin: whether the baseline was measured first.
+    pub baseline_first: bool,
+    /// Which set of `--sets`, from 0.
+    pub set: usize,
+}
+
+impl Pair {
+    /// ln(treated rate / baseline rate): what the statistics work on.
+    pub fn log_ratio(&self) -> f64 {
+        (self.treated_rate / self.baseline_rate).ln()
+    }
+}
+
+/// What the treatment produced while the treated samples ran, per operation of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// System calls that one operation makes, as the kernel declares them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syscalls_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes_per_op: Option<f64>,
+    /// Records that the kernel dropped during the treated samples, in total.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// Seconds that processes waited for room in the audit backlog, in total.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_wait_s: Option<f64>,
+    /// Log bytes of all treated samples of this row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Wall time of all treated samples of this row: `log_bytes / treated_s` is the log's rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub treated_s: Option<f64>,
+    /// Anything else that a treatment wants shown, e.g. `"seccomp_mode": "2"`.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, String>,
+}
+
+/// A workload that gave no result; the rest of the experiment went on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    pub workload: String,
+    pub arm: String,
+    /// One sentence that says what happened.
+    pub reason: String,
+}
