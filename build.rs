@@ -1,1 +1,70 @@
-fn main() {}
+//! Builds the workload kernels for embedding, and lists what is found by a glob: suites and kinds
+//! of treatment. Adding one of these is adding one file; nothing here or elsewhere names it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    for watched in ["workloads", "suites", "src/treatment/kind"] {
+        println!("cargo:rerun-if-changed={watched}");
+    }
+    build_kernels(&root, &out);
+    list_suites(&root.join("suites"), &out);
+    list_treatments(&root.join("src/treatment/kind"), &out);
+}
+
+fn build_kernels(root: &Path, out: &Path) {
+    let make = env::var("MAKE").unwrap_or_else(|_| "make".into());
+    let status = Command::new(make)
+        .arg("-C")
+        .arg(root.join("workloads"))
+        .arg(format!("OUT={}", out.join("kernels").display()))
+        // The jobserver and flags of a make that runs cargo are not meant for this one.
+        .env_remove("MAKEFLAGS")
+        .env_remove("MFLAGS")
+        // Warnings of a compiler yet to come must not break a user's build, as -Werror would.
+        .env("CFLAGS", "-O2")
+        .status()
+        .expect("building the workload kernels needs `make` and a C compiler; `make deps` installs them");
+    assert!(status.success(), "the workload kernels do not compile; see the messages above");
+}
+
+fn list_suites(directory: &Path, out: &Path) {
+    let mut code = String::from("&[\n");
+    for file in files(directory, "toml") {
+        let name = stem(&file);
+        writeln!(code, "    ({name:?}, include_str!({:?})),", file.display().to_string()).expect("a string");
+    }
+    code.push_str("]\n");
+    fs::write(out.join("suites.rs"), code).expect("OUT_DIR is writable");
+}
+
+fn list_treatments(directory: &Path, out: &Path) {
+    let mut modules = String::new();
+    let mut kinds = String::from("pub static KINDS: &[&dyn crate::treatment::Kind] = &[\n");
+    for file in files(directory, "rs") {
+        let name = stem(&file);
+        writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string()).expect("a string");
+        writeln!(kinds, "    &{name}::KIND,").expect("a string");
+    }
+    kinds.push_str("];\n");
+    fs::write(out.join("treatments.rs"), modules + &kinds).expect("OUT_DIR is writable");
+}
+
+fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().expect("a file found by its extension").to_string_lossy().into_owned()
+}

@@ -1,5 +1,11 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
+pub mod audit;
+pub mod experiment;
 pub mod machine;
+pub mod own_program;
 pub mod report;
 pub mod stats;
+pub mod store;
+pub mod treatment;
+pub mod workload;

@@ -1,9 +1,22 @@
 //! What this machine is: the facts that a result means nothing without.
+//!
+//! Everything is read from `/proc`, `/sys` and a few files of the distribution. Reading never
+//! fails: what is absent stays empty.
 
-use serde::{Deserialize, Serialize};
+mod facts;
+pub mod pressure;
+mod source;
+mod surroundings;
+mod warnings;
 
-/// Facts of the machine, read once at the start of an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
-    pub hostname: String,
+use std::path::Path;
+
+pub use facts::Facts;
+pub use pressure::Pressure;
+
+/// Changes with every boot, for telling whether a process of an earlier one can still live. Empty
+/// when not known.
+pub fn boot_id() -> String {
+    let root = source::Source::new(Path::new("/"));
+    root.text("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }

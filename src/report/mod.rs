@@ -1,3 +1,119 @@
 //! One file per format; all of them show a [`summary::Summary`].
+//!
+//! The files that are not a format are what formats share: [`format`] (numbers), [`sentence`] (the
+//! verdict in words), [`scale`] (the axis of every interval) and the tables.
 
+use std::str::FromStr;
+
+use summary::{Row, Summary};
+
+mod bar;
+pub mod csv;
+mod evidence;
+mod findings;
+pub mod format;
+pub mod html;
+pub mod json;
+pub mod live;
+mod live_frame;
+mod machine;
+pub mod markdown;
+mod paint;
+mod results;
+#[cfg(test)]
+mod sample;
+mod scale;
+pub mod sentence;
+mod sets;
 pub mod summary;
+mod table;
+pub mod terminal;
+mod text;
+
+/// The width of the text format, which goes to a file and so has no terminal to ask.
+const TEXT_WIDTH: usize = 100;
+
+/// What `weigh export` can write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Csv,
+    Markdown,
+    Html,
+    Text,
+}
+
+/// A format that nobody wrote a file for.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no format `{0}`: it is one of json, csv, markdown, html, text")]
+pub struct UnknownFormat(String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Format, UnknownFormat> {
+        match name {
+            "json" => Ok(Format::Json),
+            "csv" => Ok(Format::Csv),
+            "markdown" => Ok(Format::Markdown),
+            "html" => Ok(Format::Html),
+            "text" => Ok(Format::Text),
+            _ => Err(UnknownFormat(name.to_owned())),
+        }
+    }
+}
+
+/// A report that could not be written; both are faults of Weighbridge, not of the experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    #[error("the JSON report could not be written: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the HTML report could not be written: {0}")]
+    Html(#[from] minijinja::Error),
+}
+
+/// The whole report in one format.
+pub fn render(format: Format, s: &Summary) -> Result<String, RenderError> {
+    match format {
+        Format::Json => Ok(json::render(s)?),
+        Format::Csv => Ok(csv::render(s)),
+        Format::Markdown => Ok(markdown::render(s)),
+        Format::Html => Ok(html::render(s)?),
+        Format::Text => Ok(terminal::render(s, TEXT_WIDTH, false)),
+    }
+}
+
+/// The rows of each treatment, both in the order of the experiment.
+fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
+    let mut groups: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in &s.results {
+        match groups.iter_mut().find(|(label, _)| *label == row.treatment) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((&row.treatment, vec![row])),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod dump {
+    #[test]
+    #[ignore]
+    fn dump() {
+        use super::*;
+        let w = |n: &str, t: String| std::fs::write(format!("/tmp/dump/{n}"), t).unwrap();
+        std::fs::create_dir_all("/tmp/dump").unwrap();
+        let a = sample::audit();
+        w("a.html", html::render(&a).unwrap());
+        w("hostile.html", html::render(&sample::hostile()).unwrap());
+        w("sets.html", html::render(&sample::two_sets()).unwrap());
+        for width in [60, 80, 100, 120] {
+            w(&format!("t{width}.txt"), terminal::render(&a, width, false));
+            w(&format!("c{width}.txt"), terminal::render(&a, width, true));
+        }
+        w("sets.txt", terminal::render(&sample::two_sets(), 100, false));
+        w("hostile.txt", terminal::render(&sample::hostile(), 100, false));
+        w("a.md", markdown::render(&a));
+        w("a.csv", csv::render(&a));
+    }
+}

@@ -2,7 +2,23 @@
 //!
 //! `docs/statistics.md` explains the choice; every formula below names its source.
 
+pub mod betting;
+#[cfg(test)]
+mod calibration;
+mod crossing;
+pub mod estimate;
+pub mod judge;
+pub mod multiplicity;
+mod normal;
+#[cfg(test)]
+pub(crate) mod simulated;
+mod wealth;
+pub mod wilcoxon;
+
 use serde::{Deserialize, Serialize};
+
+pub use betting::{Betting, NotFinite};
+pub use judge::{Design, Judgement, judge_rows};
 
 /// What an experiment says of one workload under one treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,4 +35,19 @@ pub enum Verdict {
 pub struct Interval {
     pub low: f64,
     pub high: f64,
+}
+
+impl Interval {
+    /// The interval that says nothing.
+    pub const UNBOUNDED: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
+
+    /// Half the distance between the ends; infinite while one of them is.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Whether the whole interval is strictly closer to zero than `margin`.
+    pub fn is_within(&self, margin: f64) -> bool {
+        -margin < self.low && self.high < margin
+    }
 }

@@ -1,0 +1,155 @@
+//! `struct audit_rule_data` of `include/uapi/linux/audit.h`, kept as the bytes the kernel speaks:
+//! what it lists can be sent back unchanged, also for fields that this version does not know.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const MAX_FIELDS: usize = 64;
+const FIELD_COUNT_AT: usize = 8;
+const MASK_AT: usize = 12;
+const FIELDS_AT: usize = MASK_AT + MAX_FIELDS * 4;
+const VALUES_AT: usize = FIELDS_AT + MAX_FIELDS * 4;
+const OPERATORS_AT: usize = VALUES_AT + MAX_FIELDS * 4;
+const STRINGS_BYTES_AT: usize = OPERATORS_AT + MAX_FIELDS * 4;
+const FIXED_BYTES: usize = STRINGS_BYTES_AT + 4;
+
+const FILTER_TASK: u32 = 0x01;
+const FILTER_EXIT: u32 = 0x04;
+const FILTER_PREPEND: u32 = 0x10;
+const ACTION_NEVER: u32 = 0;
+const ACTION_ALWAYS: u32 = 2;
+const FIELD_LOGINUID: u32 = 9;
+const FIELD_WATCH: u32 = 105;
+const FIELD_PERM: u32 = 106;
+const FIELD_FILTERKEY: u32 = 210;
+const PERM_READ: u32 = 4;
+const OPERATOR_EQUAL: u32 = 0x4000_0000;
+
+/// A loaded or loadable audit rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rule(Vec<u8>);
+
+impl Rule {
+    /// The kernel's bytes, as `LIST_RULES` gives them.
+    pub fn from_bytes(bytes: Vec<u8>) -> Rule {
+        Rule(bytes)
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// `-A never,task -F auid=LOGINUID`: processes forked under this login uid get no audit context.
+    pub fn never_task(loginuid: u32) -> Rule {
+        let mut rule = Rule::new(FILTER_TASK | FILTER_PREPEND, ACTION_NEVER);
+        rule.every_syscall();
+        rule.field(FIELD_LOGINUID, loginuid);
+        rule
+    }
+
+    /// `-a always,exit -S all -F auid=LOGINUID -k KEY`, for the system calls of every ABI.
+    pub fn always_exit(loginuid: u32, key: &str) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.field(FIELD_LOGINUID, loginuid);
+        rule.text_field(FIELD_FILTERKEY, OsStr::new(key));
+        rule
+    }
+
+    /// `-A always,exit -F path=PATH -F perm=r -k KEY`: opening this one file makes a record, and
+    /// other system calls hardly notice (the kernel finds file watches by inode hash).
+    pub fn watch(path: &Path, key: &str) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT | FILTER_PREPEND, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.text_field(FIELD_WATCH, path.as_os_str());
+        rule.field(FIELD_PERM, PERM_READ);
+        rule.text_field(FIELD_FILTERKEY, OsStr::new(key));
+        rule
+    }
+
+    /// Whether both mean the same rule: a listed rule lacks the flag that put it first, and the
+    /// kernel is free to leave trailing bytes away.
+    pub fn same_as(&self, other: &Rule) -> bool {
+        let normal = |rule: &Rule| {
+            let mut bytes = rule.0.clone();
+            if bytes.len() >= FIXED_BYTES {
+                let flags = rule.word(0) & !FILTER_PREPEND;
+                bytes[..4].copy_from_slice(&flags.to_ne_bytes());
+                let strings_bytes = rule.word(STRINGS_BYTES_AT) as usize;
+                bytes.truncate(FIXED_BYTES.saturating_add(strings_bytes));
+            }
+            bytes
+        };
+        normal(self) == normal(other)
+    }
+
+    fn new(flags: u32, action: u32) -> Rule {
+        let mut rule = Rule(vec![0; FIXED_BYTES]);
+        rule.set_word(0, flags);
+        rule.set_word(4, action);
+        rule
+    }
+
+    fn every_syscall(&mut self) {
+        self.0[MASK_AT..FIELDS_AT].fill(0xff);
+    }
+
+    fn field(&mut self, field: u32, value: u32) {
+        let index = self.word(FIELD_COUNT_AT) as usize;
+        assert!(index < MAX_FIELDS, "a rule of ours has a handful of fields");
+        self.set_word(FIELDS_AT + index * 4, field);
+        self.set_word(VALUES_AT + index * 4, value);
+        self.set_word(OPERATORS_AT + index * 4, OPERATOR_EQUAL);
+        self.set_word(FIELD_COUNT_AT, index as u32 + 1);
+    }
+
+    fn text_field(&mut self, field: u32, text: &OsStr) {
+        self.field(field, text.len() as u32);
+        self.0.extend_from_slice(text.as_bytes());
+        self.set_word(STRINGS_BYTES_AT, (self.0.len() - FIXED_BYTES) as u32);
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        self.0.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |c| u32::from_ne_bytes(*c))
+    }
+
+    fn set_word(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_part_has_the_kernels_size() {
+        assert_eq!(FIXED_BYTES, 1040);
+        assert_eq!(Rule::never_task(1).as_bytes().len(), 1040);
+    }
+
+    #[test]
+    fn strings_follow_the_fixed_part_in_the_order_of_their_fields() {
+        let rule = Rule::watch(Path::new("/tmp/c"), "weigh");
+        assert_eq!(&rule.as_bytes()[FIXED_BYTES..], b"/tmp/cweigh");
+        assert_eq!(rule.word(STRINGS_BYTES_AT), 11);
+        assert_eq!(rule.word(FIELD_COUNT_AT), 3);
+    }
+
+    #[test]
+    fn a_listed_rule_equals_the_one_that_was_put_first() {
+        let loaded = Rule::never_task(4243);
+        let mut listed = loaded.clone();
+        listed.set_word(0, FILTER_TASK);
+        assert!(loaded.same_as(&listed));
+        assert!(!loaded.same_as(&Rule::never_task(4244)));
+    }
+
+    #[test]
+    fn foreign_bytes_of_any_length_are_no_rule_of_ours() {
+        for length in 0..FIXED_BYTES + 8 {
+            assert!(!Rule::from_bytes(vec![0xff; length]).same_as(&Rule::never_task(1)));
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The schedule and the stopping rule, over whatever can measure a sample: the host, or a simulated
+//! machine in tests.
+
+use std::time::Duration;
+
+use super::order::Coins;
+use crate::stats::Verdict;
+use crate::stats::betting::Betting;
+use crate::stats::judge::{Design, Judgement, judge_rows};
+
+/// A workload under a treatment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub work: usize,
+    /// The arm that is held against arm 0.
+    pub treated_arm: usize,
+}
+
+/// Which sample is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    pub unit: Unit,
+    pub arm: usize,
+    pub set: usize,
+    pub pair: usize,
+    /// 0 for the first of its pair.
+    pub position: usize,
+}
+
+/// Why there is no sample.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SampleError {
+    /// This workload failed; the others go on.
+    Workload(String),
+    /// Nothing that follows could be believed or kept.
+    Stop(Stop),
+}
+
+/// Why an experiment ends before its time.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stop {
+    Interrupted,
+    Failed(String),
+}
+
+/// What measures.
+pub trait Platform {
+    /// Time since the experiment began.
+    fn elapsed(&self) -> Duration;
+    /// Launches a workload once, proves that its arm's treatment was in force, keeps the sample,
+    /// and gives its rate.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError>;
+    /// Keeps that a workload gave no result in this arm.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+}
+
+/// What watches.
+pub trait Observer {
+    /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
+    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration);
+    /// A round ended, and all rows were judged together.
+    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>);
+}
+
+/// A row as it is measured.
+pub struct Row {
+    pub unit: Unit,
+    pub betting: Betting,
+    pub judgement: Judgement,
+    /// Why this workload gives no result.
+    pub failure: Option<String>,
+    /// Time that its pairs took, launches and all.
+    spent: Duration,
+}
+
+impl Row {
+    /// A row without pairs.
+    pub fn new(unit: Unit, design: &Design) -> Row {
+        let betting = Betting::new(design.start_scale);
+        let judgement = judge_rows([&betting], design).remove(0);
+        Row { unit, betting, judgement, failure: None, spent: Duration::ZERO }
+    }
+
+    fn is_done(&self, design: &Design) -> bool {
+        let has_all = design.fixed_pairs.is_some_and(|pairs| self.betting.pairs() >= pairs);
+        let is_decided = design.fixed_pairs.is_none()
+            && self.judgement.verdict != Verdict::Inconclusive
+            && self.judgement.precise;
+        self.failure.is_some() || has_all || is_decided
+    }
+
+    fn pair_cost(&self) -> Duration {
+        self.spent / self.betting.pairs().max(1) as u32
+    }
+}
+
+/// Measures one set: rounds of one pair for every row that is not done, until all are or the
+/// deadline comes. Returns the rows as they are then, also where it stopped early.
+pub fn run_set(
+    units: &[Unit],
+    design: &Design,
+    seed: u64,
+    set: usize,
+    deadline: Duration,
+    platform: &mut impl Platform,
+    observer: &mut impl Observer,
+) -> (Vec<Row>, Result<(), Stop>) {
+    let mut rows: Vec<Row> = units.iter().map(|unit| Row::new(*unit, design)).collect();
+    let mut coins = Coins::new(seed, set);
+    loop {
+        let mut open: Vec<usize> = (0..rows.len()).filter(|&row| !rows[row].is_done(design)).collect();
+        if open.is_empty() {
+            return (rows, Ok(()));
+        }
+        coins.shuffle(&mut open);
+        for row in open {
+            let state = &mut rows[row];
+            // A pair that cannot end in time is not begun; a first pair is, so that a budget that
+            // is too small shows a number and says that it is inconclusive.
+            if state.betting.pairs() > 0 && platform.elapsed() + state.pair_cost() > deadline {
+                if platform.elapsed() >= deadline {
+                    judge(&mut rows, design);
+                    observer.round(&rows, platform.elapsed(), Some(Duration::ZERO));
+                    return (rows, Ok(()));
+                }
+                continue;
+            }
+            if let Err(stop) = measure_pair(state, set, coins.baseline_first(), platform) {
+                judge(&mut rows, design);
+                return (rows, Err(stop));
+            }
+            observer.pair(row, &rows[row], platform.elapsed());
+        }
+        judge(&mut rows, design);
+        let left = time_left(&rows, design, deadline.saturating_sub(platform.elapsed()));
+        observer.round(&rows, platform.elapsed(), left);
+        let can_go_on = rows.iter().any(|row| {
+            !row.is_done(design) && platform.elapsed() + row.pair_cost() <= deadline
+        });
+        if !can_go_on {
+            return (rows, Ok(()));
+        }
+    }
+}
+
+fn measure_pair(
+    row: &mut Row,
+    set: usize,
+    baseline_first: bool,
+    platform: &mut impl Platform,
+) -> Result<(), Stop> {
+    let started = platform.elapsed();
+    let pair = row.betting.pairs();
+    let arms = if baseline_first { [0, row.unit.treated_arm] } else { [row.unit.treated_arm, 0] };
+    let mut rates = [0.0; 2];
+    for (position, &arm) in arms.iter().enumerate() {
+        let slot = Slot { unit: row.unit, arm, set, pair, position };
+        match platform.sample(&slot) {
+            Ok(rate) => rates[usize::from(arm != 0)] = rate,
+            Err(SampleError::Stop(stop)) => return Err(stop),
+            Err(SampleError::Workload(reason)) => {
+                platform.failed(&slot, &reason)?;
+                row.failure = Some(reason);
+                return Ok(());
+            }
+        }
+    }
+    let [baseline, treated] = rates;
+    if let Err(error) = row.betting.push((treated / baseline).ln()) {
+        row.failure = Some(error.to_string());
+    }
+    row.spent += platform.elapsed() - started;
+    Ok(())
+}
+
+/// Rows that failed are not judged: they have no result, and do not count among those compared.
+fn judge(rows: &mut [Row], design: &Design) {
+    let judgements = judge_rows(
+        rows.iter().filter(|row| row.failure.is_none()).map(|row| &row.betting),
+        design,
+    );
+    for (row, judgement) in rows.iter_mut().filter(|row| row.failure.is_none()).zip(judgements) {
+        row.judgement = judgement;
+    }
+}
+
+/// The time that the open rows will probably take, or what is left of the budget.
+fn time_left(rows: &[Row], design: &Design, budget: Duration) -> Option<Duration> {
+    let mut needed = Duration::ZERO;
+    for row in rows.iter().filter(|row| !row.is_done(design)) {
+        let Some(pairs) = row.judgement.pairs_needed.or(Some(1)) else { continue };
+        needed += row.pair_cost().saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX));
+    }
+    Some(needed.min(budget))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
+    struct Fake {
+        now: Duration,
+        ratio: f64,
+        slots: Vec<Slot>,
+        fails: Option<usize>,
+        stops_at: Option<usize>,
+        failures: Vec<String>,
+    }
+
+    impl Fake {
+        fn new(ratio: f64) -> Fake {
+            let (slots, failures) = (Vec::new(), Vec::new());
+            Fake { now: Duration::ZERO, ratio, slots, fails: None, stops_at: None, failures }
+        }
+    }
+
+    impl Platform for Fake {
+        fn elapsed(&self) -> Duration {
+            self.now
+        }
+
+        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+            if self.stops_at == Some(self.slots.len()) {
+                return Err(SampleError::Stop(Stop::Interrupted));
+            }
+            self.slots.push(*slot);
+            self.now += Duration::from_millis(100);
+            if self.fails == Some(slot.unit.work) {
+                return Err(SampleError::Workload("it broke".into()));
+            }
+            // A little noise: identical values are a case of their own.
+            let wobble = 1.0 + (self.slots.len() * 7919 % 13) as f64 * 1e-4;
+            Ok(if slot.arm == 0 { 100.0 } else { 100.0 * self.ratio } * wobble)
+        }
+
+        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+            self.failures.push(format!("{} {reason}", slot.unit.work));
+            Ok(())
+        }
+    }
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+        fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+    }
+
+    fn units(works: usize) -> Vec<Unit> {
+        (0..works).map(|work| Unit { work, treated_arm: 1 }).collect()
+    }
+
+    fn run(fake: &mut Fake, works: usize, design: &Design, budget_s: u64) -> (Vec<Row>, Result<(), Stop>) {
+        run_set(&units(works), design, 42, 0, Duration::from_secs(budget_s), fake, &mut Nobody)
+    }
+
+    #[test]
+    fn a_pair_is_both_arms_next_to_each_other_in_both_orders() {
+        let mut fake = Fake::new(0.5);
+        run(&mut fake, 3, &Design::default(), 600).1.unwrap();
+        for pair in fake.slots.chunks(2) {
+            assert_eq!((pair[0].unit, pair[0].pair), (pair[1].unit, pair[1].pair));
+            assert_ne!(pair[0].arm, pair[1].arm);
+            assert_eq!((pair[0].position, pair[1].position), (0, 1));
+        }
+        let baseline_first = fake.slots.chunks(2).filter(|pair| pair[0].arm == 0).count();
+        assert!(baseline_first > 0 && baseline_first < fake.slots.len() / 2);
+    }
+
+    #[test]
+    fn the_seed_gives_the_order_again() {
+        let [mut first, mut second] = [Fake::new(0.9), Fake::new(0.9)];
+        run(&mut first, 4, &Design::default(), 600).1.unwrap();
+        run(&mut second, 4, &Design::default(), 600).1.unwrap();
+        assert_eq!(first.slots, second.slots);
+    }
+
+    #[test]
+    fn a_clear_cost_is_decided_early_and_identical_arms_are_equivalent() {
+        let mut fake = Fake::new(0.15);
+        let (rows, result) = run(&mut fake, 1, &Design::default(), 600);
+        result.unwrap();
+        assert_eq!(rows[0].judgement.verdict, Verdict::Slower);
+        assert!(rows[0].betting.pairs() < 20, "{}", rows[0].betting.pairs());
+        let (rows, _) = run(&mut Fake::new(1.0), 1, &Design::default(), 600);
+        assert_eq!(rows[0].judgement.verdict, Verdict::Equivalent);
+    }
+
+    #[test]
+    fn the_budget_ends_it_without_a_verdict_it_cannot_bear() {
+        let mut fake = Fake::new(0.99);
+        let (rows, result) = run(&mut fake, 5, &Design::default(), 3);
+        assert_eq!(result, Ok(()));
+        assert!(fake.now <= Duration::from_millis(3000), "{:?}", fake.now);
+        assert!(rows.iter().all(|row| row.judgement.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn a_fixed_number_of_pairs_is_kept_exactly() {
+        let design = Design { fixed_pairs: Some(12), ..Design::default() };
+        let (rows, _) = run(&mut Fake::new(0.2), 2, &design, 600);
+        assert!(rows.iter().all(|row| row.betting.pairs() == 12));
+    }
+
+    #[test]
+    fn a_failing_workload_does_not_stop_the_others() {
+        let mut fake = Fake::new(0.5);
+        fake.fails = Some(1);
+        let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
+        assert_eq!(result, Ok(()));
+        assert_eq!(fake.failures, ["1 it broke"]);
+        assert_eq!(rows[1].failure.as_deref(), Some("it broke"));
+        assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_was_measured() {
+        let mut fake = Fake::new(0.5);
+        fake.stops_at = Some(9);
+        let (rows, result) = run(&mut fake, 2, &Design::default(), 600);
+        assert_eq!(result, Err(Stop::Interrupted));
+        assert_eq!(rows.iter().map(|row| row.betting.pairs()).sum::<usize>(), 4);
+    }
+}

@@ -1,0 +1,259 @@
+//! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
+//! every sample is verified and stored before the next is launched.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::engine::{Platform, SampleError, Slot, Stop};
+use super::work::Work;
+use crate::report::summary::Failure;
+use crate::store::Store;
+use crate::store::record::{Measured, Startup};
+use crate::treatment::guard::Guard;
+use crate::treatment::{Bench, Error, Evidence, Named};
+use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
+
+/// Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!" (ASPLOS 2009):
+/// the size of the environment moves the stack, and with it the time. So it varies.
+const MAX_PADDING_BYTES: usize = 4096;
+
+/// This machine, set up for one set of an experiment.
+pub struct Host<'a> {
+    pub bench: Bench<'a>,
+    pub store: &'a Store,
+    pub id: &'a str,
+    pub works: &'a [Work],
+    pub started: Instant,
+    /// Length of a sample of a kernel.
+    pub target_ms: u64,
+    arms: Vec<Arm>,
+    treatments: Vec<Named>,
+}
+
+struct Arm {
+    label: String,
+    launcher: Launcher,
+    /// Which of the treatments is applied to this arm.
+    own: Option<usize>,
+}
+
+/// What a host needs from its surroundings.
+pub struct Surroundings<'a> {
+    pub bench: Bench<'a>,
+    pub store: &'a Store,
+    pub id: &'a str,
+    pub works: &'a [Work],
+    pub started: Instant,
+    pub target_ms: u64,
+}
+
+impl<'a> Host<'a> {
+    /// Applies the treatments, the baseline's first, and starts a launcher for every arm.
+    /// `announce` is told what a person should know before the system is changed.
+    ///
+    /// # Errors
+    /// Where a treatment cannot be applied; what was applied is the guard's to undo.
+    pub fn set_up(
+        surroundings: Surroundings<'a>,
+        mut treatments: Vec<Named>,
+        guard: &mut Guard,
+        announce: &mut dyn FnMut(&str),
+    ) -> Result<Host<'a>, Stop> {
+        let Surroundings { bench, store, id, works, started, target_ms } = surroundings;
+        for named in &mut treatments {
+            for sentence in named.treatment.prepare(&bench, guard)? {
+                announce(&sentence);
+            }
+        }
+        for named in &mut treatments {
+            named.treatment.apply(&bench, guard)?;
+        }
+        let mut arms = Vec::new();
+        for own in 0..treatments.len() {
+            let others = treatments.iter().enumerate().filter(|(index, _)| *index != own);
+            let setup = others
+                .fold(Setup::default(), |setup, (_, other)| setup.overridden_by(other.treatment.setup(false)))
+                .overridden_by(treatments[own].treatment.setup(true));
+            let launcher = Launcher::start(&setup, bench.interrupted)?;
+            arms.push(Arm { label: treatments[own].label.clone(), launcher, own: Some(own) });
+        }
+        for (arm, named) in treatments.iter().enumerate() {
+            store.set_facts(id, arm, &named.treatment.facts()).map_err(stop)?;
+            if let Some(state) = named.treatment.baseline_state() {
+                store.set_baseline_state(id, Some(&state)).map_err(stop)?;
+            }
+        }
+        Ok(Host { bench, store, id, works, started, target_ms, arms, treatments })
+    }
+
+    /// Launches every kernel once in every arm for a single operation: one that does not work is
+    /// found before anything is measured, and what a start costs is known apart.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on. A workload that fails is given back with the reason.
+    pub fn try_all(&mut self) -> Result<Vec<(usize, String)>, Stop> {
+        let mut failed = Vec::new();
+        for work in 0..self.works.len() {
+            let Some(job) = self.works[work].startup_job(self.bench.kernels, self.bench.scratch) else {
+                continue;
+            };
+            for arm in 0..self.arms.len() {
+                match self.start_once(work, arm, &job) {
+                    Ok(()) => {}
+                    Err(SampleError::Stop(stop)) => return Err(stop),
+                    Err(SampleError::Workload(reason)) => {
+                        self.keep_failure(work, arm, &reason)?;
+                        failed.push((work, reason));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(failed)
+    }
+
+    fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
+        let (launched, evidence) = self.launch(arm, arm, job)?;
+        let sample = self.works[work].read(&launched).map_err(SampleError::Workload)?;
+        let operations = sample.total_operations.unwrap_or(sample.operations);
+        let startup = Startup { work, arm, operations, evidence };
+        self.store.add_startup(self.id, &startup).map_err(|error| SampleError::Stop(stop(error)))
+    }
+
+    /// Launches a job in an arm, with the treatments of the pair told before and asked after.
+    fn launch(
+        &mut self,
+        arm: usize,
+        treated_arm: usize,
+        job: &Job,
+    ) -> Result<(Launched, Evidence), SampleError> {
+        let own = self.arms[arm].own;
+        let mut concerned: Vec<usize> =
+            [0, treated_arm].iter().filter_map(|&arm| self.arms[arm].own).collect();
+        concerned.dedup();
+        for &index in &concerned {
+            self.treatments[index].treatment.before(own == Some(index))?;
+        }
+        let launched = self.arms[arm].launcher.run(job, self.bench.interrupted)?;
+        let mut evidence = Evidence::default();
+        for &index in &concerned {
+            let is_treated = own == Some(index);
+            let found = self.treatments[index].treatment.after(is_treated, &launched)?;
+            if is_treated {
+                evidence = found;
+            }
+        }
+        Ok((launched, evidence))
+    }
+
+    fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
+        let failure = Failure {
+            workload: self.works[work].name(),
+            arm: self.arms[arm].label.clone(),
+            reason: reason.to_owned(),
+        };
+        self.store.add_failure(self.id, &failure).map_err(stop)
+    }
+
+    /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
+    ///
+    /// # Errors
+    /// What is left, and how to undo it.
+    pub fn take_down(self, guard: &mut Guard) -> Result<(), String> {
+        drop(self.arms);
+        let mut left = Vec::new();
+        for mut named in self.treatments.into_iter().rev() {
+            if let Err(error) = named.treatment.restore(guard) {
+                left.push(error.to_string());
+            }
+        }
+        if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+    }
+}
+
+impl Platform for Host<'_> {
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        let work = &self.works[slot.unit.work];
+        let mut job = work.job(self.bench.kernels, self.bench.scratch, self.target_ms);
+        job.environment.push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
+        let started_s = self.started.elapsed().as_secs_f64();
+        let (launched, evidence) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        let sample = self.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
+        let rate = sample.rate();
+        let measured = Measured {
+            work: slot.unit.work,
+            arm: slot.arm,
+            treated_arm: slot.unit.treated_arm,
+            set: slot.set,
+            pair: slot.pair,
+            position: slot.position,
+            started_s,
+            sample,
+            evidence,
+        };
+        self.store.add_sample(self.id, &measured).map_err(|error| SampleError::Stop(stop(error)))?;
+        Ok(rate)
+    }
+
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        self.keep_failure(slot.unit.work, slot.arm, reason)
+    }
+}
+
+fn stop(error: impl ToString) -> Stop {
+    Stop::Failed(error.to_string())
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        match error {
+            Error::Interrupted => Stop::Interrupted,
+            other => stop(other),
+        }
+    }
+}
+
+impl From<launcher::Error> for Stop {
+    fn from(error: launcher::Error) -> Stop {
+        match error {
+            launcher::Error::Interrupted => Stop::Interrupted,
+            other => stop(other),
+        }
+    }
+}
+
+impl From<Error> for SampleError {
+    fn from(error: Error) -> SampleError {
+        SampleError::Stop(error.into())
+    }
+}
+
+impl From<launcher::Error> for SampleError {
+    fn from(error: launcher::Error) -> SampleError {
+        match error {
+            // The launcher could not execute this program; it may well execute another.
+            launcher::Error::Refused(reason) => SampleError::Workload(reason),
+            other => SampleError::Stop(other.into()),
+        }
+    }
+}
+
+/// The file system that the file workloads work on, for the report.
+pub fn describe_scratch(scratch: &Path) -> String {
+    let kind = rustix::fs::statfs(scratch).map(|stat| stat.f_type as i64).unwrap_or(0);
+    let name = match kind {
+        0xef53 => "ext4",
+        0x0102_1994 => "tmpfs",
+        0x9123_683e => "btrfs",
+        0x5846_5342 => "xfs",
+        0x794c_7630 => "overlayfs",
+        0x6969 => "NFS",
+        0x0102_1997 => "9p",
+        other => return format!("a file system of type {other:#x}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,8 @@
+//! The one experiment engine: pairs in random order, judged while they are measured, until every
+//! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
+
+pub mod engine;
+pub mod host;
+pub mod order;
+pub mod summarise;
+pub mod work;

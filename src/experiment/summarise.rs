@@ -1,0 +1,238 @@
+//! From a stored experiment to what reports show: judged anew from the raw samples, so that what
+//! `weigh show` says is what `weigh compare` said.
+
+use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
+use crate::stats::betting::{Betting, DEFAULT_SCALE};
+use crate::stats::estimate::median;
+use crate::stats::judge::{Design, Judgement, judge_rows};
+use crate::store::record::{Measured, Stored};
+
+/// The design that an experiment was made with.
+pub fn design(stored: &Stored) -> Design {
+    Design {
+        alpha: stored.header.alpha,
+        margin: stored.header.margin.ln_1p(),
+        start_scale: DEFAULT_SCALE,
+        fixed_pairs: stored.header.fixed_pairs,
+    }
+}
+
+/// The whole report of an experiment that compares.
+pub fn summarise(stored: &Stored) -> Summary {
+    let header = &stored.header;
+    Summary {
+        schema: SCHEMA.into(),
+        id: stored.id.clone(),
+        started: stored.started.clone(),
+        state: stored.state,
+        failure: stored.failure.clone(),
+        command: header.command.clone(),
+        seed: header.seed,
+        elapsed_s: elapsed_s(stored),
+        budget_s: header.budget_s,
+        alpha: header.alpha,
+        margin_pct: header.margin * 100.0,
+        machine: header.machine.clone(),
+        baseline: header.arms.first().cloned().unwrap_or_default(),
+        baseline_state: stored.baseline_state.clone(),
+        treatments: (1..header.arms.len())
+            .map(|arm| Treatment { label: header.arms[arm].clone(), facts: stored.facts[arm].clone() })
+            .collect(),
+        results: rows(stored),
+        failures: stored.failures.clone(),
+        warnings: stored.warnings.clone(),
+    }
+}
+
+/// An experiment that was killed could not say how long it took; its last sample can.
+fn elapsed_s(stored: &Stored) -> f64 {
+    let last = stored.samples.last().map_or(0.0, |measured| {
+        measured.started_s + measured.sample.elapsed_ns as f64 / 1e9
+    });
+    stored.elapsed_s.max(last)
+}
+
+/// A workload under a treatment, with all that was measured of it.
+struct Measurements<'a> {
+    work: usize,
+    arm: usize,
+    treated: Vec<&'a Measured>,
+    series: Vec<Pair>,
+}
+
+fn rows(stored: &Stored) -> Vec<Row> {
+    let measurements = gather(stored);
+    let design = design(stored);
+    let bettings: Vec<Betting> = measurements.iter().map(|m| betting(m.series.iter())).collect();
+    // What was measured up to a failure is kept, but nothing is concluded from it.
+    let mut judgements = judge_rows(&bettings, &design);
+    if stored.state == State::Failed {
+        for judgement in &mut judgements {
+            judgement.verdict = crate::stats::Verdict::Inconclusive;
+            judgement.within_margin = false;
+            judgement.pairs_needed = None;
+        }
+    }
+    measurements
+        .iter()
+        .zip(judgements)
+        .map(|(measurements, judgement)| row(stored, measurements, &judgement, &design))
+        .collect()
+}
+
+/// Only whole pairs, of workloads that did not fail: a failed one has no result.
+fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
+    let mut all = Vec::new();
+    for work in 0..stored.header.works.len() {
+        let name = &stored.header.works[work].name;
+        for arm in 1..stored.header.arms.len() {
+            let has_failed = stored.failures.iter().any(|failure| {
+                failure.workload == *name
+                    && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
+            });
+            let of_row: Vec<&Measured> = stored
+                .samples
+                .iter()
+                .filter(|m| m.work == work && m.treated_arm == arm)
+                .collect();
+            let series = pairs(&of_row);
+            if !has_failed && !series.is_empty() {
+                let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
+                all.push(Measurements { work, arm, treated, series });
+            }
+        }
+    }
+    all
+}
+
+/// The samples of a pair are next to each other in the order measured.
+fn pairs(samples: &[&Measured]) -> Vec<Pair> {
+    samples
+        .windows(2)
+        .filter(|both| {
+            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].position == 0
+        })
+        .map(|both| {
+            let baseline_first = both[0].arm == 0;
+            let (baseline, treated) =
+                if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
+            Pair {
+                started_s: both[0].started_s,
+                baseline_rate: baseline.sample.rate(),
+                treated_rate: treated.sample.rate(),
+                baseline_first,
+                set: both[0].set,
+            }
+        })
+        .collect()
+}
+
+fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Betting {
+    let mut betting = Betting::new(DEFAULT_SCALE);
+    for pair in pairs {
+        // Rates are checked to be positive and finite when they are measured; a database that
+        // someone changed can hold others, and they are not evidence.
+        let _ = betting.push(pair.log_ratio());
+    }
+    betting
+}
+
+fn row(stored: &Stored, measurements: &Measurements, judgement: &Judgement, design: &Design) -> Row {
+    let work = &stored.header.works[measurements.work];
+    let series = &measurements.series;
+    let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
+    let evidence = evidence(stored, measurements);
+    let unit = measurements.treated.iter().find_map(|m| m.sample.unit.clone());
+    Row {
+        workload: work.name.clone(),
+        treatment: stored.header.arms[measurements.arm].clone(),
+        metric: "rate".into(),
+        unit: unit.unwrap_or_else(|| work.unit.clone()),
+        baseline: rates(|pair| pair.baseline_rate).unwrap_or(0.0),
+        treated: rates(|pair| pair.treated_rate).unwrap_or(0.0),
+        effect_pct: percent(judgement.estimate),
+        low_pct: bound(judgement.interval.low),
+        high_pct: bound(judgement.interval.high),
+        verdict: judgement.verdict,
+        within_margin: judgement.within_margin,
+        pairs: series.len(),
+        pairs_needed: judgement.pairs_needed,
+        notes: notes(&evidence),
+        evidence,
+        sets: sets(series, design),
+        series: series.clone(),
+    }
+}
+
+/// A log-ratio as a change in per cent.
+pub fn percent(log_ratio: f64) -> f64 {
+    log_ratio.exp_m1() * 100.0
+}
+
+/// The same for an end of an interval, which may be infinite.
+pub fn bound(log_ratio: f64) -> Option<f64> {
+    log_ratio.is_finite().then(|| percent(log_ratio))
+}
+
+fn sets(series: &[Pair], design: &Design) -> Vec<SetEffect> {
+    let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
+    if count < 2 {
+        return Vec::new();
+    }
+    (0..count)
+        .map(|set| {
+            let betting = betting(series.iter().filter(|pair| pair.set == set));
+            let judgement = judge_rows([&betting], design).remove(0);
+            SetEffect {
+                effect_pct: percent(judgement.estimate),
+                low_pct: bound(judgement.interval.low),
+                high_pct: bound(judgement.interval.high),
+                pairs: betting.pairs(),
+            }
+        })
+        .collect()
+}
+
+fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
+    let treated = &measurements.treated;
+    let startup = stored
+        .startups
+        .iter()
+        .find(|startup| (startup.work, startup.arm) == (measurements.work, measurements.arm));
+    let operations: f64 =
+        treated.iter().map(|m| m.sample.total_operations.unwrap_or(m.sample.operations)).sum();
+    let launches = treated.len() as f64;
+    let startup_operations = startup.map_or(0.0, |startup| startup.operations);
+    // A launch makes s records besides its operations, and one of few operations tells s:
+    // Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr − n·r₁) / (Σops − n·ops₁).
+    let per_op = |total: Option<u64>, at_startup: Option<u64>| {
+        let at_startup = at_startup.unwrap_or(0) as f64;
+        let rest = operations - launches * startup_operations;
+        let per_op = (total? as f64 - launches * at_startup) / rest;
+        (rest > 0.0).then(|| per_op.max(0.0))
+    };
+    let sum = |field: fn(&Measured) -> Option<u64>| -> Option<u64> {
+        treated.iter().map(|m| field(m)).sum()
+    };
+    let log_bytes = sum(|m| m.evidence.log_bytes);
+    let started = startup.map(|startup| &startup.evidence);
+    Evidence {
+        syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
+        records_per_op: per_op(sum(|m| m.evidence.records), started.and_then(|s| s.records)),
+        log_bytes_per_op: per_op(log_bytes, started.and_then(|s| s.log_bytes)),
+        lost: sum(|m| m.evidence.lost),
+        backlog_wait_s: treated.iter().map(|m| m.evidence.backlog_wait_s).sum(),
+        log_bytes,
+        treated_s: log_bytes
+            .map(|_| treated.iter().map(|m| m.sample.elapsed_ns as f64 / 1e9).sum()),
+        other: treated.last().map(|m| m.evidence.other.clone()).unwrap_or_default(),
+    }
+}
+
+fn notes(evidence: &Evidence) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
+        notes.push(format!("cheaper because evidence was dropped: {lost} audit records were lost"));
+    }
+    notes
+}

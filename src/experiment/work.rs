@@ -1,0 +1,212 @@
+//! What is launched for a sample: a kernel of ours, or any command as a whole.
+
+use std::path::{Path, PathBuf};
+
+use crate::workload::catalogue::{self, Workload, similar};
+use crate::workload::kernels::Kernels;
+use crate::workload::launcher::{Job, Launched};
+use crate::workload::sample::Sample;
+use crate::workload::suite::{self, Member, Suite};
+
+/// A kernel that takes longer than this for a sample hangs.
+const KERNEL_TIMEOUT_MS: u64 = 120_000;
+/// Ours to give up on a command, which may well run for hours.
+const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
+
+/// Something to launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    Kernel { workload: Workload, member: Option<Member> },
+    Command { argv: Vec<String>, directory: PathBuf },
+}
+
+impl Work {
+    /// What rows are called.
+    pub fn name(&self) -> String {
+        match self {
+            Work::Kernel { workload, .. } => workload.name.clone(),
+            Work::Command { argv, .. } => argv.join(" "),
+        }
+    }
+
+    /// The unit of the rate. A command that prints a sample of its own may have another.
+    pub fn unit(&self) -> String {
+        match self {
+            Work::Kernel { workload, .. } => workload.unit.clone(),
+            Work::Command { .. } => "runs/s".into(),
+        }
+    }
+
+    pub fn syscalls_per_op(&self) -> Option<f64> {
+        match self {
+            Work::Kernel { workload, .. } => Some(workload.syscalls_per_op),
+            Work::Command { .. } => None,
+        }
+    }
+
+    /// The launch of one sample of about this length; a command takes what it takes.
+    pub fn job(&self, kernels: &Kernels, scratch: &Path, target_ms: u64) -> Job {
+        match self {
+            Work::Kernel { workload, .. } => Job {
+                argv: kernels.sample_argv(&workload.name, target_ms),
+                environment: Vec::new(),
+                directory: scratch.to_owned(),
+                timeout_ms: KERNEL_TIMEOUT_MS + 2 * target_ms,
+            },
+            Work::Command { argv, directory } => Job {
+                argv: argv.clone(),
+                environment: Vec::new(),
+                directory: directory.clone(),
+                timeout_ms: COMMAND_TIMEOUT_MS,
+            },
+        }
+    }
+
+    /// A launch that does as good as nothing, for telling a kernel's start from its operations.
+    pub fn startup_job(&self, kernels: &Kernels, scratch: &Path) -> Option<Job> {
+        let Work::Kernel { workload, .. } = self else { return None };
+        Some(Job {
+            argv: kernels.operations_argv(&workload.name, 1),
+            environment: Vec::new(),
+            directory: scratch.to_owned(),
+            timeout_ms: KERNEL_TIMEOUT_MS,
+        })
+    }
+
+    /// The sample that a launch amounts to.
+    ///
+    /// # Errors
+    /// A sentence, where the launch is no measurement.
+    pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
+        let last_words = launched.stderr.lines().rev().find(|line| !line.trim().is_empty());
+        let because = last_words.map(|line| format!(": {}", line.trim())).unwrap_or_default();
+        if launched.timed_out {
+            return Err(format!("it did not end in time and was killed{because}"));
+        }
+        if let Some(signal) = launched.signal {
+            return Err(format!("it was killed by signal {signal}{because}"));
+        }
+        match launched.exit_code {
+            Some(0) => {}
+            Some(code) => return Err(format!("it exited with status {code}{because}")),
+            None => return Err("nothing is known of how it ended".into()),
+        }
+        match (Sample::parse(&launched.stdout), self) {
+            (Some(sample), _) => sample,
+            (None, Work::Kernel { .. }) => Err("it printed no result".into()),
+            (None, Work::Command { .. }) => Ok(whole_process(launched)),
+        }
+    }
+}
+
+/// A process that says nothing of itself is one operation, timed from fork to exit.
+fn whole_process(launched: &Launched) -> Sample {
+    Sample {
+        operations: 1.0,
+        total_operations: Some(1.0),
+        elapsed_ns: launched.wall_ns.max(1),
+        rate: None,
+        unit: None,
+        syscalls_per_op: None,
+        user_ns: Some(launched.user_ns),
+        system_ns: Some(launched.system_ns),
+        voluntary_switches: Some(launched.voluntary_switches),
+        involuntary_switches: Some(launched.involuntary_switches),
+        minor_faults: Some(launched.minor_faults),
+        major_faults: Some(launched.major_faults),
+        kernel_instructions: None,
+    }
+}
+
+/// The works that a user named: workloads, suites, or files with a suite. None twice.
+///
+/// # Errors
+/// A sentence that names what does not exist, or the broken file and line.
+pub fn resolve(names: &[String], kernels: &Kernels) -> Result<Vec<Work>, String> {
+    let workloads = catalogue::read(kernels)?;
+    let suites = suite::embedded()?;
+    let mut works: Vec<Work> = Vec::new();
+    for name in names {
+        for work in resolve_one(name, &workloads, &suites)? {
+            if !works.iter().any(|other| other.name() == work.name()) {
+                works.push(work);
+            }
+        }
+    }
+    Ok(works)
+}
+
+fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<Vec<Work>, String> {
+    let find = |name: &str| workloads.iter().find(|workload| workload.name == name).cloned();
+    if let Some(workload) = find(name) {
+        return Ok(vec![Work::Kernel { workload, member: None }]);
+    }
+    let from_file;
+    let suite = match suites.iter().find(|suite| suite.name == name) {
+        Some(suite) => suite,
+        None if name.contains('/') || name.ends_with(".toml") => {
+            from_file = suite::read(Path::new(name))?;
+            &from_file
+        }
+        None => return Err(unknown(name, workloads, suites)),
+    };
+    let member = |member: &Member| {
+        let workload = find(&member.name).ok_or_else(|| {
+            let problem = unknown(&member.name, workloads, &[]);
+            format!("the suite `{name}` names a workload that does not exist: {problem}")
+        })?;
+        Ok(Work::Kernel { workload, member: Some(member.clone()) })
+    };
+    suite.members.iter().map(member).collect()
+}
+
+fn unknown(name: &str, workloads: &[Workload], suites: &[Suite]) -> String {
+    let known = workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|s| s.name.as_str()));
+    let near = similar(name, known);
+    let hint = match near.is_empty() {
+        true => "`weigh list workloads` and `weigh list suites` show what there is".to_owned(),
+        false => format!("did you mean `{}`?", near.join("` or `")),
+    };
+    format!("there is no workload or suite `{name}`; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Work {
+        Work::Command { argv: vec!["true".into()], directory: "/".into() }
+    }
+
+    fn ended(exit_code: i32, stdout: &str, stderr: &str) -> Launched {
+        Launched {
+            exit_code: Some(exit_code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            wall_ns: 2_000_000,
+            ..Launched::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_command_is_one_run() {
+        let sample = command().read(&ended(0, "hello\n", "")).unwrap();
+        assert_eq!(sample.rate(), 500.0);
+    }
+
+    #[test]
+    fn a_command_that_prints_a_sample_is_believed() {
+        let sample = command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
+        assert_eq!(sample.operations, 7.0);
+    }
+
+    #[test]
+    fn no_result_comes_from_a_failed_launch() {
+        let problem = command().read(&ended(3, "", "oh\nno file\n")).unwrap_err();
+        assert_eq!(problem, "it exited with status 3: no file");
+        let killed = Launched { signal: Some(9), exit_code: None, ..ended(0, "", "") };
+        assert!(command().read(&killed).unwrap_err().contains("signal 9"));
+        let hung = Launched { timed_out: true, ..ended(0, "", "") };
+        assert!(command().read(&hung).unwrap_err().contains("in time"));
+    }
+}

@@ -1,0 +1,239 @@
+//! The facts, one field each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::pressure::{Pressure, psi_cpu_some};
+use super::source::Source;
+use super::surroundings::{container, distribution, hypervisor, libc_name};
+
+/// Facts of the machine, read once at the start of an experiment. Empty or `None`: not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// `/proc/sys/kernel/hostname`.
+    pub hostname: String,
+    /// Release of the kernel, e.g. `6.1.0-18-amd64`: `/proc/sys/kernel/osrelease`.
+    pub kernel: String,
+    /// Which build of it, e.g. `#1 SMP PREEMPT_DYNAMIC …`: `/proc/sys/kernel/version`.
+    pub kernel_build: String,
+    /// As `uname -m` says, e.g. `x86_64`: uname(2), which is not below the root directory.
+    pub architecture: String,
+    /// `model name` of `/proc/cpuinfo`; elsewhere than on x86 `/proc/device-tree/model`.
+    pub cpu_model: String,
+    /// `/sys/devices/system/cpu/online`; 0 when not known.
+    pub cpus_online: usize,
+    /// `MemTotal` of `/proc/meminfo`, in bytes; 0 when not known.
+    pub memory_bytes: u64,
+    /// `SwapTotal` of `/proc/meminfo`, in bytes.
+    pub swap_bytes: Option<u64>,
+    /// Whose virtual machine this is, e.g. `QEMU` or `kvm`; `None` on hardware.
+    /// `/sys/hypervisor/type`, the flag `hypervisor` of `/proc/cpuinfo`,
+    /// `/sys/class/dmi/id/sys_vendor`, the clocks that exist.
+    pub hypervisor: Option<String>,
+    /// What marks the file system as a container's, e.g. `docker`: `/run/systemd/container`,
+    /// `/.dockerenv`, `/run/.containerenv`.
+    pub container: Option<String>,
+    /// `PRETTY_NAME` of `/etc/os-release` or `/usr/lib/os-release`.
+    pub distribution: Option<String>,
+    /// What the C library calls itself, found in its own file, as `weigh` may be linked to another.
+    pub libc: Option<String>,
+    /// `/sys/devices/system/clocksource/clocksource0/current_clocksource`.
+    pub clocksource: Option<String>,
+    /// Governors of the CPUs' frequencies, with commas when they differ:
+    /// `/sys/devices/system/cpu/cpufreq/policy*/scaling_governor`.
+    pub governor: Option<String>,
+    /// Whether the clock may exceed its nominal rate: `/sys/devices/system/cpu/cpufreq/boost` or
+    /// `/sys/devices/system/cpu/intel_pstate/no_turbo`.
+    pub boost: Option<bool>,
+    /// `on`, `off`, `notsupported`, …: `/sys/devices/system/cpu/smt/control`.
+    pub smt: Option<String>,
+    /// State by name of a hardware vulnerability: `/sys/devices/system/cpu/vulnerabilities/*`.
+    pub mitigations: BTreeMap<String, String>,
+    /// Security modules in force, in the order of their calls: `/sys/kernel/security/lsm`.
+    pub lsm: Vec<String>,
+    /// `/proc/cmdline`.
+    pub cmdline: String,
+    /// 0 none, 1 without the heap, 2 full: `/proc/sys/kernel/randomize_va_space`.
+    pub aslr: Option<u8>,
+    /// `always`, `madvise` or `never`: `/sys/kernel/mm/transparent_hugepage/enabled`.
+    pub transparent_hugepages: Option<String>,
+    /// Ticks of the kernel's timer per second, where `/boot/config-RELEASE` says so.
+    pub hz: Option<u32>,
+    /// Changes with every boot: `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+    /// Seconds since the boot: `/proc/uptime`.
+    pub uptime_s: Option<f64>,
+    /// Average number of running and waiting tasks over the last minute: `/proc/loadavg`.
+    pub load_1min: Option<f64>,
+    /// Per cent of the last ten seconds in which a task waited for a CPU: `/proc/pressure/cpu`,
+    /// `some`.
+    pub psi_cpu_avg10: Option<f64>,
+    /// Ticks that the hypervisor took since the boot: see [`Pressure::steal_ticks`].
+    pub steal_ticks: Option<u64>,
+}
+
+impl Facts {
+    /// The facts of this machine now. Takes a few milliseconds and never fails.
+    pub fn read() -> Facts {
+        Facts::read_from(Path::new("/"))
+    }
+
+    /// The facts below another root directory than `/`, for a test or a file system of its own.
+    pub fn read_from(root: &Path) -> Facts {
+        let source = Source::new(root);
+        let text = |file| source.text(file).unwrap_or_default();
+        let kernel = text("/proc/sys/kernel/osrelease");
+        let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        Facts {
+            hostname: text("/proc/sys/kernel/hostname"),
+            kernel_build: text("/proc/sys/kernel/version"),
+            architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
+            cpu_model: cpu_model(source),
+            cpus_online: cpus(&text("/sys/devices/system/cpu/online")),
+            memory_bytes: meminfo(source, "MemTotal").unwrap_or_default(),
+            swap_bytes: meminfo(source, "SwapTotal"),
+            hypervisor: hypervisor(source),
+            container: container(source),
+            distribution: distribution(source),
+            libc: libc_name(source),
+            clocksource: source.text(clock),
+            governor: governor(source),
+            boost: boost(source),
+            smt: source.text("/sys/devices/system/cpu/smt/control"),
+            mitigations: mitigations(source),
+            lsm: text("/sys/kernel/security/lsm")
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .map(str::to_string)
+                .collect(),
+            cmdline: text("/proc/cmdline"),
+            aslr: source.text("/proc/sys/kernel/randomize_va_space").and_then(|s| s.parse().ok()),
+            transparent_hugepages: chosen(&text("/sys/kernel/mm/transparent_hugepage/enabled")),
+            hz: source
+                .value(&format!("/boot/config-{kernel}"), "CONFIG_HZ", '=')
+                .and_then(|hz| hz.parse().ok()),
+            boot_id: text("/proc/sys/kernel/random/boot_id"),
+            uptime_s: first_number(&text("/proc/uptime")),
+            load_1min: first_number(&text("/proc/loadavg")),
+            psi_cpu_avg10: psi_cpu_some(source, "avg10"),
+            steal_ticks: Pressure::read_from(root).steal_ticks,
+            kernel,
+        }
+    }
+}
+
+fn first_number(text: &str) -> Option<f64> {
+    text.split(' ').next()?.parse().ok()
+}
+
+fn cpu_model(source: Source) -> String {
+    source
+        .value("/proc/cpuinfo", "model name", ':')
+        .or_else(|| source.text("/proc/device-tree/model"))
+        .map(|model| model.trim_end_matches('\0').to_string())
+        .unwrap_or_default()
+}
+
+/// How many CPUs a list like `0-3,8` names.
+fn cpus(list: &str) -> usize {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        Some(last.checked_sub(first)? + 1)
+    };
+    list.split(',').filter_map(count).sum()
+}
+
+/// A line of `/proc/meminfo`, whose `kB` are 1024 bytes.
+fn meminfo(source: Source, key: &str) -> Option<u64> {
+    let value = source.value("/proc/meminfo", key, ':')?;
+    let kibibytes: u64 = value.trim_end_matches("kB").trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn governor(source: Source) -> Option<String> {
+    let directory = "/sys/devices/system/cpu/cpufreq";
+    let mut governors: Vec<String> = source
+        .names(directory)
+        .iter()
+        .filter(|name| name.starts_with("policy"))
+        .filter_map(|policy| source.text(&format!("{directory}/{policy}/scaling_governor")))
+        .collect();
+    governors.sort();
+    governors.dedup();
+    (!governors.is_empty()).then(|| governors.join(", "))
+}
+
+fn boost(source: Source) -> Option<bool> {
+    let boost = source.text("/sys/devices/system/cpu/cpufreq/boost").map(|text| text == "1");
+    boost.or_else(|| {
+        source.text("/sys/devices/system/cpu/intel_pstate/no_turbo").map(|text| text == "0")
+    })
+}
+
+fn mitigations(source: Source) -> BTreeMap<String, String> {
+    let directory = "/sys/devices/system/cpu/vulnerabilities";
+    let state = |name: String| {
+        let state = source.text(&format!("{directory}/{name}"))?;
+        Some((name, state))
+    };
+    source.names(directory).into_iter().filter_map(state).collect()
+}
+
+/// The word in brackets of `always [madvise] never`.
+fn chosen(options: &str) -> Option<String> {
+    let (_, rest) = options.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::tests::root_with;
+    use super::*;
+
+    fn read(files: &[(&str, &str)]) -> Facts {
+        Facts::read_from(root_with(files).path())
+    }
+
+    #[test]
+    fn an_empty_root_gives_facts_all_the_same() {
+        let expected = Facts { architecture: read(&[]).architecture, ..Facts::default() };
+        assert_eq!(read(&[]), expected);
+        assert!(!expected.architecture.is_empty());
+    }
+
+    #[test]
+    fn this_machine_has_the_facts_that_every_linux_has() {
+        let facts = Facts::read();
+        assert!(!facts.kernel.is_empty() && !facts.boot_id.is_empty());
+        assert_eq!(facts.boot_id, super::super::boot_id());
+        assert!(facts.cpus_online >= 1 && facts.memory_bytes > 0);
+        let document = serde_json::to_string(&facts).unwrap();
+        assert_eq!(serde_json::from_str::<Facts>(&document).unwrap(), facts);
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_understood() {
+        let facts = read(&[
+            ("/proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("/boot/config-6.1.0", "# CONFIG_HZ_100 is not set\nCONFIG_HZ=250\n"),
+            ("/sys/devices/system/cpu/online", "0-3,8\n"),
+            ("/proc/meminfo", "MemTotal:  2048 kB\nSwapTotal: 0 kB\n"),
+            ("/sys/kernel/security/lsm", "capability,landlock,selinux"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("/sys/devices/system/cpu/vulnerabilities/meltdown", "Mitigation: PTI\n"),
+            ("/sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
+            ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),
+            ("/sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "powersave\n"),
+        ]);
+        assert_eq!((facts.hz, facts.cpus_online), (Some(250), 5));
+        assert_eq!((facts.memory_bytes, facts.swap_bytes), (2 << 20, Some(0)));
+        assert_eq!(facts.lsm, ["capability", "landlock", "selinux"]);
+        assert_eq!(facts.transparent_hugepages.as_deref(), Some("madvise"));
+        assert_eq!(facts.mitigations["meltdown"], "Mitigation: PTI");
+        assert_eq!((facts.boost, facts.governor.as_deref()), (Some(false), Some("powersave")));
+    }
+}

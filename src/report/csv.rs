@@ -1,0 +1,73 @@
+//! Every pair as it was measured, one a line: for people who bring their own statistics.
+
+use super::summary::Summary;
+
+const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
+                      baseline_rate,treated_rate,log_ratio\n";
+
+/// The pairs of all rows, in the order measured. Sets and pairs count from 1.
+pub fn render(s: &Summary) -> String {
+    let mut text = HEADER.to_owned();
+    for row in &s.results {
+        for (index, pair) in row.series.iter().enumerate() {
+            let cells = [
+                quote(&s.id),
+                quote(&row.workload),
+                quote(&row.treatment),
+                quote(&row.unit),
+                pair.set.saturating_add(1).to_string(),
+                (index + 1).to_string(),
+                number(pair.started_s),
+                pair.baseline_first.to_string(),
+                number(pair.baseline_rate),
+                number(pair.treated_rate),
+                number(pair.log_ratio()),
+            ];
+            text += &cells.join(",");
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// In full precision; empty when there is no number.
+fn number(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { String::new() }
+}
+
+/// RFC 4180: quotes around what contains a separator, quotes within doubled.
+fn quote(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_line_a_pair() {
+        let mut s = sample::audit();
+        s.results.truncate(1);
+        s.results[0].series.truncate(2);
+        let text = render(&s);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        let columns = lines[0].split(',').count();
+        assert_eq!(columns, 11);
+        assert!(lines[2].starts_with("k3f9,syscall,audit,lps,1,2,4.7,"), "{}", lines[2]);
+        assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
+    }
+
+    #[test]
+    fn odd_names_are_quoted_and_missing_numbers_empty() {
+        assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(number(f64::NAN), "");
+        let text = render(&sample::hostile());
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+}

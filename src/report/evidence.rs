@@ -1,0 +1,111 @@
+//! What the treatments produced, as a table: the storage cost that no benchmark shows.
+
+use std::collections::BTreeSet;
+
+use super::format;
+use super::summary::{Evidence, Row, Summary};
+use super::table::{Align, Table};
+
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// The rows that have evidence; `None` when no treatment gave any.
+pub fn table(s: &Summary) -> Option<Table> {
+    let rows: Vec<&Row> =
+        s.results.iter().filter(|row| row.evidence != Evidence::default()).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let other: BTreeSet<&String> = rows.iter().flat_map(|row| row.evidence.other.keys()).collect();
+    let titles: Vec<String> = other.iter().map(|key| key.replace('_', " ")).collect();
+    let mut columns = vec![
+        ("workload", Align::Left),
+        ("treatment", Align::Left),
+        ("records/op", Align::Right),
+        ("log B/op", Align::Right),
+        ("lost", Align::Right),
+        ("backlog wait", Align::Right),
+        ("log at full speed", Align::Right),
+        ("syscalls/op", Align::Right),
+    ];
+    columns.extend(titles.iter().map(|title| (title.as_str(), Align::Left)));
+    let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
+    let cells = rows.iter().map(|row| {
+        let mut cells = vec![
+            format::label(&row.workload),
+            if several { format::label(&row.treatment) } else { String::new() },
+        ];
+        cells.extend(measured(&row.evidence));
+        let value = |key: &&String| row.evidence.other.get(*key).map(|v| format::label(v));
+        cells.extend(other.iter().map(|key| value(key).unwrap_or_default()));
+        cells
+    });
+    Some(Table::new(columns, cells.collect()))
+}
+
+fn measured(evidence: &Evidence) -> [String; 6] {
+    let per_op = |value: Option<f64>| value.map(format::per_op).unwrap_or_default();
+    [
+        per_op(evidence.records_per_op),
+        per_op(evidence.log_bytes_per_op),
+        evidence.lost.map(format::integer).unwrap_or_default(),
+        waited(evidence),
+        bytes_per_day(evidence)
+            .map(|bytes| format!("{}/day", format::bytes(bytes)))
+            .unwrap_or_default(),
+        per_op(evidence.syscalls_per_op),
+    ]
+}
+
+/// How long, and what share of the measured time: the part of the cost that a larger backlog moves.
+fn waited(evidence: &Evidence) -> String {
+    let Some(wait) = evidence.backlog_wait_s else {
+        return String::new();
+    };
+    match evidence.treated_s.map(|total| 100.0 * wait / total) {
+        Some(share) if share.is_finite() && wait > 0.0 => {
+            format!("{} ({share:.0} %)", format::seconds(wait))
+        }
+        _ => format::seconds(wait),
+    }
+}
+
+/// What the log would grow by in a day of nothing but this workload.
+fn bytes_per_day(evidence: &Evidence) -> Option<f64> {
+    let rate = evidence.log_bytes? as f64 / evidence.treated_s?;
+    rate.is_finite().then_some(rate * SECONDS_PER_DAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn storage_is_what_full_speed_writes_in_a_day() {
+        let evidence = Evidence {
+            log_bytes: Some(1 << 20),
+            treated_s: Some(2.0),
+            backlog_wait_s: Some(0.5),
+            ..Evidence::default()
+        };
+        assert_eq!(bytes_per_day(&evidence), Some(45_298_483_200.0));
+        assert_eq!(waited(&evidence), "500 ms (25 %)");
+        let none = Evidence { treated_s: Some(0.0), ..evidence };
+        assert_eq!(bytes_per_day(&none), None);
+        assert_eq!(waited(&none), "500 ms");
+    }
+
+    #[test]
+    fn only_columns_with_something_in_them() {
+        let mut s = sample::audit();
+        for row in &mut s.results {
+            row.evidence = Evidence::default();
+        }
+        assert!(table(&s).is_none());
+        s.results[0].evidence.other.insert("seccomp_mode".into(), "2".into());
+        let table = table(&s).expect("one row has evidence");
+        let titles: Vec<&str> = table.columns.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(titles, ["workload", "seccomp mode"]);
+        assert_eq!(table.rows.len(), 1);
+    }
+}

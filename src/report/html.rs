@@ -1,0 +1,183 @@
+//! The report as one HTML file: no script, nothing from the network, made to be printed and kept.
+//!
+//! The templates hold the markup and escape every text; this room hands them numbers already
+//! placed and texts already formatted.
+
+mod drift;
+mod forest;
+
+use minijinja::{Environment, Error, Value, context};
+
+use super::format;
+use super::scale::{Scale, Span};
+use super::summary::{Row, State, Summary};
+use super::table::{Align, Table};
+use super::{by_treatment, evidence, machine, sentence, sets};
+use crate::stats::Verdict;
+
+/// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("page.html", include_str!("html/page.jinja")),
+    ("forest.html", include_str!("html/forest.jinja")),
+    ("drift.html", include_str!("html/drift.jinja")),
+    ("style.css", include_str!("html/style.css")),
+];
+
+/// The whole page.
+pub fn render(s: &Summary) -> Result<String, Error> {
+    let mut environment = Environment::new();
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    environment.get_template("page.html")?.render(page(s))
+}
+
+fn page(s: &Summary) -> Value {
+    let said = sentence::sentences(s);
+    let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
+    let scale = Scale::of(s.results.iter().map(Span::from), s.margin_pct);
+    let several = by_treatment(s).len() > 1;
+    let figures = by_treatment(s).into_iter().map(|(treatment, rows)| {
+        context! {
+            treatment => format::label(treatment),
+            facts => facts(s, treatment),
+            forest => forest::figure(&rows, &scale, s.margin_pct),
+        }
+    });
+    let drifts = s.results.iter().filter_map(|row| drift::figure(row, several));
+    let pairs: usize = s.results.iter().map(|row| row.pairs).sum();
+    context! {
+        id => format::label(&s.id),
+        started => format::label(&s.started),
+        complete => s.state == State::Complete,
+        headline => parts(headline),
+        rest => parts(&rest.join(" ")),
+        plain => headline.replace('`', ""),
+        baseline => format::label(&s.baseline),
+        baseline_state => s.baseline_state.as_deref().map(format::label),
+        pairs => format::plural(pairs, "pair"),
+        elapsed => format::seconds(s.elapsed_s),
+        confidence => unbroken(&format::confidence(s.alpha)),
+        margin => unbroken(&format::margin(s.margin_pct)),
+        seed => s.seed.to_string(),
+        several => several,
+        figures => figures.collect::<Vec<Value>>(),
+        rows => s.results.iter().map(|row| result(row, s.margin_pct)).collect::<Vec<Value>>(),
+        sets => sets::sets_table(s).map(|sets| table(&sets)),
+        evidence => evidence::table(s).map(|evidence| table(&evidence)),
+        drifts => drifts.collect::<Vec<Value>>(),
+        failures => s.failures.iter().map(|failure| context! {
+            workload => format::label(&failure.workload),
+            arm => format::label(&failure.arm),
+            reason => format::label(&failure.reason),
+        }).collect::<Vec<Value>>(),
+        warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
+        machine => machine::facts(&s.machine).into_iter().map(|(key, value)| context! {
+            key, value
+        }).collect::<Vec<Value>>(),
+        command => format::label(&s.command),
+    }
+}
+
+fn facts(s: &Summary, treatment: &str) -> Vec<String> {
+    let found = s.treatments.iter().find(|known| known.label == treatment);
+    found.map_or_else(Vec::new, |known| known.facts.iter().map(|f| format::label(f)).collect())
+}
+
+/// A sentence in pieces, those between backticks being names.
+fn parts(text: &str) -> Vec<Value> {
+    let pieces = text.split('`').enumerate();
+    let pieces = pieces.map(|(i, piece)| context! { name => i % 2 == 1, text => unbroken(piece) });
+    pieces.collect()
+}
+
+/// Keeps a number and its unit on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+fn result(row: &Row, margin_pct: f64) -> Value {
+    context! {
+        workload => format::label(&row.workload),
+        treatment => format::label(&row.treatment),
+        baseline => format::rate(row.baseline, &row.unit),
+        treated => format::rate(row.treated, &row.unit),
+        unit => format::label(&row.unit),
+        effect => format::percent(row.effect_pct),
+        interval => format::interval(row.low_pct, row.high_pct),
+        class => class(row.verdict),
+        verdict => format::verdict(row.verdict, row.within_margin, margin_pct),
+        pairs => format::integer(row.pairs as u64),
+        notes => row.notes.iter().map(|note| format::label(note)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn table(table: &Table) -> Value {
+    let columns = table.columns.iter().map(|(title, align)| {
+        context! { title => title.as_str(), right => *align == Align::Right }
+    });
+    context! {
+        columns => columns.collect::<Vec<Value>>(),
+        rows => table.rows.iter().map(|row| Value::from(row.clone())).collect::<Vec<Value>>(),
+    }
+}
+
+/// The name by which the style sheet knows a verdict.
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn everything_is_on_the_page() {
+        let text = render(&sample::audit()).expect("the template renders");
+        for part in [
+            "<code>audit</code> slows 9 of 12 workloads",
+            "16,910",
+            "log at full speed",
+            "It took longer than 30 s",
+            "weigh compare audit -w unixbench",
+            "prefers-color-scheme",
+            "@media print",
+            "How to read this",
+        ] {
+            assert!(text.contains(part), "{part} is missing");
+        }
+        assert_eq!(text.matches("class=\"strip effects\"").count(), 12);
+    }
+
+    #[test]
+    fn no_text_becomes_markup_and_no_number_is_none() {
+        let text = render(&sample::hostile()).expect("the template renders");
+        for bad in ["<script", "<i>", "NaN", "inf ", "inf\"", "inf%", "\u{1b}"] {
+            assert!(!text.contains(bad), "{bad:?} is on the page");
+        }
+    }
+
+    #[test]
+    fn the_page_needs_no_network() {
+        let text = render(&sample::two_sets()).expect("the template renders");
+        for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
+            assert!(!text.contains(outside), "{outside} is on the page");
+        }
+        assert!(text.contains("Delta-3") && text.contains("sets disagree"));
+    }
+
+    #[test]
+    fn an_empty_experiment_is_a_page() {
+        let mut s = sample::audit();
+        s.results.clear();
+        s.state = State::Failed;
+        let text = render(&s).expect("the template renders");
+        assert!(text.contains("There is no verdict.") && !text.contains("<table"));
+    }
+}

@@ -1,0 +1,237 @@
+//! What the live view shows at one moment: lines for a terminal, or one line for a log.
+
+use std::time::Duration;
+
+use super::bar::Bars;
+use super::format;
+use super::live::{LiveRow, Size, Stage, View};
+use super::paint::{self, FAINT, WARNING, paint};
+use super::scale::{Scale, Span};
+use super::table::{Align, pad};
+use crate::stats::Verdict;
+
+const LONGEST_NAME: usize = 28;
+const WIDEST_BAR: usize = 60;
+const SMALLEST_BAR: usize = 8;
+/// `inconclusive`, and `slower, <0.5 %`.
+const STAGE: usize = 14;
+const EFFECT: usize = 9;
+const PAIRS: usize = 9;
+
+/// The frame, in no more lines and columns than the terminal has.
+pub fn lines(view: &View, size: Size) -> Vec<String> {
+    // One line is the axis, one the status, and the cursor stands on one below.
+    let room = size.rows.saturating_sub(3).max(1);
+    let (open, decided): (Vec<&LiveRow>, Vec<&LiveRow>) =
+        view.rows.iter().partition(|row| row.progress.stage == Stage::Measuring);
+    let ordered: Vec<&LiveRow> = open.iter().chain(&decided).copied().collect();
+    let shown = if ordered.len() <= room { room } else { room - 1 }.min(ordered.len());
+    let layout = Layout::new(view, size.columns);
+    let mut lines = vec![paint(&layout.head(), FAINT, view.colour)];
+    lines.extend(ordered[..shown].iter().map(|row| layout.row(row)));
+    let hidden = ordered.len() - shown;
+    if hidden > 0 && room > 1 {
+        let which = if shown >= open.len() { "decided" } else { "rows" };
+        let more = format!("… {} more {which}", format::integer(hidden as u64));
+        lines.push(paint(&format::shorten(&more, size.columns), FAINT, view.colour));
+    }
+    let elapsed = format::seconds(view.elapsed.as_secs_f64().floor());
+    let budget = format::seconds(view.budget.as_secs_f64());
+    let status = format!("{} · {elapsed} of at most {budget}", status(view));
+    lines.push(format::shorten(&status, size.columns));
+    lines
+}
+
+/// How far the experiment is, and how long it will take.
+pub fn status(view: &View) -> String {
+    let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
+    let done = format!("{} of {} decided", view.rows.len() - open, view.rows.len());
+    match view.left {
+        Some(left) => format!("{done}, about {} left", format::seconds(left.as_secs_f64())),
+        None => done,
+    }
+}
+
+/// What is said once, where nothing can be redrawn, of a row that is finished.
+pub fn verdict_line(row: &LiveRow, elapsed: Duration, margin_pct: f64) -> String {
+    let now = &row.progress;
+    let elapsed = format::seconds(elapsed.as_secs_f64());
+    let name = format::label(&format!("{} under {}", row.workload, row.treatment));
+    if let Stage::Failed(reason) = &now.stage {
+        return format!("[{elapsed}] {name}: no result. {}", format::label(reason));
+    }
+    format!(
+        "[{elapsed}] {name}: {} {}, {}, {}",
+        format::percent(now.effect_pct.unwrap_or(f64::NAN)),
+        format::interval(now.low_pct, now.high_pct),
+        stage(&now.stage, margin_pct),
+        format::plural(now.pairs, "pair")
+    )
+}
+
+fn stage(stage: &Stage, margin_pct: f64) -> String {
+    match stage {
+        Stage::Measuring => "measuring".to_owned(),
+        Stage::Decided { verdict, within_margin } => {
+            format::verdict(*verdict, *within_margin, margin_pct)
+        }
+        Stage::Failed(_) => "no result".to_owned(),
+    }
+}
+
+struct Layout<'a> {
+    view: &'a View,
+    bars: Bars,
+    name: usize,
+    columns: usize,
+    several: bool,
+}
+
+impl<'a> Layout<'a> {
+    fn new(view: &'a View, columns: usize) -> Layout<'a> {
+        let treatment = view.rows.first().map(|row| &row.treatment);
+        let several = view.rows.iter().any(|row| Some(&row.treatment) != treatment);
+        let names = view.rows.iter().map(|row| name(row, several).chars().count());
+        let longest = names.max().unwrap_or(0).max("workload".len());
+        let name = longest.min(LONGEST_NAME).min(columns / 3);
+        let rest = name + 2 + EFFECT + 2 + STAGE + PAIRS + 2;
+        let bar = columns.saturating_sub(rest).min(WIDEST_BAR);
+        let spans = view.rows.iter().map(span);
+        Layout {
+            view,
+            bars: Bars {
+                scale: Scale::of(spans, view.margin_pct),
+                margin_pct: view.margin_pct,
+                cells: if bar < SMALLEST_BAR { 0 } else { bar },
+            },
+            name,
+            columns,
+            several,
+        }
+    }
+
+    fn head(&self) -> String {
+        let head = format!(
+            "{}  {}  {}  {}{}",
+            pad("workload", self.name, Align::Left),
+            pad("effect", EFFECT, Align::Right),
+            self.bars.axis(),
+            pad("", STAGE, Align::Left),
+            pad("pairs", PAIRS, Align::Right)
+        );
+        format::shorten(head.trim_end(), self.columns)
+    }
+
+    fn row(&self, row: &LiveRow) -> String {
+        let now = &row.progress;
+        let (style, decided) = match &now.stage {
+            Stage::Decided { verdict, .. } => {
+                (paint::of(*verdict), *verdict != Verdict::Inconclusive)
+            }
+            Stage::Measuring => (FAINT, false),
+            Stage::Failed(_) => (WARNING, false),
+        };
+        let effect = now.effect_pct.map(format::percent).unwrap_or_default();
+        let bar = match now.effect_pct {
+            Some(_) => self.bars.draw(span(row), decided),
+            None => " ".repeat(self.bars.cells),
+        };
+        let plain = anstyle::Style::new();
+        let cells = [
+            (pad(&name(row, self.several), self.name, Align::Left), plain),
+            ("  ".to_owned(), plain),
+            (pad(&effect, EFFECT, Align::Right), style),
+            ("  ".to_owned(), plain),
+            (bar, style),
+            ("  ".to_owned(), plain),
+            (pad(&stage(&now.stage, self.view.margin_pct), STAGE, Align::Left), style),
+            (pad(&format::integer(now.pairs as u64), PAIRS, Align::Right), plain),
+        ];
+        // Cut by characters before painting: an escape sequence has no width.
+        let mut room = self.columns;
+        let mut line = String::new();
+        for (cell, style) in cells {
+            let cell: String = cell.chars().take(room).collect();
+            room -= cell.chars().count();
+            line += &paint(&cell, style, self.view.colour);
+        }
+        line
+    }
+}
+
+fn name(row: &LiveRow, several: bool) -> String {
+    if several {
+        format::label(&format!("{} {}", row.workload, row.treatment))
+    } else {
+        format::label(&row.workload)
+    }
+}
+
+fn span(row: &LiveRow) -> Span {
+    Span {
+        effect_pct: row.progress.effect_pct.unwrap_or(f64::NAN),
+        low_pct: row.progress.low_pct,
+        high_pct: row.progress.high_pct,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::live::Progress;
+    use super::*;
+
+    fn view(count: usize, decided: usize) -> View {
+        let stage = |i| match i {
+            _ if i >= decided => Stage::Measuring,
+            0 => Stage::Failed("It crashed.".to_owned()),
+            _ => Stage::Decided { verdict: Verdict::Slower, within_margin: i % 2 == 0 },
+        };
+        let row = |i: usize| LiveRow {
+            workload: format!("workload-{i}"),
+            treatment: "audit".to_owned(),
+            unit: "lps".to_owned(),
+            progress: Progress {
+                effect_pct: (i % 5 > 0).then_some(-(i as f64)),
+                low_pct: (i % 3 > 0).then_some(-2.0 * i as f64),
+                high_pct: Some(2.0),
+                pairs: i,
+                stage: stage(i),
+            },
+        };
+        View {
+            rows: (0..count).map(row).collect(),
+            margin_pct: 1.0,
+            budget: Duration::from_secs(300),
+            elapsed: Duration::from_secs(80),
+            left: Some(Duration::from_secs(40)),
+            colour: false,
+        }
+    }
+
+    #[test]
+    fn undecided_rows_come_first_and_the_rest_is_counted() {
+        let size = Size { columns: 80, rows: 10 };
+        let lines = lines(&view(12, 8), size);
+        assert!(lines[1].starts_with("workload-8"), "{lines:#?}");
+        assert_eq!(lines[7], "… 6 more decided");
+        assert_eq!(lines[8], "8 of 12 decided, about 40 s left · 1 min 20 s of at most 5 min 00 s");
+    }
+
+    #[test]
+    fn a_frame_fits_any_terminal() {
+        for (columns, rows) in [(1, 1), (10, 4), (40, 5), (80, 24), (200, 60)] {
+            for count in [0, 1, 12, 300] {
+                let frame = lines(&view(count, count / 2), Size { columns, rows });
+                let widest = frame.iter().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(columns), "{columns}x{rows}: {frame:#?}");
+                assert!(frame.len() < rows.max(4), "{columns}x{rows}: {frame:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_says_why_and_has_no_number() {
+        let line = verdict_line(&view(3, 3).rows[0], Duration::from_secs(3), 1.0);
+        assert_eq!(line, "[3.0 s] workload-0 under audit: no result. It crashed.");
+    }
+}

@@ -1,0 +1,141 @@
+//! The one table of a text report: a row per workload and treatment, its interval drawn.
+
+use super::bar::Bars;
+use super::format;
+use super::paint::{self, BOLD, FAINT, paint};
+use super::scale::{Scale, Span};
+use super::summary::{Row, Summary};
+use super::table::{Align, pad};
+use crate::stats::Verdict;
+
+/// A bar narrower than this says nothing, so other columns go first.
+const USEFUL_BAR: usize = 20;
+/// A bar wider than this says nothing more.
+const WIDEST_BAR: usize = 48;
+const SMALLEST_BAR: usize = 8;
+const LONGEST_NAME: usize = 24;
+const GAP: usize = 2;
+
+/// The columns but for the bar, which stands before the verdict.
+const COLUMNS: [(&str, Align); 8] = [
+    ("workload", Align::Left),
+    ("baseline", Align::Right),
+    ("treated", Align::Right),
+    ("unit", Align::Left),
+    ("effect", Align::Right),
+    ("interval", Align::Left),
+    ("verdict", Align::Left),
+    ("pairs", Align::Right),
+];
+const EFFECT: usize = 4;
+const VERDICT: usize = 6;
+/// The columns that go when there is no room, the least needed first.
+const EXPENDABLE: [&[usize]; 4] = [&[5], &[7], &[1, 2, 3], &[6]];
+
+/// The table, laid out for a width.
+pub struct Results<'a> {
+    summary: &'a Summary,
+    bars: Bars,
+    /// The width of each column; 0 for one that was left out.
+    widths: [usize; 8],
+}
+
+impl<'a> Results<'a> {
+    pub fn new(summary: &'a Summary, width: usize) -> Results<'a> {
+        let mut widths = COLUMNS.map(|(title, _)| title.len());
+        for row in &summary.results {
+            for (width, cell) in widths.iter_mut().zip(cells(row, summary.margin_pct)) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        widths[0] = widths[0].min(LONGEST_NAME).min(width);
+        let room = |widths: &[usize; 8]| {
+            let used: usize = widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
+            width.saturating_sub(used)
+        };
+        for columns in EXPENDABLE {
+            if room(&widths) < USEFUL_BAR {
+                columns.iter().for_each(|column| widths[*column] = 0);
+            }
+        }
+        let bar = room(&widths).min(WIDEST_BAR);
+        if widths[0] + GAP + widths[EFFECT] > width {
+            widths[0] = width.saturating_sub(widths[EFFECT] + GAP);
+        }
+        Results {
+            summary,
+            bars: Bars {
+                scale: Scale::of(summary.results.iter().map(Span::from), summary.margin_pct),
+                margin_pct: summary.margin_pct,
+                cells: if bar < SMALLEST_BAR { 0 } else { bar },
+            },
+            widths,
+        }
+    }
+
+    /// The lines of the table; with several treatments, each under its own name.
+    pub fn lines(&self, colour: bool) -> Vec<String> {
+        let titles = COLUMNS.map(|(title, _)| title.to_owned());
+        let plain = [anstyle::Style::new(); 8];
+        let head = self.line(&titles, self.bars.axis(), plain, anstyle::Style::new(), false);
+        let mut lines = vec![paint(&head, FAINT, colour)];
+        let groups = super::by_treatment(self.summary);
+        let several = groups.len() > 1;
+        for (treatment, rows) in groups {
+            if several {
+                let name = format::shorten(&format::label(treatment), self.total());
+                lines.push(paint(&name, BOLD, colour));
+            }
+            lines.extend(rows.into_iter().map(|row| self.row(row, colour)));
+        }
+        lines
+    }
+
+    fn row(&self, row: &Row, colour: bool) -> String {
+        let style = paint::of(row.verdict);
+        let mut styles = [anstyle::Style::new(); 8];
+        styles[EFFECT] = style;
+        styles[VERDICT] = style;
+        let bar = self.bars.draw(row.into(), row.verdict != Verdict::Inconclusive);
+        self.line(&cells(row, self.summary.margin_pct), bar, styles, style, colour)
+    }
+
+    fn line(
+        &self,
+        cells: &[String; 8],
+        bar: String,
+        styles: [anstyle::Style; 8],
+        bar_style: anstyle::Style,
+        colour: bool,
+    ) -> String {
+        let mut parts = Vec::new();
+        for (i, cell) in cells.iter().enumerate() {
+            if i == VERDICT && !bar.is_empty() {
+                parts.push(paint(&bar, bar_style, colour));
+            }
+            if self.widths[i] > 0 {
+                let text = pad(cell, self.widths[i], COLUMNS[i].1);
+                parts.push(paint(&text, styles[i], colour));
+            }
+        }
+        parts.join(&" ".repeat(GAP)).trim_end().to_owned()
+    }
+
+    fn total(&self) -> usize {
+        let columns: usize = self.widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
+        (columns + self.bars.cells).saturating_sub(GAP)
+    }
+}
+
+fn cells(row: &Row, margin_pct: f64) -> [String; 8] {
+    [
+        format::label(&row.workload),
+        format::rate(row.baseline, &row.unit),
+        format::rate(row.treated, &row.unit),
+        format::label(&row.unit),
+        format::percent(row.effect_pct),
+        format::interval(row.low_pct, row.high_pct),
+        format::verdict(row.verdict, row.within_margin, margin_pct),
+        format::integer(row.pairs as u64),
+    ]
+}

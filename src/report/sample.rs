@@ -1,0 +1,217 @@
+//! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
+
+use std::collections::BTreeMap;
+
+use super::summary::{Evidence, Failure, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
+use crate::machine::Facts;
+use crate::stats::Verdict;
+
+/// Every system call audited, on a machine like those that people have.
+pub fn audit() -> Summary {
+    Summary {
+        schema: SCHEMA.to_owned(),
+        id: "k3f9".to_owned(),
+        started: "2026-11-21T20:15:04Z".to_owned(),
+        state: State::Complete,
+        failure: None,
+        command: "weigh compare audit -w unixbench --seed 20261121".to_owned(),
+        seed: 20_261_121,
+        elapsed_s: 143.2,
+        budget_s: 300.0,
+        alpha: 0.05,
+        margin_pct: 1.0,
+        machine: machine(),
+        baseline: "none".to_owned(),
+        baseline_state: Some("clean".to_owned()),
+        treatments: vec![Treatment {
+            label: "audit".to_owned(),
+            facts: vec![
+                "Every system call is audited.".to_owned(),
+                "Records are read by weigh itself; no auditd runs.".to_owned(),
+            ],
+        }],
+        results: rows(),
+        failures: vec![Failure {
+            workload: "fsdisk".to_owned(),
+            arm: "audit".to_owned(),
+            reason: "It took longer than 30 s and was stopped.".to_owned(),
+        }],
+        warnings: vec![
+            "Other programs used 7 % of the CPU while this was measured.".to_owned(),
+            "This is a virtual machine: 0.4 % of the CPU time was stolen.".to_owned(),
+        ],
+    }
+}
+
+fn machine() -> Facts {
+    Facts {
+        hostname: "bench1".to_owned(),
+        kernel: "6.1.0-18-amd64".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu_model: "AMD EPYC 7B13".to_owned(),
+        cpus_online: 2,
+        memory_bytes: 8_323_788_800,
+        hypervisor: Some("kvm".to_owned()),
+        distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        governor: Some("performance".to_owned()),
+        smt: Some("off".to_owned()),
+        lsm: vec!["lockdown".to_owned(), "capability".to_owned(), "apparmor".to_owned()],
+        uptime_s: Some(93_600.0),
+        ..Facts::default()
+    }
+}
+
+/// The same experiment in two sets; the second row's sets disagree.
+pub fn two_sets() -> Summary {
+    let set = |effect_pct: f64, half: f64| SetEffect {
+        effect_pct,
+        low_pct: Some(effect_pct - half),
+        high_pct: Some(effect_pct + half),
+        pairs: 20,
+    };
+    let mut s = audit();
+    let [first, second] = [0, 1].map(|i| s.results.remove(i * 3));
+    s.results = vec![first, second];
+    s.results[0].sets = vec![set(-85.2194, 0.5), set(-84.7967, 0.5)];
+    s.results[1].sets = vec![set(4.0, 1.0), set(-7.6923, 1.0)];
+    s
+}
+
+/// Both arms are the same, and no workload differs.
+pub fn control() -> Summary {
+    let mut s = audit();
+    s.treatments[0].label = "none".to_owned();
+    s.failures.clear();
+    for row in &mut s.results {
+        row.treatment = "none".to_owned();
+        row.verdict = Verdict::Equivalent;
+        row.pairs_needed = None;
+        row.evidence = Evidence::default();
+        row.notes.clear();
+    }
+    s
+}
+
+/// Nothing in it is as a report would like it.
+pub fn hostile() -> Summary {
+    let mut s = audit();
+    let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -99.9, 400.0, -100.0, 0.0];
+    s.id = "<script>alert(1)</script>".to_owned();
+    s.command = "weigh compare -- 'a\"b' | <b>\u{1b}[31m".to_owned();
+    s.results = (0..300)
+        .map(|i| {
+            let number = |offset: usize| numbers[(i + offset) % numbers.len()];
+            let mut row = row(&format!("a|b,\"{i}\"\n<i>`\u{1b}"), "lps", number(0), number(1), 0);
+            row.low_pct = (i % 3 > 0).then(|| number(2));
+            row.high_pct = (i % 3 > 1).then(|| number(3));
+            row.evidence.backlog_wait_s = Some(number(4));
+            row.evidence.treated_s = Some(0.0);
+            row.evidence.log_bytes = Some(u64::MAX);
+            row.evidence.lost = Some(u64::MAX);
+            row.series = vec![pair(number(5), number(0), number(1), 0); i % 4];
+            row
+        })
+        .collect();
+    s
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = vec![
+        row("syscall", "lps", 469_012.0, -85.21, 8),
+        row("dhry2reg", "lps", 35_433_786.0, 0.02, 34),
+        row("whetstone", "MWIPS", 5140.3, -0.04, 30),
+        row("execl", "lps", 3210.4, -15.06, 24),
+        row("pipe", "lps", 922_517.0, -60.4, 8),
+        row("context1", "lps", 85_950.0, -38.7, 12),
+        row("spawn", "lps", 5881.2, -9.39, 28),
+        row("fstime", "KBps", 1_412_330.0, -7.31, 30),
+        row("fsbuffer", "KBps", 401_870.0, -22.9, 14),
+        row("shell1", "lpm", 8020.5, -3.68, 36),
+        row("shell8", "lpm", 1187.3, -0.62, 40),
+        row("hanoi", "lps", 3_109_220.0, -0.35, 40),
+    ];
+    for row in &mut rows {
+        let width = if row.effect_pct < -30.0 { 0.4 } else { 0.3 };
+        row.low_pct = Some(row.effect_pct - width);
+        row.high_pct = Some(row.effect_pct + width);
+    }
+    for quiet in [1, 2, 11] {
+        rows[quiet].verdict = Verdict::Equivalent;
+        rows[quiet].evidence.records_per_op = Some(0.0);
+        rows[quiet].evidence.log_bytes_per_op = Some(0.0);
+        rows[quiet].evidence.log_bytes = Some(0);
+        rows[quiet].evidence.backlog_wait_s = Some(0.0);
+        rows[quiet].evidence.syscalls_per_op = Some(0.0);
+    }
+    rows[10].within_margin = true;
+    rows[11].verdict = Verdict::Inconclusive;
+    (rows[11].low_pct, rows[11].high_pct) = (Some(-1.94), Some(1.27));
+    rows[11].pairs_needed = Some(40);
+    rows[4].evidence.lost = Some(16_910);
+    rows[4].notes = vec!["Cheaper because evidence was dropped.".to_owned()];
+    rows
+}
+
+fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize) -> Row {
+    let treated = baseline * (1.0 + effect_pct / 100.0);
+    let measured = (0..pairs).map(|i| pair(1.3 + 3.4 * i as f64, baseline, treated, i));
+    Row {
+        workload: workload.to_owned(),
+        treatment: "audit".to_owned(),
+        metric: "rate".to_owned(),
+        unit: unit.to_owned(),
+        baseline,
+        treated,
+        effect_pct,
+        low_pct: None,
+        high_pct: None,
+        verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
+        within_margin: false,
+        pairs,
+        pairs_needed: None,
+        evidence: evidence(treated, unit),
+        notes: Vec::new(),
+        sets: Vec::new(),
+        series: measured.collect(),
+    }
+}
+
+/// Three records for each operation, while the treated samples ran for 3.54 s.
+fn evidence(treated: f64, unit: &str) -> Evidence {
+    let per_second = match unit {
+        "lpm" => treated / 60.0,
+        "KBps" => treated / 64.0,
+        _ => treated,
+    };
+    Evidence {
+        syscalls_per_op: Some(5.0),
+        records_per_op: Some(3.0),
+        log_bytes_per_op: Some(500.0),
+        lost: Some(0),
+        backlog_wait_s: Some((per_second * 2e-5).min(2.44)),
+        log_bytes: Some((per_second * 500.0 * 3.54) as u64),
+        treated_s: Some(3.54),
+        other: BTreeMap::new(),
+    }
+}
+
+/// Two samples with the noise that real ones have: drift, jitter, now and then a stall.
+fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
+    let jitter = |salt: u64| {
+        // The finaliser of splitmix64: noise that is the same on every run.
+        let mut mixed = (started_s.to_bits() ^ treated.to_bits() ^ i as u64)
+            .wrapping_add(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % 1000) as f64 / 1000.0 - 0.5
+    };
+    let drift = 1.0 + 0.015 * (i as f64 / 9.0).sin() - 0.0006 * i as f64;
+    let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
+    Pair {
+        started_s,
+        baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
+        treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),
+        baseline_first: jitter(3) > 0.0,
+        set: 0,
+    }
+}

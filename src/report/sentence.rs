@@ -1,0 +1,139 @@
+//! The first thing a person reads: what was found, in one to three sentences.
+//!
+//! Names are set in backticks; each format shows them in its own way. The sentence says only what
+//! the verdicts say: a large effect without a verdict is not mentioned as one.
+
+use super::by_treatment;
+use super::findings::{control, found};
+use super::format;
+use super::summary::{Row, State, Summary};
+
+/// What the experiment found.
+pub fn sentence(s: &Summary) -> String {
+    sentences(s).join(" ")
+}
+
+/// The same, for a format that sets the first sentence apart.
+pub fn sentences(s: &Summary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    match s.state {
+        State::Failed => return vec![failed(s)],
+        State::Complete => {}
+        State::Interrupted => sentences.push(format!(
+            "Interrupted after {} of {}; this is what had been measured.",
+            format::seconds(s.elapsed_s),
+            format::seconds(s.budget_s)
+        )),
+        State::Running => sentences.push(format!(
+            "Still measuring, {} of at most {}.",
+            format::seconds(s.elapsed_s),
+            format::seconds(s.budget_s)
+        )),
+    }
+    if s.results.is_empty() {
+        sentences.push("Nothing was measured, so there is no verdict.".to_owned());
+    }
+    for (treatment, rows) in by_treatment(s) {
+        sentences.push(if treatment == s.baseline {
+            control(&rows, s.margin_pct)
+        } else {
+            found(treatment, &rows, s.margin_pct)
+        });
+    }
+    sentences.extend(dropped_evidence(s));
+    sentences.extend(without_result(s));
+    sentences
+}
+
+fn failed(s: &Summary) -> String {
+    let reason = s.failure.as_deref().unwrap_or("no reason was recorded");
+    let reason = format::label(reason.trim_end_matches(['.', ' ']));
+    format!("The experiment failed: {reason}. There is no verdict.")
+}
+
+/// A cost that is low because records were thrown away is not a low cost.
+fn dropped_evidence(s: &Summary) -> Option<String> {
+    let dropped: Vec<&Row> =
+        s.results.iter().filter(|row| row.evidence.lost.is_some_and(|lost| lost > 0)).collect();
+    let worst = dropped.iter().max_by_key(|row| row.evidence.lost)?;
+    let lost = dropped.iter().filter_map(|row| row.evidence.lost).fold(0, u64::saturating_add);
+    let others = match dropped.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {} more", format::integer(others as u64)),
+    };
+    Some(format!(
+        "{}{others} came out cheaper because evidence was dropped: {} records were lost.",
+        quoted(&worst.workload),
+        format::integer(lost)
+    ))
+}
+
+fn without_result(s: &Summary) -> Option<String> {
+    let mut names: Vec<String> = s.failures.iter().map(|f| quoted(&f.workload)).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("{name} gave no result.")),
+        _ => Some(format!("{} workloads gave no result.", names.len())),
+    }
+}
+
+/// A name between backticks; one within the name would end it early.
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{}`", format::label(name).replace('`', "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn dropped_evidence_and_missing_results_are_said() {
+        let said = sentences(&sample::audit());
+        assert_eq!(said.len(), 3);
+        assert_eq!(
+            said[1],
+            "`pipe` came out cheaper because evidence was dropped: 16,910 records were lost."
+        );
+        assert_eq!(said[2], "`fsdisk` gave no result.");
+    }
+
+    #[test]
+    fn a_failed_experiment_has_no_verdict() {
+        let mut s = sample::audit();
+        s.state = State::Failed;
+        s.failure = Some("A canary's record did not arrive.".to_owned());
+        assert_eq!(
+            sentence(&s),
+            "The experiment failed: A canary's record did not arrive. There is no verdict."
+        );
+    }
+
+    #[test]
+    fn an_interrupted_one_says_so_first() {
+        let mut s = sample::audit();
+        s.state = State::Interrupted;
+        assert!(sentence(&s).starts_with(
+            "Interrupted after 2 min 23 s of 5 min 00 s; this is what had been measured. `audit`"
+        ));
+    }
+
+    #[test]
+    fn each_treatment_has_its_own_sentence() {
+        let mut s = sample::audit();
+        s.failures.clear();
+        for row in &mut s.results[6..] {
+            row.treatment = "none".to_owned();
+        }
+        let said = sentences(&s);
+        assert!(said[0].starts_with("`audit` slows 4 of 6"), "{said:?}");
+        assert!(said[1].starts_with("False alarm:"), "{said:?}");
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_quotation() {
+        assert_eq!(quoted("a`b\n"), "`a'b\u{fffd}`");
+    }
+}

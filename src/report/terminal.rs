@@ -1,0 +1,155 @@
+//! The report on a terminal: the sentence, one table with the intervals drawn, then the rest.
+
+use super::format;
+use super::paint::{BOLD, FAINT, WARNING, paint};
+use super::results::Results;
+pub use super::sets::sets_table;
+use super::summary::Summary;
+use super::table::Table;
+use super::text::{emphasise, wrap};
+use super::{evidence, machine, sentence};
+
+/// No terminal is narrower, and no layout fits one that is.
+const NARROWEST: usize = 40;
+
+/// The whole report in lines of at most `width` characters.
+pub fn render(s: &Summary, width: usize, colour: bool) -> String {
+    let width = width.max(NARROWEST);
+    let mut page = Page { lines: Vec::new(), width, colour };
+    let sentence = wrap(&sentence::sentence(s), width, 0).join("\n");
+    page.lines.push(emphasise(&sentence, colour));
+    if !s.results.is_empty() {
+        page.lines.push(String::new());
+        page.lines.extend(Results::new(s, width).lines(colour));
+    }
+    if let Some(sets) = sets_table(s) {
+        page.table("Each set by itself", &sets);
+    }
+    if let Some(evidence) = evidence::table(s) {
+        page.table("What it produced", &evidence);
+    }
+    let notes = s
+        .results
+        .iter()
+        .flat_map(|row| row.notes.iter().map(|note| format!("{}: {note}", row.workload)));
+    page.list("Notes", notes.collect());
+    let failures = s.failures.iter();
+    let failures = failures.map(|f| format!("{} under {}: {}", f.workload, f.arm, f.reason));
+    page.list("No result", failures.collect());
+    page.list("Warnings", s.warnings.clone());
+    page.context(s);
+    page.lines.join("\n") + "\n"
+}
+
+struct Page {
+    lines: Vec<String>,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    fn heading(&mut self, title: &str) {
+        self.lines.push(String::new());
+        self.lines.push(paint(title, BOLD, self.colour));
+    }
+
+    fn table(&mut self, title: &str, table: &Table) {
+        self.heading(title);
+        for (i, line) in table.to_lines(self.width).iter().enumerate() {
+            let style = if i == 0 { FAINT } else { anstyle::Style::new() };
+            self.lines.push(paint(line, style, self.colour));
+        }
+    }
+
+    fn list(&mut self, title: &str, items: Vec<String>) {
+        if items.is_empty() {
+            return;
+        }
+        self.lines.push(String::new());
+        self.lines.push(paint(title, WARNING.bold(), self.colour));
+        for item in items {
+            self.lines.extend(wrap(&format!("- {}", format::label(&item)), self.width, 2));
+        }
+    }
+
+    /// What was changed, on which machine, and how to do it again.
+    fn context(&mut self, s: &Summary) {
+        let mut lines = Vec::new();
+        for treatment in s.treatments.iter().filter(|t| !t.facts.is_empty()) {
+            let facts = format!("{}: {}", treatment.label, treatment.facts.join(" "));
+            lines.extend(wrap(&format::label(&facts), self.width, 2));
+        }
+        if let Some(state) = &s.baseline_state {
+            let baseline = format!("baseline: {}, {state}", s.baseline);
+            lines.extend(wrap(&format::label(&baseline), self.width, 2));
+        }
+        let design = format!(
+            "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
+            s.id,
+            format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
+            format::confidence(s.alpha),
+            format::margin(s.margin_pct),
+            s.seed
+        );
+        lines.extend(wrap(&format::label(&design), self.width, 2));
+        let machine = machine::line(&s.machine);
+        if !machine.is_empty() {
+            lines.push(format::shorten(&format!("machine: {machine}"), self.width));
+        }
+        self.lines.push(String::new());
+        self.lines.extend(lines.iter().map(|line| paint(line, FAINT, self.colour)));
+        // Not wrapped: a command is to be copied.
+        self.lines.push(format!("again: {}", format::label(&s.command)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::super::summary::State;
+    use super::*;
+
+    /// Lines that are wider than asked for, but for the command to copy.
+    fn too_wide(text: &str, width: usize) -> Vec<&str> {
+        text.lines()
+            .filter(|line| !line.starts_with("again: ") && line.chars().count() > width)
+            .collect()
+    }
+
+    #[test]
+    fn it_is_the_report_of_the_fixture() {
+        let text = render(&sample::audit(), 100, false);
+        let expected = include_str!("../../tests/fixtures/report/terminal-100.txt");
+        assert_eq!(text, expected, "now it is:\n{text}");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal() {
+        for s in [sample::audit(), sample::two_sets(), sample::control(), sample::hostile()] {
+            for width in [0, 40, 60, 80, 100, 120, 200] {
+                let text = render(&s, width, false);
+                let wide = too_wide(&text, width.max(NARROWEST));
+                assert!(wide.is_empty(), "{width}: {wide:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_colour_makes_escapes() {
+        assert!(!render(&sample::hostile(), 100, false).contains('\u{1b}'));
+        let coloured = render(&sample::audit(), 100, true);
+        let plain: Vec<&str> = coloured.split('\u{1b}').collect();
+        assert!(plain.len() > 20);
+    }
+
+    #[test]
+    fn an_experiment_without_results_is_still_a_report() {
+        let mut s = sample::audit();
+        s.results.clear();
+        s.treatments.clear();
+        s.state = State::Interrupted;
+        let text = render(&s, 80, false);
+        assert!(text.starts_with("Interrupted after 2 min 23 s of 5 min 00 s;"), "{text}");
+        assert!(text.contains("Nothing was measured, so there is no verdict."));
+    }
+}

@@ -1,0 +1,206 @@
+//! The promises of `docs/statistics.md`, kept on a simulated machine: error rates and power.
+
+use super::Verdict;
+use super::betting::{Betting, DEFAULT_SCALE};
+use super::estimate::median;
+use super::judge::{Design, MIN_PAIRS, judge_rows};
+use super::multiplicity::holm;
+use super::simulated::{Machine, Noise};
+
+const ALPHA: f64 = 0.05;
+const PAIRS: usize = 200;
+const REPETITIONS: u64 = 2000;
+const NOISES: [Noise; 4] = [Noise::White, Noise::HeavyTailed, Noise::Drifting, Noise::Alternating];
+
+/// α and three standard errors of a rate that was counted in `repetitions`.
+fn allowed(repetitions: u64) -> f64 {
+    ALPHA + 3.0 * (ALPHA * (1.0 - ALPHA) / repetitions as f64).sqrt()
+}
+
+/// Measures pair by pair, and tells after how many `stop` says that it has seen enough.
+fn stopped(noise: Noise, effect: f64, seed: u64, stop: impl Fn(&Betting) -> bool) -> Option<usize> {
+    let mut machine = Machine::new(noise, seed);
+    let mut row = Betting::new(DEFAULT_SCALE);
+    (1..=PAIRS).find(|pairs| {
+        row.push(machine.pair(effect)).unwrap();
+        *pairs >= MIN_PAIRS && stop(&row)
+    })
+}
+
+/// Share of `repetitions` that stopped, and the median of the pairs that it took them.
+fn stop_rate(
+    noise: Noise,
+    effect: f64,
+    repetitions: u64,
+    stop: impl Fn(&Betting) -> bool,
+) -> (f64, f64) {
+    let stops: Vec<f64> = (0..repetitions)
+        .filter_map(|seed| stopped(noise, effect, seed, &stop))
+        .map(|pairs| pairs as f64)
+        .collect();
+    let rate = stops.len() as f64 / repetitions as f64;
+    (rate, median(&stops).unwrap_or(f64::NAN))
+}
+
+fn differs(row: &Betting) -> bool {
+    row.p_zero() <= ALPHA
+}
+
+/// Whether the row is equivalent, looking at every `every`-th pair. Looking at some moments only is
+/// faster in a debug build, and what is promised for all moments holds for them.
+fn is_equivalent(every: usize) -> impl Fn(&Betting) -> bool {
+    let (margin, needed) = (Design::default().margin, (1.0 / ALPHA).ln());
+    move |row| {
+        row.pairs().is_multiple_of(every)
+            && row.log_e_value_upper(-margin) >= needed
+            && row.log_e_value_lower(margin) >= needed
+    }
+}
+
+/// Whether the interval leaves out the effect that is true, looking at every `every`-th pair.
+fn misses(effect: f64, every: usize) -> impl Fn(&Betting) -> bool {
+    let needed = (2.0 / ALPHA).ln();
+    move |row| {
+        row.pairs().is_multiple_of(every)
+            && (row.log_e_value_upper(effect) >= needed || row.log_e_value_lower(effect) >= needed)
+    }
+}
+
+fn false_alarms_keep_the_promise(noise: Noise) {
+    let (rate, _) = stop_rate(noise, 0.0, REPETITIONS, differs);
+    assert!(rate <= allowed(REPETITIONS), "{noise:?}: {rate}");
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_white_noise() {
+    false_alarms_keep_the_promise(Noise::White);
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_heavy_tails() {
+    false_alarms_keep_the_promise(Noise::HeavyTailed);
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_drift_and_bursts() {
+    false_alarms_keep_the_promise(Noise::Drifting);
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_noise_of_period_two() {
+    false_alarms_keep_the_promise(Noise::Alternating);
+}
+
+#[test]
+fn the_interval_misses_the_effect_no_more_often_than_promised() {
+    for noise in NOISES {
+        let (rate, _) = stop_rate(noise, -0.03, 500, misses(-0.03, 16));
+        assert!(rate <= allowed(500), "{noise:?}: {rate}");
+    }
+}
+
+#[test]
+fn effects_of_one_and_three_percent_are_found() {
+    let floors = [
+        (Noise::White, -0.03, 0.95, 10.0),
+        (Noise::White, -0.01, 0.90, 40.0),
+        (Noise::HeavyTailed, -0.03, 0.95, 16.0),
+        (Noise::Drifting, -0.03, 0.95, 24.0),
+    ];
+    for (noise, effect, floor, pairs_at_most) in floors {
+        let (rate, pairs) = stop_rate(noise, effect, 300, differs);
+        assert!(rate >= floor, "{noise:?} {effect}: {rate}");
+        assert!(pairs <= pairs_at_most, "{noise:?} {effect}: {pairs} pairs");
+    }
+}
+
+#[test]
+fn equivalence_is_found_when_true_and_rarely_claimed_at_the_margin() {
+    let (found, pairs) = stop_rate(Noise::White, 0.0, 300, is_equivalent(4));
+    assert!(found >= 0.95 && pairs <= 50.0, "{found}, {pairs} pairs");
+    let edge = -Design::default().margin;
+    for noise in [Noise::White, Noise::Drifting] {
+        let (claimed, _) = stop_rate(noise, edge, 400, is_equivalent(4));
+        assert!(claimed <= allowed(400), "{noise:?}: {claimed}");
+    }
+}
+
+#[test]
+fn a_suite_of_24_rows_makes_no_more_false_claims_than_one_row() {
+    let suites = 200;
+    let any_false = (0..suites)
+        .filter(|suite| {
+            let p: Vec<f64> = (0..24)
+                .map(|row| {
+                    let mut machine = Machine::new(Noise::Drifting, suite * 24 + row);
+                    let mut betting = Betting::new(DEFAULT_SCALE);
+                    for _ in 0..60 {
+                        betting.push(machine.pair(0.0)).unwrap();
+                    }
+                    betting.p_zero()
+                })
+                .collect();
+            holm(&p, ALPHA).contains(&true)
+        })
+        .count();
+    assert!(any_false as f64 / suites as f64 <= allowed(suites));
+}
+
+#[test]
+fn a_suite_finds_the_rows_that_differ_and_only_those() {
+    let mut rows: Vec<Betting> = (0..12).map(|_| Betting::new(DEFAULT_SCALE)).collect();
+    for (number, row) in rows.iter_mut().enumerate() {
+        let mut machine = Machine::new(Noise::White, 40 + number as u64);
+        for _ in 0..80 {
+            row.push(machine.pair(if number < 3 { -0.03 } else { 0.0 })).unwrap();
+        }
+    }
+    for (number, judgement) in judge_rows(&rows, &Design::default()).iter().enumerate() {
+        let expected = match number {
+            0..3 => Verdict::Slower,
+            _ => Verdict::Equivalent,
+        };
+        assert_eq!(judgement.verdict, expected, "row {number}");
+    }
+}
+
+#[test]
+fn swapping_the_arms_mirrors_every_judgement() {
+    for seed in 0..20 {
+        let mut machine = Machine::new(Noise::Drifting, seed);
+        let d: Vec<f64> = (0..40).map(|_| machine.pair(-0.01)).collect();
+        let swapped: Vec<f64> = d.iter().map(|d| -d).collect();
+        let rows = [d, swapped].map(|d| Betting::from_log_ratios(&d, DEFAULT_SCALE).unwrap());
+        let judged = judge_rows(&rows, &Design::default());
+        let (there, back) = (&judged[0], &judged[1]);
+        assert!((there.interval.low + back.interval.high).abs() < 1e-9);
+        assert!((there.interval.high + back.interval.low).abs() < 1e-9);
+        assert!((there.estimate + back.estimate).abs() < 1e-12);
+        assert!((there.p_zero - back.p_zero).abs() < 1e-12);
+        assert_eq!(there.verdict == Verdict::Slower, back.verdict == Verdict::Faster);
+    }
+}
+
+/// Prints the table of `docs/statistics.md`; see there for the command.
+#[test]
+#[ignore = "prints the table of docs/statistics.md, asserts nothing"]
+fn print_the_calibration_table() {
+    let edge = -Design::default().margin;
+    for noise in NOISES {
+        let cell = |(rate, pairs): (f64, f64)| match rate {
+            0.0 => "0 %".to_string(),
+            _ => format!("{:.1} % ({pairs})", 100.0 * rate),
+        };
+        let differ = [0.0, -0.01, -0.03].map(|effect| {
+            let found = stop_rate(noise, effect, REPETITIONS, differs);
+            cell(found)
+        });
+        let missed = cell(stop_rate(noise, -0.03, REPETITIONS, misses(-0.03, 1)));
+        let equivalent = [0.0, edge].map(|effect| {
+            let claimed = stop_rate(noise, effect, REPETITIONS, is_equivalent(1));
+            cell(claimed)
+        });
+        let cells = [&differ[..], &[missed], &equivalent].concat();
+        println!("| {noise:?} | {} |", cells.join(" | "));
+    }
+}

@@ -1,0 +1,233 @@
+//! Estimates that a few wild samples cannot move: medians, and what is made of them.
+
+/// Hodges and Lehmann's estimate: the median of the Walsh averages (d_i + d_j)/2, i ≤ j.
+///
+/// In the unit of `d`; `None` without values. Values must be finite. Exact for every length, in
+/// O(n log n) time and O(n) memory: the n(n+1)/2 averages are counted, never stored.
+/// Source: Hodges, Lehmann, "Estimates of location based on rank tests", Ann. Math. Stat. 34, 1963.
+pub fn hodges_lehmann(d: &[f64]) -> Option<f64> {
+    hodges_lehmann_of_sorted(&sorted(d))
+}
+
+/// [`hodges_lehmann`] of values that are in ascending order already.
+pub(super) fn hodges_lehmann_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let averages = walsh_averages(sorted.len());
+    if averages == 0 {
+        return None;
+    }
+    let below = kth_walsh_average(sorted, averages.div_ceil(2));
+    let above = kth_walsh_average(sorted, averages / 2 + 1);
+    Some(below + (above - below) / 2.0)
+}
+
+/// The median; `None` without values. Of an even number of values, the mean of the middle two.
+pub fn median(values: &[f64]) -> Option<f64> {
+    median_of_sorted(&sorted(values))
+}
+
+/// The median absolute deviation from the median, not scaled (times 1.4826 it estimates the
+/// standard deviation of normal data); `None` without values. In the unit of `values`.
+pub fn mad(values: &[f64]) -> Option<f64> {
+    mad_of_sorted(&sorted(values))
+}
+
+/// The geometric mean; `None` without values, or when one of them is not positive and finite.
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let usable = |v: &f64| v.is_finite() && *v > 0.0;
+    if values.is_empty() || !values.iter().all(usable) {
+        return None;
+    }
+    let log_sum: f64 = values.iter().map(|v| v.ln()).sum();
+    Some((log_sum / values.len() as f64).exp())
+}
+
+/// A copy in ascending order.
+pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut copy = values.to_vec();
+    copy.sort_unstable_by(f64::total_cmp);
+    copy
+}
+
+/// [`median`] of values that are in ascending order already.
+pub(super) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    let above = *sorted.get(n / 2)?;
+    let below = sorted[(n - 1) / 2];
+    Some(below + (above - below) / 2.0)
+}
+
+/// [`mad`] of values that are in ascending order already, in O(log n).
+pub(super) fn mad_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    let centre = median_of_sorted(sorted)?;
+    let below = kth_deviation(sorted, centre, n.div_ceil(2));
+    let above = kth_deviation(sorted, centre, n / 2 + 1);
+    Some(below + (above - below) / 2.0)
+}
+
+/// The `k`-th smallest (from 1) distance to `centre`.
+///
+/// The k values nearest to the centre are neighbours in `sorted`. While that window moves right,
+/// its left end comes nearer to the centre and its right end goes away: the best window is where
+/// the two distances cross.
+fn kth_deviation(sorted: &[f64], centre: f64, k: usize) -> f64 {
+    let left = |start: usize| centre - sorted[start];
+    let right = |start: usize| sorted[start + k - 1] - centre;
+    let (mut start, mut end) = (0, sorted.len() - k);
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if right(middle) >= left(middle) {
+            end = middle;
+        } else {
+            start = middle + 1;
+        }
+    }
+    let radius = |at: usize| left(at).max(right(at));
+    match start {
+        0 => radius(0),
+        _ => radius(start).min(radius(start - 1)),
+    }
+}
+
+/// How many Walsh averages `n` values have.
+pub(super) fn walsh_averages(n: usize) -> u64 {
+    let n = n as u64;
+    n * (n + 1) / 2
+}
+
+/// The `k`-th smallest (from 1, at most [`walsh_averages`]) Walsh average of ascending values.
+///
+/// Bisects over the floating-point numbers themselves, in at most 64 counts of O(n) each, so the
+/// result is the exact order statistic and not an approximation.
+pub(super) fn kth_walsh_average(sorted: &[f64], k: u64) -> f64 {
+    debug_assert!(k >= 1 && k <= walsh_averages(sorted.len()));
+    let mut low = ordinal(sorted[0] + sorted[0]);
+    let mut high = ordinal(sorted[sorted.len() - 1] * 2.0);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if sums_up_to(sorted, from_ordinal(middle)) >= k {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    from_ordinal(low) / 2.0
+}
+
+/// How many sums x_i + x_j, i ≤ j, of ascending values are at most `limit`.
+fn sums_up_to(sorted: &[f64], limit: f64) -> u64 {
+    let mut count = 0;
+    let mut end = sorted.len();
+    for (start, x) in sorted.iter().enumerate() {
+        while end > start && x + sorted[end - 1] > limit {
+            end -= 1;
+        }
+        if end <= start {
+            break;
+        }
+        count += (end - start) as u64;
+    }
+    count
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// The place of a number among all floating-point numbers, so that numbers can be bisected.
+fn ordinal(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The inverse of [`ordinal`].
+fn from_ordinal(ordinal: u64) -> f64 {
+    let bits = if ordinal & SIGN == 0 { !ordinal } else { ordinal & !SIGN };
+    f64::from_bits(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn brute_median(mut values: Vec<f64>) -> f64 {
+        values.sort_unstable_by(f64::total_cmp);
+        let n = values.len();
+        (values[(n - 1) / 2] + values[n / 2]) / 2.0
+    }
+
+    fn brute_walsh(d: &[f64]) -> Vec<f64> {
+        (0..d.len()).flat_map(|i| (i..d.len()).map(move |j| (d[i] + d[j]) / 2.0)).collect()
+    }
+
+    /// Values with and without ties, of both signs, of every length up to 60.
+    fn cases() -> Vec<Vec<f64>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(1963);
+        let mut cases = Vec::new();
+        for n in 1..=60 {
+            cases.push((0..n).map(|_| rng.random_range(-1.0..1.0)).collect());
+            cases.push((0..n).map(|_| rng.random_range(-3..3) as f64).collect());
+        }
+        cases
+    }
+
+    #[test]
+    fn hodges_lehmann_equals_the_median_of_all_walsh_averages() {
+        for d in cases() {
+            let expected = brute_median(brute_walsh(&d));
+            let found = hodges_lehmann(&d).unwrap();
+            assert!((found - expected).abs() < 1e-15, "{d:?}");
+        }
+        assert_eq!(hodges_lehmann(&[]), None);
+    }
+
+    #[test]
+    fn every_walsh_average_is_selected_exactly() {
+        for d in cases().into_iter().take(40) {
+            let mut all = brute_walsh(&d);
+            all.sort_unstable_by(f64::total_cmp);
+            let d = sorted(&d);
+            for (k, expected) in all.iter().enumerate() {
+                assert_eq!(kth_walsh_average(&d, k as u64 + 1), *expected);
+            }
+        }
+    }
+
+    #[test]
+    fn hodges_lehmann_needs_no_quadratic_memory() {
+        // Symmetric about 0.25: 100 000 values have 5·10⁹ averages, 40 GB if they were stored.
+        let d: Vec<f64> = (0..=100_000).map(|i| 0.25 + f64::from(i - 50_000)).collect();
+        assert_eq!(hodges_lehmann(&d), Some(0.25));
+    }
+
+    #[test]
+    fn hodges_lehmann_turns_with_the_arms_and_ignores_one_wild_sample() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut d: Vec<f64> = (0..21).map(|_| rng.random_range(-0.01..0.01)).collect();
+        let negated: Vec<f64> = d.iter().map(|x| -x).collect();
+        assert_eq!(hodges_lehmann(&d), hodges_lehmann(&negated).map(|estimate| -estimate));
+        d[3] = 1e6;
+        assert!(hodges_lehmann(&d).unwrap().abs() < 0.01);
+    }
+
+    #[test]
+    fn median_and_mad_equal_their_definitions() {
+        for values in cases() {
+            let centre = brute_median(values.clone());
+            let deviations = values.iter().map(|v| (v - centre).abs()).collect();
+            assert!((median(&values).unwrap() - centre).abs() < 1e-15);
+            assert!((mad(&values).unwrap() - brute_median(deviations)).abs() < 1e-15);
+        }
+        assert_eq!(median(&[]), None);
+        assert_eq!(mad(&[]), None);
+    }
+
+    #[test]
+    fn geometric_mean_is_of_positive_values_only() {
+        assert!((geometric_mean(&[1.0, 4.0, 16.0]).unwrap() - 4.0).abs() < 1e-12);
+        assert_eq!(geometric_mean(&[]), None);
+        assert_eq!(geometric_mean(&[1.0, 0.0]), None);
+        assert_eq!(geometric_mean(&[1.0, f64::NAN]), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! From the pairs of all rows of an experiment to a verdict for each.
+
+use super::betting::{Betting, DEFAULT_SCALE};
+use super::multiplicity::holm;
+use super::wilcoxon::{signed_rank_interval, signed_rank_p};
+use super::{Interval, Verdict};
+
+/// The least number of pairs before any verdict. Fewer cannot bound an anytime interval at 5 % on
+/// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
+pub const MIN_PAIRS: usize = 8;
+
+/// What was decided before the first pair. It must not change with the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// Error rate in (0, ½): of each interval, of each claim of equivalence, and of all claims of
+    /// slower and faster of an experiment together.
+    pub alpha: f64,
+    /// The margin of equivalence as a log-ratio, from [`margin_from_percent`]; positive.
+    pub margin: f64,
+    /// For [`Betting::new`]: the spread of log-ratios expected, as a standard deviation.
+    pub start_scale: f64,
+    /// With `Some(n)` a row is judged once, by Wilcoxon's test, when it has `n` pairs; with `None`
+    /// at any time, by betting.
+    pub fixed_pairs: Option<usize>,
+}
+
+impl Default for Design {
+    /// 5 %, a margin of 1 %, judged at any time.
+    fn default() -> Design {
+        Design {
+            alpha: 0.05,
+            margin: margin_from_percent(1.0),
+            start_scale: DEFAULT_SCALE,
+            fixed_pairs: None,
+        }
+    }
+}
+
+/// The margin as a log-ratio: ln(1 + percent/100).
+///
+/// Used on both sides, so that swapping the arms swaps nothing but the sign. A margin of 1 % then
+/// means from −0.990 % to +1 %: on the slow side it is stricter than its name by a hundredth.
+pub fn margin_from_percent(percent: f64) -> f64 {
+    (percent / 100.0).ln_1p()
+}
+
+/// What the pairs of one row say. Effects are log-ratios: e^x − 1 is the change of the rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The Hodges–Lehmann estimate; 0, in an unbounded interval, before the first pair.
+    pub estimate: f64,
+    /// The interval of this row alone, with error rate `alpha`.
+    pub interval: Interval,
+    /// The p-value of "no effect" of this row alone; anytime-valid unless the number of pairs was
+    /// fixed.
+    pub p_zero: f64,
+    /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
+    pub equivalent: bool,
+    pub verdict: Verdict,
+    /// Slower or faster, and yet equivalent: real, and too small to matter.
+    pub within_margin: bool,
+    /// Whether the interval is narrow enough to stop: its half-width is at most the margin, or a
+    /// quarter of the estimate.
+    pub precise: bool,
+    /// How many more pairs an inconclusive row will probably take; an estimate from the spread so
+    /// far, as half-widths shrink like 1/√n. `None` for a row with a verdict.
+    pub pairs_needed: Option<usize>,
+}
+
+/// Judges all rows of one experiment together, in the order given.
+///
+/// A row is slower or faster when Holm's method over all rows rejects "no effect" *and* its own
+/// interval leaves zero out now. The second condition can take a verdict back while measuring goes
+/// on; it only ever removes claims, so the error rate stands. Otherwise it is equivalent when both
+/// one-sided tests at ±margin reject, which is never corrected for the number of rows: the claim is
+/// made of each row by itself.
+pub fn judge_rows<'a>(
+    rows: impl IntoIterator<Item = &'a Betting>,
+    design: &Design,
+) -> Vec<Judgement> {
+    let rows: Vec<Measured> = rows.into_iter().map(|row| Measured::new(row, design)).collect();
+    let p: Vec<f64> = rows.iter().map(|row| row.p_zero).collect();
+    let rejected = holm(&p, design.alpha);
+    let undecided = rejected.iter().filter(|r| !**r).count().max(1);
+    // What Holm's method will ask of the next row, at worst.
+    let next_level = design.alpha / undecided as f64;
+    rows.iter()
+        .zip(rejected)
+        .map(|(row, rejected)| row.judge(rejected, next_level, design))
+        .collect()
+}
+
+/// One row before the other rows are known.
+struct Measured<'a> {
+    row: &'a Betting,
+    /// Whether the row may have a verdict now.
+    complete: bool,
+    estimate: f64,
+    interval: Interval,
+    p_zero: f64,
+    equivalent: bool,
+}
+
+impl<'a> Measured<'a> {
+    fn new(row: &'a Betting, design: &Design) -> Measured<'a> {
+        let estimate = row.estimate().unwrap_or(0.0);
+        let fixed = design.fixed_pairs.filter(|n| row.pairs() >= *n);
+        let at_any_time = design.fixed_pairs.is_none();
+        let (interval, p_zero, equivalent) = if fixed.is_some() {
+            let interval = |alpha| interval_fixed(row, alpha);
+            (
+                interval(design.alpha),
+                signed_rank_p(row.values()),
+                interval(2.0 * design.alpha).is_within(design.margin),
+            )
+        } else {
+            // Also the fixed design before its number is reached: the only interval valid while
+            // peeking.
+            let needed = (1.0 / design.alpha).ln();
+            (
+                row.interval(design.alpha),
+                row.p_zero(),
+                row.log_e_value_upper(-design.margin) >= needed
+                    && row.log_e_value_lower(design.margin) >= needed,
+            )
+        };
+        let complete = row.pairs() >= MIN_PAIRS && (at_any_time || fixed.is_some());
+        Measured { row, complete, estimate, interval, p_zero, equivalent: equivalent && complete }
+    }
+
+    fn judge(&self, rejected: bool, next_level: f64, design: &Design) -> Judgement {
+        let verdict = match self.interval {
+            _ if !self.complete => Verdict::Inconclusive,
+            Interval { high, .. } if rejected && high < 0.0 => Verdict::Slower,
+            Interval { low, .. } if rejected && low > 0.0 => Verdict::Faster,
+            _ if self.equivalent => Verdict::Equivalent,
+            _ => Verdict::Inconclusive,
+        };
+        let differs = matches!(verdict, Verdict::Slower | Verdict::Faster);
+        let width_allowed = design.margin.max(self.estimate.abs() / 4.0);
+        let inconclusive = verdict == Verdict::Inconclusive;
+        Judgement {
+            estimate: self.estimate,
+            interval: self.interval,
+            p_zero: self.p_zero,
+            equivalent: self.equivalent,
+            verdict,
+            within_margin: differs && self.equivalent,
+            precise: self.interval.half_width() <= width_allowed,
+            pairs_needed: inconclusive.then(|| self.pairs_needed(next_level, design)).flatten(),
+        }
+    }
+
+    /// The cheaper of the two ways to a verdict, at least 1, if estimate and spread stay as they
+    /// are.
+    fn pairs_needed(&self, next_level: f64, design: &Design) -> Option<usize> {
+        let pairs = self.row.pairs();
+        if let Some(fixed) = design.fixed_pairs.filter(|n| *n > pairs) {
+            return Some(fixed - pairs);
+        }
+        if pairs < MIN_PAIRS {
+            return Some(MIN_PAIRS - pairs);
+        }
+        let interval = |alpha| match design.fixed_pairs {
+            Some(_) => interval_fixed(self.row, alpha),
+            None => self.row.interval(alpha),
+        };
+        let size = self.estimate.abs();
+        let ways =
+            [(interval(next_level), size), (interval(2.0 * design.alpha), design.margin - size)];
+        ways.iter()
+            .filter_map(|(interval, target)| pairs_until(pairs, interval.half_width(), *target))
+            .min()
+    }
+}
+
+fn interval_fixed(row: &Betting, alpha: f64) -> Interval {
+    signed_rank_interval(row.values(), alpha).unwrap_or(Interval::UNBOUNDED)
+}
+
+/// How many more pairs, at least 1, until `half_width` shrinks to `target`; `None` if that is not
+/// positive. While nothing is bounded yet, as many again: evidence grows like the number of pairs.
+fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
+    if target <= 0.0 {
+        return None;
+    }
+    if half_width.is_infinite() {
+        return Some(pairs);
+    }
+    let in_all = pairs as f64 * (half_width / target).powi(2);
+    Some(((in_all - pairs as f64).ceil() as usize).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulated::{Machine, Noise};
+    use super::*;
+
+    fn row(effect: f64, pairs: usize, seed: u64) -> Betting {
+        let mut machine = Machine::new(Noise::White, seed);
+        let mut row = Betting::new(DEFAULT_SCALE);
+        for _ in 0..pairs {
+            row.push(machine.pair(effect)).unwrap();
+        }
+        row
+    }
+
+    fn fixed(pairs: usize) -> Design {
+        Design { fixed_pairs: Some(pairs), ..Design::default() }
+    }
+
+    fn judge_one(row: &Betting, design: &Design) -> Judgement {
+        judge_rows([row], design).remove(0)
+    }
+
+    #[test]
+    fn an_effect_of_85_percent_is_decided_at_the_floor() {
+        for seed in 0..50 {
+            let effect = 0.15_f64.ln();
+            let seven = judge_one(&row(effect, MIN_PAIRS - 1, seed), &Design::default());
+            assert_eq!(seven.verdict, Verdict::Inconclusive);
+            assert_eq!(seven.pairs_needed, Some(1));
+            for design in [Design::default(), fixed(MIN_PAIRS)] {
+                let slower = judge_one(&row(effect, MIN_PAIRS, seed), &design);
+                assert_eq!(slower.verdict, Verdict::Slower);
+                assert!(slower.interval.high < 0.0 && slower.precise);
+                let faster = judge_one(&row(-effect, MIN_PAIRS, seed), &design);
+                assert_eq!(faster.verdict, Verdict::Faster);
+                assert_eq!(faster.pairs_needed, None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_effect_can_be_both_slower_and_within_the_margin() {
+        for design in [Design::default(), fixed(1000)] {
+            let judgement = judge_one(&row(-0.005, 1000, 1), &design);
+            assert_eq!(judgement.verdict, Verdict::Slower);
+            assert!(judgement.within_margin && judgement.equivalent);
+        }
+    }
+
+    #[test]
+    fn no_effect_becomes_equivalent() {
+        for design in [Design::default(), fixed(100)] {
+            let judgement = judge_one(&row(0.0, 100, 2), &design);
+            assert_eq!(judgement.verdict, Verdict::Equivalent);
+            assert!(judgement.precise && !judgement.within_margin);
+        }
+    }
+
+    #[test]
+    fn a_fixed_number_is_not_judged_before_it_is_reached() {
+        let judgement = judge_one(&row(-0.1, 19, 3), &fixed(20));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        assert_eq!(judgement.pairs_needed, Some(1));
+        assert!(judgement.interval.high.is_finite());
+    }
+
+    #[test]
+    fn more_rows_ask_for_more_evidence() {
+        let strong = row(-0.03, 8, 4);
+        let alone = judge_one(&strong, &Design::default());
+        assert_eq!(alone.verdict, Verdict::Slower);
+        let empty = Betting::new(DEFAULT_SCALE);
+        let rows = std::iter::once(&strong).chain(std::iter::repeat_n(&empty, 20));
+        let among_many = judge_rows(rows, &Design::default());
+        assert_eq!(among_many[0].verdict, Verdict::Inconclusive);
+        assert_eq!(among_many[0].interval, alone.interval);
+        assert!(among_many[0].pairs_needed.is_some_and(|more| more <= 8));
+        assert_eq!(among_many[1].interval, Interval::UNBOUNDED);
+        assert_eq!(among_many[1].pairs_needed, Some(MIN_PAIRS));
+    }
+
+    #[test]
+    fn the_pairs_needed_are_about_those_that_it_takes() {
+        let judgement = judge_one(&row(0.0, 12, 5), &Design::default());
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        let needed = judgement.pairs_needed.unwrap();
+        assert!((2..200).contains(&needed), "{needed}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+mod read;
+pub mod record;
+mod schema;
+mod write;
+
+/// Why the store did not do what it was asked to; a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// An open database.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// Where the database is unless the user says otherwise: `$XDG_DATA_HOME/weighbridge/weigh.db`,
+/// else `~/.local/share/weighbridge/weigh.db`.
+///
+/// # Errors
+/// Where neither `XDG_DATA_HOME` nor `HOME` is set.
+pub fn default_path() -> Result<PathBuf, Error> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("XDG_DATA_HOME")
+        .or_else(|| Some(variable("HOME")?.join(".local/share")))
+        .map(|home| home.join("weighbridge/weigh.db"))
+        .ok_or_else(|| Error("neither XDG_DATA_HOME nor HOME is set; say where with --database FILE".into()))
+}
+
+impl Store {
+    /// Opens the database, and creates it where there is none.
+    ///
+    /// # Errors
+    /// Where the file is damaged, of a newer version, or not to be written.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| Error(format!("cannot create {}: {error}", directory.display())))?;
+        }
+        let said = |error| explain(path, &error);
+        let connection = Connection::open(path).map_err(said)?;
+        connection.busy_timeout(Duration::from_secs(10)).map_err(said)?;
+        schema::prepare(&connection, path)?;
+        Ok(Store { connection, path: path.to_owned() })
+    }
+
+    fn explain(&self, error: &rusqlite::Error) -> Error {
+        explain(&self.path, error)
+    }
+}
+
+/// The sentence for an error of SQLite.
+fn explain(path: &Path, error: &rusqlite::Error) -> Error {
+    let path = path.display();
+    let problem = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => format!(
+            "the database {path} is damaged ({error}). Move it away and weigh starts a new one; \
+             `sqlite3 {path} .recover` may save what is in it"
+        ),
+        Some(ErrorCode::DiskFull) => {
+            format!("the disk that holds the database {path} is full; what was stored before is kept")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            format!("cannot open the database {path} for writing ({error}); choose another with --database FILE")
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            format!("another program holds the database {path}; end it and try again")
+        }
+        _ => format!("the database {path}: {error}"),
+    };
+    Error(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::record::*;
+    use super::*;
+    use crate::report::summary::State;
+
+    pub fn header() -> Header {
+        Header {
+            kind: Kind::Compare,
+            command: "weigh compare none".into(),
+            seed: u64::MAX,
+            budget_s: 60.0,
+            alpha: 0.05,
+            margin: 0.01,
+            fixed_pairs: None,
+            machine: Default::default(),
+            arms: vec!["none".into(), "none".into()],
+            works: vec![Work { name: "stat".into(), unit: "lps".into(), syscalls_per_op: Some(1.0) }],
+        }
+    }
+
+    pub fn measured(pair: usize, arm: usize) -> Measured {
+        Measured {
+            work: 0,
+            arm,
+            treated_arm: 1,
+            set: 0,
+            pair,
+            position: arm,
+            started_s: pair as f64,
+            sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
+            evidence: Default::default(),
+        }
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        for (pair, arm) in [(0, 1), (0, 0), (1, 0)] {
+            store.add_sample(&id, &measured(pair, arm)).unwrap();
+        }
+        store.finish(&id, State::Complete, None).unwrap();
+        let stored = Store::open(&path).unwrap().load(&id).unwrap();
+        assert_eq!(stored.header.seed, u64::MAX);
+        assert_eq!(stored.state, State::Complete);
+        assert_eq!(stored.samples.len(), 3);
+        assert_eq!(stored.samples[0], measured(0, 1));
+        assert!(store.load("zzzzzz").is_err());
+    }
+
+    #[test]
+    fn an_experiment_whose_process_is_gone_was_interrupted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().state, State::Running);
+        store.connection.execute("UPDATE experiment SET pid = 0", []).unwrap();
+        assert_eq!(store.load(&id).unwrap().state, State::Interrupted);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_with_a_way_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        std::fs::write(&path, "this is no database, however long it may be, of any kind").unwrap();
+        let problem = Store::open(&path).err().unwrap().to_string();
+        assert!(problem.contains("damaged") && problem.contains("weigh.db"), "{problem}");
+    }
+
+    #[test]
+    fn a_newer_database_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
+        assert!(Store::open(&path).err().unwrap().to_string().contains("newer"));
+    }
+}

@@ -1,0 +1,192 @@
+//! Reading experiments back.
+
+use rusqlite::types::FromSql;
+use rusqlite::{OptionalExtension, Row};
+use serde::de::DeserializeOwned;
+
+use super::record::{Entry, Header, Kind, Measured, Startup, Stored, Work};
+use super::{Error, Store};
+use crate::machine;
+use crate::report::summary::{Failure, State};
+
+impl Store {
+    /// The id that a user means: a whole one, the unambiguous beginning of one, or, with none
+    /// given, the latest experiment.
+    ///
+    /// # Errors
+    /// Where there is none such, or more than one.
+    pub fn find(&self, prefix: Option<&str>) -> Result<String, Error> {
+        let ids: Vec<String> = match prefix {
+            None => self.rows(
+                "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1",
+                [],
+                |row| row.get(0),
+            )?,
+            Some(prefix) => self.rows(
+                "SELECT id FROM experiment WHERE substr(id, 1, length(?1)) = ?1",
+                [prefix],
+                |row| row.get(0),
+            )?,
+        };
+        match (&ids[..], prefix) {
+            ([id], _) => Ok(id.clone()),
+            ([], None) => Err(Error("there is no experiment yet: `weigh compare` makes one".into())),
+            ([], Some(prefix)) => {
+                Err(Error(format!("there is no experiment `{prefix}`: `weigh history` lists them")))
+            }
+            (several, _) => {
+                Err(Error(format!("several experiments start so: {}", several.join(", "))))
+            }
+        }
+    }
+
+    /// All experiments, the latest first.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn history(&self) -> Result<Vec<Entry>, Error> {
+        self.rows(
+            "SELECT id, started, state, command, pid, boot_id,
+                (SELECT count(*) FROM sample WHERE experiment = experiment.id)
+             FROM experiment ORDER BY started DESC, rowid DESC",
+            [],
+            |row| {
+                Ok(Entry {
+                    id: row.get(0)?,
+                    started: row.get(1)?,
+                    state: state(row, 2, 4, 5)?,
+                    command: row.get(3)?,
+                    samples: row.get(6)?,
+                })
+            },
+        )
+    }
+
+    /// A whole experiment.
+    ///
+    /// # Errors
+    /// Where there is none of this id, or the database cannot be read.
+    pub fn load(&self, id: &str) -> Result<Stored, Error> {
+        let mut stored = self
+            .connection
+            .query_row("SELECT * FROM experiment WHERE id = ?1", [id], experiment)
+            .optional()
+            .map_err(|error| self.explain(&error))?
+            .ok_or_else(|| Error(format!("there is no experiment `{id}`")))?;
+        let arms: Vec<(String, Vec<String>)> = self.rows(
+            "SELECT label, facts FROM arm WHERE experiment = ?1 ORDER BY number",
+            [id],
+            |row| Ok((row.get(0)?, json(row, 1)?)),
+        )?;
+        (stored.header.arms, stored.facts) = arms.into_iter().unzip();
+        stored.header.works = self.rows(
+            "SELECT name, unit, syscalls_per_op FROM work WHERE experiment = ?1 ORDER BY number",
+            [id],
+            |row| Ok(Work { name: row.get(0)?, unit: row.get(1)?, syscalls_per_op: row.get(2)? }),
+        )?;
+        stored.samples =
+            self.rows("SELECT * FROM sample WHERE experiment = ?1 ORDER BY number", [id], measured)?;
+        stored.startups =
+            self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
+                Ok(Startup {
+                    work: row.get("work")?,
+                    arm: row.get("arm")?,
+                    operations: row.get("operations")?,
+                    evidence: json(row, "evidence")?,
+                })
+            })?;
+        stored.failures = self.rows(
+            "SELECT work, arm, reason FROM failure WHERE experiment = ?1 ORDER BY rowid",
+            [id],
+            |row| Ok(Failure { workload: row.get(0)?, arm: row.get(1)?, reason: row.get(2)? }),
+        )?;
+        Ok(stored)
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        let gather = || -> rusqlite::Result<Vec<T>> {
+            self.connection.prepare(sql)?.query_map(parameters, read)?.collect()
+        };
+        gather().map_err(|error| self.explain(&error))
+    }
+}
+
+fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let kind: String = row.get("kind")?;
+    Ok(Stored {
+        id: row.get("id")?,
+        header: Header {
+            kind: if kind == Kind::Run.as_str() { Kind::Run } else { Kind::Compare },
+            command: row.get("command")?,
+            seed: row.get::<_, i64>("seed")?.cast_unsigned(),
+            budget_s: row.get("budget_s")?,
+            alpha: row.get("alpha")?,
+            margin: row.get("margin")?,
+            fixed_pairs: row.get("fixed_pairs")?,
+            machine: json(row, "machine")?,
+            arms: Vec::new(),
+            works: Vec::new(),
+        },
+        started: row.get("started")?,
+        elapsed_s: row.get::<_, Option<f64>>("elapsed_s")?.unwrap_or(0.0),
+        state: state(row, "state", "pid", "boot_id")?,
+        failure: row.get("failure")?,
+        baseline_state: row.get("baseline_state")?,
+        warnings: json(row, "warnings")?,
+        facts: Vec::new(),
+        samples: Vec::new(),
+        startups: Vec::new(),
+        failures: Vec::new(),
+    })
+}
+
+fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
+    Ok(Measured {
+        work: row.get("work")?,
+        arm: row.get("arm")?,
+        treated_arm: row.get("treated_arm")?,
+        set: row.get("set_number")?,
+        pair: row.get("pair")?,
+        position: row.get("position")?,
+        started_s: row.get("started_s")?,
+        sample: json(row, "sample")?,
+        evidence: json(row, "evidence")?,
+    })
+}
+
+/// One that is still marked as running but whose process is gone was interrupted.
+fn state<I: rusqlite::RowIndex>(row: &Row<'_>, state: I, pid: I, boot: I) -> rusqlite::Result<State> {
+    let state: String = row.get(state)?;
+    Ok(match state.as_str() {
+        "complete" => State::Complete,
+        "failed" => State::Failed,
+        "running" => {
+            let pid: i32 = row.get(pid)?;
+            let boot: String = row.get(boot)?;
+            let is_alive = rustix::process::Pid::from_raw(pid)
+                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+            if is_alive && boot == machine::boot_id() { State::Running } else { State::Interrupted }
+        }
+        _ => State::Interrupted,
+    })
+}
+
+/// A column of JSON.
+fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl rusqlite::RowIndex) -> rusqlite::Result<T> {
+    struct Json<T>(T);
+    impl<T: DeserializeOwned> FromSql for Json<T> {
+        fn column_result(
+            value: rusqlite::types::ValueRef<'_>,
+        ) -> rusqlite::types::FromSqlResult<Self> {
+            serde_json::from_str(value.as_str()?)
+                .map(Json)
+                .map_err(|error| rusqlite::types::FromSqlError::Other(Box::new(error)))
+        }
+    }
+    row.get::<_, Json<T>>(column).map(|Json(value)| value)
+}

@@ -1,0 +1,109 @@
+//! What is stored, as the other rooms see it.
+
+use crate::machine::Facts;
+use crate::report::summary::{Failure, State};
+use crate::treatment::Evidence;
+use crate::workload::sample::Sample;
+
+/// What kind of experiment it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Pairs of two arms.
+    Compare,
+    /// One arm: this machine alone.
+    Run,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Compare => "compare",
+            Kind::Run => "run",
+        }
+    }
+}
+
+/// What is known of an experiment before it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub kind: Kind,
+    /// The command line that measures the same again.
+    pub command: String,
+    pub seed: u64,
+    pub budget_s: f64,
+    pub alpha: f64,
+    /// As a fraction: 0.01.
+    pub margin: f64,
+    pub fixed_pairs: Option<usize>,
+    pub machine: Facts,
+    /// Labels; the first is the baseline.
+    pub arms: Vec<String>,
+    pub works: Vec<Work>,
+}
+
+/// A workload of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    pub name: String,
+    pub unit: String,
+    pub syscalls_per_op: Option<f64>,
+}
+
+/// One sample, with its place in the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs; 0 in a run without one.
+    pub treated_arm: usize,
+    pub set: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    /// From the start of the experiment.
+    pub started_s: f64,
+    pub sample: Sample,
+    pub evidence: Evidence,
+}
+
+/// What one launch produced besides its operations, measured once per workload and arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Startup {
+    pub work: usize,
+    pub arm: usize,
+    pub operations: f64,
+    pub evidence: Evidence,
+}
+
+/// A stored experiment, whole.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub id: String,
+    pub header: Header,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub elapsed_s: f64,
+    pub state: State,
+    pub failure: Option<String>,
+    pub baseline_state: Option<String>,
+    pub warnings: Vec<String>,
+    /// Per arm.
+    pub facts: Vec<Vec<String>>,
+    /// In the order measured.
+    pub samples: Vec<Measured>,
+    pub startups: Vec<Startup>,
+    pub failures: Vec<Failure>,
+}
+
+/// A line of the history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub id: String,
+    pub started: String,
+    pub state: State,
+    pub command: String,
+    pub samples: usize,
+}

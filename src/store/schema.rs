@@ -1,0 +1,104 @@
+//! The tables, and their version in `PRAGMA user_version`.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::{Error, explain};
+
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE experiment (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,                -- compare, run
+    started TEXT NOT NULL,             -- RFC 3339, UTC
+    elapsed_s REAL,
+    state TEXT NOT NULL,               -- running, complete, interrupted, failed
+    failure TEXT,
+    command TEXT NOT NULL,
+    seed INTEGER NOT NULL,             -- the bits of an unsigned number
+    budget_s REAL NOT NULL,
+    alpha REAL NOT NULL,
+    margin REAL NOT NULL,              -- as a fraction
+    fixed_pairs INTEGER,
+    machine TEXT NOT NULL,             -- JSON
+    baseline_state TEXT,
+    warnings TEXT NOT NULL,            -- JSON
+    pid INTEGER NOT NULL,              -- whose process measures, while it is running
+    boot_id TEXT NOT NULL
+) STRICT;
+CREATE TABLE arm (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    number INTEGER NOT NULL,           -- 0 is the baseline
+    label TEXT NOT NULL,
+    facts TEXT NOT NULL,               -- JSON
+    PRIMARY KEY (experiment, number)
+) STRICT;
+CREATE TABLE work (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    syscalls_per_op REAL,
+    PRIMARY KEY (experiment, number)
+) STRICT;
+CREATE TABLE sample (
+    number INTEGER PRIMARY KEY,        -- in the order measured
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
+    set_number INTEGER NOT NULL,
+    pair INTEGER NOT NULL,             -- within work and treatment
+    position INTEGER NOT NULL,         -- 0 was measured first
+    started_s REAL NOT NULL,           -- from the start of the experiment
+    sample TEXT NOT NULL,              -- JSON, as the workload printed it
+    evidence TEXT NOT NULL             -- JSON
+) STRICT;
+CREATE INDEX sample_of_experiment ON sample (experiment, number);
+CREATE TABLE startup (                 -- what a launch costs besides its operations
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    operations REAL NOT NULL,
+    evidence TEXT NOT NULL,            -- JSON
+    PRIMARY KEY (experiment, work, arm)
+) STRICT;
+CREATE TABLE failure (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work TEXT NOT NULL,
+    arm TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+";
+
+/// Creates the tables in a new database and refuses one that it does not know.
+pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let said = |error| explain(path, &error);
+    // A reader never blocks the experiment that writes.
+    connection.pragma_update(None, "journal_mode", "wal").map_err(said)?;
+    // A committed sample survives the machine's death too, not only ours.
+    connection.pragma_update(None, "synchronous", "full").map_err(said)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(said)?;
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
+    match version {
+        VERSION => Ok(()),
+        0 => connection
+            .execute_batch(&format!(
+                "BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+            ))
+            .or_else(|error| {
+                // Another weigh may have created them just now.
+                let created: rusqlite::Result<i64> =
+                    connection.pragma_query_value(None, "user_version", |row| row.get(0));
+                if created == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
+            }),
+        newer => Err(Error(format!(
+            "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
+             weigh, or another file with --database FILE",
+            path.display()
+        ))),
+    }
+}

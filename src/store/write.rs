@@ -1,0 +1,186 @@
+//! Writing an experiment, sample by sample.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::record::{Header, Measured, Startup};
+use super::{Error, Store};
+use crate::machine;
+use crate::report::summary::{Failure, State};
+
+impl Store {
+    /// Stores a new experiment and gives its id.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn begin(&self, header: &Header) -> Result<String, Error> {
+        let id = self.new_id()?;
+        self.insert(&id, header).map_err(|error| self.explain(&error))?;
+        Ok(id)
+    }
+
+    fn insert(&self, id: &str, header: &Header) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute(
+            "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
+                fixed_pairs, machine, warnings, pid, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, '[]', ?11, ?12)",
+            params![
+                id,
+                header.kind.as_str(),
+                jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                header.command,
+                header.seed.cast_signed(),
+                header.budget_s,
+                header.alpha,
+                header.margin,
+                header.fixed_pairs,
+                json(&header.machine),
+                std::process::id(),
+                machine::boot_id(),
+            ],
+        )?;
+        for (number, label) in header.arms.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO arm VALUES (?1, ?2, ?3, '[]')",
+                params![id, number, label],
+            )?;
+        }
+        for (number, work) in header.works.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![id, number, work.name, work.unit, work.syscalls_per_op],
+            )?;
+        }
+        transaction.commit()
+    }
+
+    /// Stores a sample; when this returns, it is on disk.
+    ///
+    /// # Errors
+    /// Where it cannot be written; then the experiment must end.
+    pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
+        self.execute(
+            "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
+                started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                id,
+                measured.work,
+                measured.arm,
+                measured.treated_arm,
+                measured.set,
+                measured.pair,
+                measured.position,
+                measured.started_s,
+                json(&measured.sample),
+                json(&measured.evidence),
+            ],
+        )
+    }
+
+    /// Stores what one launch produced besides its operations; a later set's replaces an earlier.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_startup(&self, id: &str, startup: &Startup) -> Result<(), Error> {
+        self.execute(
+            "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, startup.work, startup.arm, startup.operations, json(&startup.evidence)],
+        )
+    }
+
+    /// Stores that a workload gave no result.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_failure(&self, id: &str, failure: &Failure) -> Result<(), Error> {
+        self.execute(
+            "INSERT INTO failure VALUES (?1, ?2, ?3, ?4)",
+            params![id, failure.workload, failure.arm, failure.reason],
+        )
+    }
+
+    /// Stores what a treatment says of itself.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_facts(&self, id: &str, arm: usize, facts: &[String]) -> Result<(), Error> {
+        self.execute(
+            "UPDATE arm SET facts = ?3 WHERE experiment = ?1 AND number = ?2",
+            params![id, arm, json(&facts)],
+        )
+    }
+
+    /// Stores what kind of baseline was measured.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_baseline_state(&self, id: &str, state: Option<&str>) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET baseline_state = ?2 WHERE id = ?1", params![id, state])
+    }
+
+    /// Adds a sentence that a reader must know.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_warning(&self, id: &str, warning: &str) -> Result<(), Error> {
+        self.execute(
+            "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', ?2) WHERE id = ?1",
+            params![id, warning],
+        )
+    }
+
+    /// Keeps the time that the experiment has taken so far, for one that will not end in order.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_elapsed(&self, id: &str, elapsed_s: f64) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET elapsed_s = ?2 WHERE id = ?1", params![id, elapsed_s])
+    }
+
+    /// Closes the experiment.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn finish(&self, id: &str, state: State, failure: Option<&str>) -> Result<(), Error> {
+        let state = match state {
+            State::Running => "running",
+            State::Complete => "complete",
+            State::Interrupted => "interrupted",
+            State::Failed => "failed",
+        };
+        self.execute(
+            "UPDATE experiment SET state = ?2, failure = ?3 WHERE id = ?1",
+            params![id, state, failure],
+        )
+    }
+
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), Error> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(parameters))
+            .map(drop)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// Six characters without those that are taken for others.
+    fn new_id(&self) -> Result<String, Error> {
+        const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
+        loop {
+            let id: String = (0..6)
+                .map(|_| char::from(ALPHABET[rand::random_range(0..ALPHABET.len())]))
+                .collect();
+            let taken: Option<i64> = self
+                .connection
+                .query_row("SELECT 1 FROM experiment WHERE id = ?1", [&id], |row| row.get(0))
+                .optional()
+                .map_err(|error| self.explain(&error))?;
+            if taken.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain data with text keys")
+}

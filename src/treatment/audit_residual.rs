@@ -1,0 +1,130 @@
+//! What auditing leaves behind when it is switched off: the kernel's `audit_ever_enabled` gives
+//! every later process an audit context (`audit_alloc()` in `kernel/auditsc.c`), until a reboot, or
+//! a `never,task` rule that is loaded while the process is forked.
+
+use super::audit_state::{
+    BASELINE_LOGINUID, Host, Snapshot, TREATED_LOGINUID, host_sentences, look_at_host, needs, system,
+};
+use super::guard::Guard;
+use super::{Bench, Error, Evidence, Treatment};
+use crate::audit::netlink::Client;
+use crate::audit::rule::Rule;
+use crate::audit::status::Setting;
+use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
+use crate::workload::sample::Sample;
+
+/// `audit:residual`: auditing was enabled and is off again.
+#[derive(Default)]
+pub struct Residual {
+    client: Option<Client>,
+    rules: Vec<Rule>,
+    ratio: f64,
+    host: Option<Host>,
+}
+
+impl Treatment for Residual {
+    fn occupies(&self) -> Option<&'static str> {
+        Some("the kernel's audit configuration")
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, Error> {
+        let mut client = Client::open().map_err(needs)?;
+        let mut snapshot = Snapshot::take(&mut client)?;
+        if snapshot.status.enabled != 0 {
+            return Err(Error::Unavailable(
+                "auditing is on here, so there is no residual cost to weigh: use `audit`".into(),
+            ));
+        }
+        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        self.rules = client.rules().map_err(needs)?;
+        self.client = Some(client);
+        self.host = Some(host);
+        Ok(host_sentences(&host))
+    }
+
+    fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), Error> {
+        let client = self.client.as_mut().ok_or_else(|| system("apply before prepare"))?;
+        client.set(Setting::Enabled(1)).map_err(needs)?;
+        client.set(Setting::Enabled(0)).map_err(needs)?;
+        self.ratio = cost_of_context(bench)?;
+        Ok(())
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        Setup {
+            loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
+            ..Setup::default()
+        }
+    }
+
+    /// The context itself is invisible from outside; what gives it to one arm and keeps it from the
+    /// other is not.
+    fn after(&mut self, _: bool, _: &Launched) -> Result<Evidence, Error> {
+        let client = self.client.as_mut().ok_or_else(|| system("sample before apply"))?;
+        if client.status().map_err(needs)?.enabled != 0 {
+            return Err(Error::NotInForce("auditing was switched on while we measured".into()));
+        }
+        if client.rules().map_err(needs)? != self.rules {
+            return Err(Error::NotInForce("the audit rules were changed while we measured".into()));
+        }
+        Ok(Evidence::default())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let mut facts = vec![
+            "Auditing was enabled once and is off; the treated processes carry the audit context that \
+             this leaves behind, the baseline is exempt from it by a `never,task` rule."
+                .into(),
+            format!("Measured when it was applied: getppid takes {:.2} times as long.", self.ratio),
+        ];
+        facts.extend(self.host.iter().flat_map(host_sentences));
+        facts
+    }
+
+    fn baseline_state(&self) -> Option<String> {
+        Some("clean".into())
+    }
+
+    fn restore(&mut self, guard: &mut Guard) -> Result<(), Error> {
+        guard.undo("audit").map_err(Error::Unavailable)
+    }
+}
+
+/// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
+/// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.
+///
+/// # Errors
+/// Where the login uid cannot be set, or the workload fails.
+pub fn cost_of_context(bench: &Bench) -> Result<f64, Error> {
+    const ROUNDS: usize = 9;
+    let [mut exempt, mut ordinary] = [f64::INFINITY; 2];
+    let mut launchers = [BASELINE_LOGINUID, TREATED_LOGINUID].map(|loginuid| {
+        let setup = Setup { loginuid: Some(loginuid), ..Setup::default() };
+        Launcher::start(&setup, bench.interrupted)
+    });
+    for _ in 0..ROUNDS {
+        for (launcher, least) in launchers.iter_mut().zip([&mut exempt, &mut ordinary]) {
+            let launcher = launcher.as_mut().map_err(|error| system(&*error))?;
+            // The least of several is what the code costs when nothing disturbs it.
+            *least = least.min(getppid_cost(bench, launcher)?);
+        }
+    }
+    Ok(ordinary / exempt)
+}
+
+fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Error> {
+    let mut argv = bench.kernels.sample_argv("getppid", 15);
+    argv.push("--count-instructions".into());
+    let job = Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };
+    let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
+        launcher::Error::Interrupted => Error::Interrupted,
+        other => system(other),
+    })?;
+    match Sample::parse(&launched.stdout) {
+        Some(Ok(sample)) => {
+            let cost = sample.kernel_instructions.unwrap_or(sample.elapsed_ns);
+            Ok(cost as f64 / sample.operations)
+        }
+        _ => Err(system(format!("getppid failed: {}", launched.stderr.trim()))),
+    }
+}

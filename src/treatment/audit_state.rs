@@ -1,0 +1,270 @@
+//! The audit configuration of a host: what it takes to change it, how it is put back, and what
+//! earlier auditing left behind.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::audit_residual::cost_of_context;
+use super::guard::Guard;
+use super::{Bench, Error, Probe};
+use crate::audit::netlink::Client;
+use crate::audit::rule::Rule;
+use crate::audit::status::{Setting, Status};
+
+/// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
+/// match the treated processes as they would match a person's.
+pub const BASELINE_LOGINUID: u32 = 1_994_000_001;
+pub const TREATED_LOGINUID: u32 = 1_994_000_002;
+
+const KIND: &str = "audit";
+/// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
+/// differ by a few per cent at most (`reference/security-treatments.md` §1a).
+const CONTEXT_RATIO: f64 = 1.15;
+
+/// Whether auditing was in use here before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Host {
+    /// New processes carry no audit context: auditing was never enabled since boot.
+    Clean,
+    /// Auditing is off, but new processes still carry a context, which makes `getppid` this many
+    /// times as long.
+    Residual { ratio: f64 },
+    /// Auditing is on.
+    Audited,
+}
+
+/// The configuration as it was found, and what was added to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub status: Status,
+    /// In hexadecimal.
+    rules: Vec<String>,
+    /// The rules that are ours; `None` while they are being loaded, when all that are not in
+    /// `rules` are.
+    pub added: Option<Vec<String>>,
+}
+
+/// An error of the audit socket, as what is missing.
+pub fn needs(error: io::Error) -> Error {
+    Error::Unavailable(match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "auditing needs root: CAP_AUDIT_CONTROL and CAP_AUDIT_WRITE are missing (try `sudo weigh …`)".into()
+        }
+        Some(libc::ECONNREFUSED) => {
+            "auditing can only be changed from the first user and process namespace, not from a container".into()
+        }
+        Some(libc::EPROTONOSUPPORT) => "this kernel was built without auditing (CONFIG_AUDIT)".into(),
+        _ => format!("the kernel's audit interface: {error}"),
+    })
+}
+
+/// Anything else that went wrong.
+pub fn system(problem: impl ToString) -> Error {
+    Error::Unavailable(format!("cannot set up auditing: {}", problem.to_string()))
+}
+
+/// What it takes, found out by asking the kernel and by opening the login uid for writing.
+pub fn probe() -> Probe {
+    let status = Client::open().and_then(|mut client| client.status());
+    match status {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Probe::NeedsRoot(needs(error).to_string()),
+        Err(error) => Probe::Broken(needs(error).to_string()),
+        Ok(status) => match refusal(&status) {
+            Some(why) => Probe::Conflict(why),
+            None if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) => Probe::Available,
+            None => Probe::Broken("only x86-64 and AArch64 have been tried".into()),
+        },
+    }
+}
+
+/// Configurations that we do not touch.
+fn refusal(status: &Status) -> Option<String> {
+    match (status.enabled, status.failure) {
+        (2, _) => Some("the audit configuration is locked (`enabled 2`) until the next boot".into()),
+        (_, 2) => Some(
+            "this host panics when an audit record is lost (`failure 2`); set `auditctl -f 1` first".into(),
+        ),
+        _ => None,
+    }
+}
+
+impl Snapshot {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// Where it may not be changed.
+    pub fn take(client: &mut Client) -> Result<Snapshot, Error> {
+        let status = client.status().map_err(needs)?;
+        if let Some(why) = refusal(&status) {
+            return Err(Error::Unavailable(why));
+        }
+        let rules = client.rules().map_err(needs)?;
+        Ok(Snapshot { status, rules: rules.iter().map(hex).collect(), added: None })
+    }
+
+    /// Reads it from a journal.
+    ///
+    /// # Errors
+    /// Where the journal was damaged.
+    pub fn from_journal(state: &Value) -> Result<Snapshot, String> {
+        serde_json::from_value(state.clone()).map_err(|error| format!("the audit journal: {error}"))
+    }
+
+    /// Tells the guard how to undo what comes next.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written.
+    pub fn write_down(&self, guard: &mut Guard) -> Result<(), Error> {
+        let state = serde_json::to_value(self).map_err(system)?;
+        guard.write_down(KIND, state).map_err(system)
+    }
+
+    /// The process id of an audit daemon that is alive.
+    pub fn healthy_daemon(&self) -> Option<u32> {
+        let pid = self.status.pid;
+        (pid != 0 && is_alive(pid)).then_some(pid)
+    }
+
+    /// Those of `rules` that were not there before, in hexadecimal.
+    pub fn not_in(&self, rules: &[Rule]) -> Vec<String> {
+        rules.iter().map(hex).filter(|rule| !self.rules.contains(rule)).collect()
+    }
+
+    /// Puts the configuration back: auditing, the backlog limit, our rules, a dead sink's claim to
+    /// the socket. Rules of others are not touched, also when they came later.
+    ///
+    /// # Errors
+    /// A sentence that says what is left.
+    pub fn undo(&self) -> Result<(), String> {
+        let say = |what: &str, error: io::Error| format!("cannot put back {what}: {error}");
+        let mut client = Client::open().map_err(|error| needs(error).to_string())?;
+        let now = client.status().map_err(|error| needs(error).to_string())?;
+        if now.enabled != self.status.enabled {
+            client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
+        }
+        let loaded = client.rules().map_err(|error| say("the rules", error))?;
+        let ours = self.added.clone().unwrap_or_else(|| self.not_in(&loaded));
+        for rule in loaded.iter().filter(|rule| ours.contains(&hex(rule))) {
+            match client.delete_rule(rule) {
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                other => other.map_err(|error| say("the rules", error))?,
+            }
+        }
+        if now.backlog_limit != self.status.backlog_limit {
+            client
+                .set(Setting::BacklogLimit(self.status.backlog_limit))
+                .map_err(|error| say("the backlog limit", error))?;
+        }
+        self.release_socket(&mut client).map_err(|error| say("the audit socket", error))?;
+        self.check(&mut client, &ours)
+    }
+
+    /// Our sink leaves the socket when it ends; one that was killed is still registered until the
+    /// next record. Taking its place and leaving clears that.
+    fn release_socket(&self, client: &mut Client) -> io::Result<()> {
+        const ATTEMPTS: u32 = 40;
+        for _ in 0..ATTEMPTS {
+            let holder = client.status()?.pid;
+            if holder == self.status.pid || holder == 0 {
+                return Ok(());
+            }
+            if !is_alive(holder) {
+                client.set(Setting::Pid(std::process::id()))?;
+                return client.set(Setting::Pid(0));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        Ok(()) // an audit daemon that was started meanwhile keeps it
+    }
+
+    fn check(&self, client: &mut Client, ours: &[String]) -> Result<(), String> {
+        let status = client.status().map_err(|error| needs(error).to_string())?;
+        let rules = client.rules().map_err(|error| needs(error).to_string())?;
+        let left = rules.iter().filter(|rule| ours.contains(&hex(rule))).count();
+        if left > 0 {
+            return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
+        }
+        if status.enabled != self.status.enabled || status.backlog_limit != self.status.backlog_limit {
+            return Err(format!(
+                "the audit status is not as it was: `auditctl -e {} -b {}` puts it back",
+                self.status.enabled, self.status.backlog_limit
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Finds out what state this host is in; loads the rule that exempts the baseline on the way.
+///
+/// # Errors
+/// Where the rule cannot be loaded, or the login uid not set.
+pub fn look_at_host(
+    bench: &Bench,
+    guard: &mut Guard,
+    client: &mut Client,
+    snapshot: &mut Snapshot,
+) -> Result<Host, Error> {
+    snapshot.write_down(guard)?;
+    client.add_rule(&Rule::never_task(BASELINE_LOGINUID)).map_err(needs)?;
+    if snapshot.status.enabled != 0 {
+        return Ok(Host::Audited);
+    }
+    let ratio = cost_of_context(bench)?;
+    Ok(if ratio > CONTEXT_RATIO { Host::Residual { ratio } } else { Host::Clean })
+}
+
+/// What a person must know before, and a reader after.
+pub fn host_sentences(host: &Host) -> Vec<String> {
+    vec![match host {
+        Host::Clean => "Auditing was never enabled on this host since it booted. Enabling it leaves an \
+             audit context in every process started later, a cost that stays until the next boot; \
+             `weigh compare audit:residual` tells how much."
+            .into(),
+        Host::Residual { ratio } => format!(
+            "Auditing was enabled earlier since this host booted, so its processes carry an audit \
+             context even with auditing off: getppid takes {ratio:.2} times as long as without. The \
+             baseline here has none."
+        ),
+        Host::Audited => "Auditing was already on here, and its own rules stay in force.".into(),
+    }]
+}
+
+fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+fn hex(rule: &Rule) -> String {
+    use std::fmt::Write as _;
+    rule.as_bytes().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_survives_its_journal_and_knows_its_own_rules() {
+        let before = Rule::never_task(7);
+        let snapshot =
+            Snapshot { status: Status::default(), rules: vec![hex(&before)], added: None };
+        let journal = serde_json::to_value(&snapshot).unwrap();
+        let read = Snapshot::from_journal(&journal).unwrap();
+        let ours = Rule::always_exit(8, "weigh");
+        assert_eq!(read.not_in(&[before, ours.clone()]), [hex(&ours)]);
+        assert!(Snapshot::from_journal(&Value::Null).is_err());
+    }
+
+    #[test]
+    fn locked_and_panicking_hosts_are_left_alone() {
+        let status = |enabled, failure| Status { enabled, failure, ..Status::default() };
+        assert!(refusal(&status(2, 1)).unwrap().contains("locked"));
+        assert!(refusal(&status(0, 2)).unwrap().contains("panics"));
+        assert_eq!(refusal(&status(1, 1)), None);
+    }
+}

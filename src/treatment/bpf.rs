@@ -1,0 +1,269 @@
+//! Classic BPF for seccomp: the handful of instructions that filters are made of
+//! (`include/uapi/linux/seccomp.h`, `linux/filter.h`).
+
+/// The fields of `struct sock_filter`: code, jump if true, jump if false, constant.
+pub type Instruction = (u16, u8, u8, u32);
+
+/// The kernel's `BPF_MAXINSNS`.
+pub const MAX_INSTRUCTIONS: usize = 4096;
+
+const LOAD_WORD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
+const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
+const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+const JUMP_IF_GREATER: u16 = 0x25; // BPF_JMP | BPF_JGT | BPF_K
+const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
+const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+
+/// Offsets in `struct seccomp_data`.
+const NUMBER_AT: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+const ARGUMENTS_AT: u32 = 16;
+
+#[cfg(target_arch = "x86_64")]
+pub const NATIVE_ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+pub const NATIVE_ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// How an argument is compared with a 64-bit value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    /// `argument & mask == value`
+    MaskedEqual { mask: u64 },
+}
+
+/// A condition on one argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// 0 to 5.
+    pub argument: u32,
+    pub comparison: Comparison,
+    pub value: u64,
+}
+
+/// A filter that compares the low half of the first argument `compares` times, each time with an
+/// instruction to return behind it, as compiled profiles look, and allows everything.
+pub fn compare_first_argument(compares: u32) -> Vec<Instruction> {
+    let mut program = vec![load_argument_half(0, false)];
+    for index in 0..compares {
+        // No workload passes such a value, so every comparison is made; it would be allowed too.
+        program.push((JUMP_IF_EQUAL, 0, 1, 0x8bad_0000 | index));
+        program.push(allow());
+    }
+    program.push(allow());
+    program
+}
+
+pub fn load_number() -> Instruction {
+    (LOAD_WORD, 0, 0, NUMBER_AT)
+}
+
+pub fn load_architecture() -> Instruction {
+    (LOAD_WORD, 0, 0, ARCHITECTURE_AT)
+}
+
+/// Goes on with the next instruction where the loaded word is `value`, else skips `skip`.
+pub fn skip_unless_equal(value: u32, skip: u8) -> Instruction {
+    (JUMP_IF_EQUAL, 0, skip, value)
+}
+
+/// Skips one instruction where the loaded word is below `value`.
+pub fn skip_next_if_below(value: u32) -> Instruction {
+    (JUMP_IF_GREATER_OR_EQUAL, 0, 1, value)
+}
+
+pub fn return_action(action: u32) -> Instruction {
+    (RETURN, 0, 0, action)
+}
+
+fn allow() -> Instruction {
+    return_action(libc::SECCOMP_RET_ALLOW)
+}
+
+/// A block that returns `action` where all conditions hold, and otherwise falls through behind it.
+pub fn conditional_return(conditions: &[Condition], action: u32) -> Vec<Instruction> {
+    let blocks: Vec<Vec<Step>> = conditions.iter().map(|condition| condition.steps()).collect();
+    let total: usize = blocks.iter().map(Vec::len).sum();
+    let mut program = Vec::with_capacity(total + 1);
+    for block in &blocks {
+        let block_end = program.len() + block.len();
+        for step in block {
+            let here = program.len() + 1;
+            let distance = |to: To| match to {
+                To::Next => 0,
+                To::Pass => (block_end - here) as u8,
+                // Six conditions of five instructions: far below the 255 that a jump can reach.
+                To::Fail => (total + 1 - here) as u8,
+            };
+            program.push((step.code, distance(step.if_true), distance(step.if_false), step.constant));
+        }
+    }
+    program.push(return_action(action));
+    program
+}
+
+#[derive(Clone, Copy)]
+enum To {
+    Next,
+    /// The condition holds: to the next one.
+    Pass,
+    /// It does not: behind the whole block.
+    Fail,
+}
+
+struct Step {
+    code: u16,
+    constant: u32,
+    if_true: To,
+    if_false: To,
+}
+
+impl Condition {
+    fn steps(self) -> Vec<Step> {
+        use Comparison::*;
+        use To::*;
+        let (high, low) = ((self.value >> 32) as u32, self.value as u32);
+        let load = |is_high| {
+            let (code, _, _, constant) = load_argument_half(self.argument, is_high);
+            Step { code, constant, if_true: Next, if_false: Next }
+        };
+        let jump = |code, constant, if_true, if_false| Step { code, constant, if_true, if_false };
+        let order = |low_code, greater: To, not_greater: To| {
+            vec![
+                load(true),
+                jump(JUMP_IF_GREATER, high, greater, Next),
+                jump(JUMP_IF_EQUAL, high, Next, not_greater),
+                load(false),
+                jump(low_code, low, greater, not_greater),
+            ]
+        };
+        match self.comparison {
+            Equal => vec![
+                load(true),
+                jump(JUMP_IF_EQUAL, high, Next, Fail),
+                load(false),
+                jump(JUMP_IF_EQUAL, low, Next, Fail),
+            ],
+            NotEqual => vec![
+                load(true),
+                jump(JUMP_IF_EQUAL, high, Next, Pass),
+                load(false),
+                jump(JUMP_IF_EQUAL, low, Fail, Next),
+            ],
+            Greater => order(JUMP_IF_GREATER, Pass, Fail),
+            GreaterOrEqual => order(JUMP_IF_GREATER_OR_EQUAL, Pass, Fail),
+            LessOrEqual => order(JUMP_IF_GREATER, Fail, Pass),
+            Less => order(JUMP_IF_GREATER_OR_EQUAL, Fail, Pass),
+            MaskedEqual { mask } => vec![
+                load(true),
+                jump(AND, (mask >> 32) as u32, Next, Next),
+                jump(JUMP_IF_EQUAL, high, Next, Fail),
+                load(false),
+                jump(AND, mask as u32, Next, Next),
+                jump(JUMP_IF_EQUAL, low, Next, Fail),
+            ],
+        }
+    }
+}
+
+fn load_argument_half(argument: u32, is_high: bool) -> Instruction {
+    let is_second_half = is_high == cfg!(target_endian = "little");
+    (LOAD_WORD, 0, 0, ARGUMENTS_AT + argument * 8 + if is_second_half { 4 } else { 0 })
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Runs a filter as the kernel would.
+    pub fn run(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
+        let mut data = Vec::new();
+        data.extend(number.to_ne_bytes());
+        data.extend(architecture.to_ne_bytes());
+        data.extend(0u64.to_ne_bytes());
+        data.extend(arguments.iter().flat_map(|argument| argument.to_ne_bytes()));
+        let (mut at, mut word) = (0, 0u32);
+        loop {
+            let (code, if_true, if_false, constant) = program[at];
+            at += 1;
+            let is_true = match code {
+                LOAD_WORD => {
+                    word = u32::from_ne_bytes(*data[constant as usize..].first_chunk().unwrap());
+                    continue;
+                }
+                AND => {
+                    word &= constant;
+                    continue;
+                }
+                RETURN => return constant,
+                JUMP_IF_EQUAL => word == constant,
+                JUMP_IF_GREATER => word > constant,
+                JUMP_IF_GREATER_OR_EQUAL => word >= constant,
+                other => panic!("unknown instruction {other:#x}"),
+            };
+            at += usize::from(if is_true { if_true } else { if_false });
+        }
+    }
+
+    fn holds(comparison: Comparison, argument: u64, value: u64) -> bool {
+        match comparison {
+            Comparison::Equal => argument == value,
+            Comparison::NotEqual => argument != value,
+            Comparison::Less => argument < value,
+            Comparison::LessOrEqual => argument <= value,
+            Comparison::Greater => argument > value,
+            Comparison::GreaterOrEqual => argument >= value,
+            Comparison::MaskedEqual { mask } => argument & mask == value,
+        }
+    }
+
+    fn comparisons() -> impl Strategy<Value = Comparison> {
+        prop_oneof![
+            Just(Comparison::Equal),
+            Just(Comparison::NotEqual),
+            Just(Comparison::Less),
+            Just(Comparison::LessOrEqual),
+            Just(Comparison::Greater),
+            Just(Comparison::GreaterOrEqual),
+            any::<u64>().prop_map(|mask| Comparison::MaskedEqual { mask }),
+        ]
+    }
+
+    /// Values whose halves often agree, where the borders are.
+    fn values() -> impl Strategy<Value = u64> {
+        let half = prop_oneof![Just(0u64), Just(1), Just(2), Just(0xffff_ffff), 0u64..=0xffff_ffff];
+        (half.clone(), half).prop_map(|(high, low)| high << 32 | low)
+    }
+
+    proptest! {
+        #[test]
+        fn conditions_hold_exactly_when_they_should(
+            parts in proptest::collection::vec((0u32..6, comparisons(), values()), 1..=6),
+            arguments in proptest::array::uniform6(values()),
+        ) {
+            let conditions: Vec<Condition> = parts
+                .iter()
+                .map(|&(argument, comparison, value)| Condition { argument, comparison, value })
+                .collect();
+            let expected = conditions
+                .iter()
+                .all(|c| holds(c.comparison, arguments[c.argument as usize], c.value));
+            let mut program = conditional_return(&conditions, 1);
+            program.push(return_action(2));
+            prop_assert_eq!(run(&program, 0, 0, arguments), if expected { 1 } else { 2 });
+        }
+    }
+
+    #[test]
+    fn the_comparing_filter_allows_everything_and_fits() {
+        let program = compare_first_argument(2000);
+        assert!(program.len() <= MAX_INSTRUCTIONS);
+        assert_eq!(run(&program, 0, 39, [0; 6]), libc::SECCOMP_RET_ALLOW);
+    }
+}

@@ -1,0 +1,77 @@
+//! Which workloads there are, as the kernels declare them.
+
+use serde::{Deserialize, Serialize};
+
+use super::kernels::Kernels;
+
+/// One workload, in its own words (`workloads/kernel.h`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// The folder that it lives in: `cpu`, `syscall`, `process`, `ipc`, `file`, …
+    pub group: String,
+    /// The unit of its rate.
+    pub unit: String,
+    /// System calls that one operation makes.
+    pub syscalls_per_op: f64,
+    /// What that number depends on, where it is not exact everywhere.
+    pub syscalls_note: Option<String>,
+    /// Where the definition is from.
+    pub source: String,
+}
+
+/// All workloads of the kernels, sorted by name.
+///
+/// # Errors
+/// Where the kernels' listing is not what this version expects.
+pub fn read(kernels: &Kernels) -> Result<Vec<Workload>, String> {
+    kernels
+        .listing()
+        .lines()
+        .map(|line| {
+            serde_json::from_str(line)
+                .map_err(|error| format!("the kernels list a workload wrongly ({error}): {line}"))
+        })
+        .collect()
+}
+
+/// The names that resemble one that does not exist, best first.
+pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut near: Vec<(usize, &str)> = known
+        .map(|candidate| (edit_distance(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 2 || candidate.contains(name))
+        .collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// Levenshtein's distance.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_name() {
+        let known = ["getppid", "stat", "pipe", "unixbench"];
+        assert_eq!(similar("getpid", known.into_iter()), ["getppid"]);
+        assert_eq!(similar("unix", known.into_iter()), ["unixbench"]);
+        assert!(similar("zzzzzz", known.into_iter()).is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! The workload kernels: embedded in `weigh`, unpacked where it runs, removed with the scratch
+//! directory. The static build stands in where the dynamic one finds no loader.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
+static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-static"));
+
+/// The multi-call executable, unpacked and known to run here.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    path: PathBuf,
+    /// What `weigh-kernels list` prints.
+    listing: String,
+    /// Linked statically, because the dynamic build does not run here.
+    pub is_static: bool,
+}
+
+impl Kernels {
+    /// Unpacks the kernels into a directory.
+    ///
+    /// # Errors
+    /// A sentence, where the directory cannot be written to, or does not allow execution.
+    pub fn unpack(directory: &Path) -> Result<Kernels, String> {
+        let path = directory.join("weigh-kernels");
+        let mut problem = String::new();
+        for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
+            write_executable(&path, bytes)
+                .map_err(|error| format!("cannot unpack the workload kernels into {}: {error}", path.display()))?;
+            match list(&path) {
+                Ok(listing) => return Ok(Kernels { path, listing, is_static }),
+                Err(error) => problem = error.to_string(),
+            }
+        }
+        Err(format!(
+            "cannot execute the workload kernels in {}: {problem}; if that file system is mounted \
+             `noexec`, set TMPDIR to a directory that is not",
+            directory.display()
+        ))
+    }
+
+    /// One JSON object per workload and line.
+    pub fn listing(&self) -> &str {
+        &self.listing
+    }
+
+    /// The command of one sample of about this length.
+    pub fn sample_argv(&self, workload: &str, target_ms: u64) -> Vec<String> {
+        self.run_argv(workload, &["--target-ms".into(), target_ms.to_string()])
+    }
+
+    /// The command that does just this many operations, after the warm-up.
+    pub fn operations_argv(&self, workload: &str, operations: u64) -> Vec<String> {
+        self.run_argv(workload, &["--operations".into(), operations.to_string()])
+    }
+
+    fn run_argv(&self, workload: &str, options: &[String]) -> Vec<String> {
+        let mut argv = vec![self.path.display().to_string(), "run".into(), workload.into()];
+        argv.extend_from_slice(options);
+        argv
+    }
+}
+
+fn write_executable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(path)?;
+    file.write_all(bytes)?;
+    // Whatever the umask: the arms may run under another user.
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+fn list(path: &Path) -> io::Result<String> {
+    let output = Command::new(path).arg("list").stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    String::from_utf8(output.stdout).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_builds_run_and_know_the_same_workloads() {
+        let directory = tempfile::tempdir().unwrap();
+        let listings = [DYNAMIC, STATIC].map(|bytes| {
+            let path = directory.path().join("k");
+            write_executable(&path, bytes).unwrap();
+            list(&path).unwrap()
+        });
+        let names = |listing: &str| -> Vec<String> {
+            let value = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+            listing.lines().map(|line| value(line)["name"].to_string()).collect()
+        };
+        assert_eq!(names(&listings[0]), names(&listings[1]));
+        assert!(names(&listings[0]).len() >= 19);
+    }
+}

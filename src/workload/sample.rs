@@ -1,0 +1,107 @@
+//! The line of JSON that a workload prints, and what a whole process amounts to where it prints none.
+
+use serde::{Deserialize, Serialize};
+
+/// What one launch of a workload measured. All but the first two may be absent in the line of a
+/// foreign program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Operations in the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_ns: u64,
+    /// Operations of the whole process, warm-up and calibration included: what its audit records
+    /// are to be divided by.
+    #[serde(default)]
+    pub total_operations: Option<f64>,
+    /// Operations, converted to `unit`, per second (or per the unit's own time).
+    #[serde(default)]
+    pub rate: Option<f64>,
+    #[serde(default)]
+    pub unit: Option<String>,
+    #[serde(default)]
+    pub syscalls_per_op: Option<f64>,
+    #[serde(default)]
+    pub user_ns: Option<u64>,
+    #[serde(default)]
+    pub system_ns: Option<u64>,
+    #[serde(default)]
+    pub voluntary_switches: Option<u64>,
+    #[serde(default)]
+    pub involuntary_switches: Option<u64>,
+    #[serde(default)]
+    pub minor_faults: Option<u64>,
+    #[serde(default)]
+    pub major_faults: Option<u64>,
+    /// From the PMU, where it was asked for and is there.
+    #[serde(default)]
+    pub kernel_instructions: Option<u64>,
+}
+
+impl Sample {
+    /// The last line of a workload's output, where that is a sample.
+    ///
+    /// # Errors
+    /// A sentence, where the line is a sample but an impossible one.
+    pub fn parse(output: &str) -> Option<Result<Sample, String>> {
+        let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
+        let sample: Sample = serde_json::from_str(line.trim()).ok()?;
+        Some(sample.checked())
+    }
+
+    /// Operations per second, in the unit of the workload.
+    pub fn rate(&self) -> f64 {
+        self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
+    }
+
+    fn checked(self) -> Result<Sample, String> {
+        let is_possible = self.elapsed_ns > 0
+            && self.operations > 0.0
+            && self.rate().is_finite()
+            && self.rate() > 0.0;
+        if is_possible {
+            return Ok(self);
+        }
+        Err(format!(
+            "it reported {} operations in {} ns, which is no measurement",
+            self.operations, self.elapsed_ns
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_line_counts_and_the_rate_is_derived_where_it_is_absent() {
+        let output = "noise\n{\"operations\":50,\"elapsed_ns\":1000000000}\n\n";
+        assert_eq!(Sample::parse(output).unwrap().unwrap().rate(), 50.0);
+    }
+
+    #[test]
+    fn an_ordinary_programs_output_is_no_sample() {
+        assert!(Sample::parse("hello\n").is_none());
+        assert!(Sample::parse("").is_none());
+        assert!(Sample::parse("{\"operations\":\"many\"}").is_none());
+    }
+
+    #[test]
+    fn work_in_no_time_is_refused() {
+        for line in [
+            r#"{"operations":5,"elapsed_ns":0}"#,
+            r#"{"operations":0,"elapsed_ns":5}"#,
+            r#"{"operations":5,"elapsed_ns":5,"rate":-1}"#,
+        ] {
+            assert!(Sample::parse(line).unwrap().is_err(), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_output_never_panics(output in ".{0,200}") {
+            let _ = Sample::parse(&output);
+        }
+    }
+}

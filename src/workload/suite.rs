@@ -1,0 +1,105 @@
+//! Suites: named lists of workloads, in TOML. Those of `suites/` are embedded; any other file is
+//! given by its path.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
+
+/// A named list of workloads.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// Where the list is from.
+    pub source: Option<String>,
+    #[serde(rename = "workload")]
+    pub members: Vec<Member>,
+}
+
+/// A workload of a suite, and what that suite adds to it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    pub name: String,
+    /// What the suite calls it.
+    pub title: Option<String>,
+    /// The rate that counts as 10 index points.
+    pub baseline: Option<f64>,
+    /// How long the original measures one pass, and how many passes it makes.
+    pub classic_seconds: Option<u64>,
+    pub classic_passes: Option<usize>,
+}
+
+/// The suites that are built in, sorted by name.
+///
+/// # Errors
+/// Where an embedded file is broken, which the tests forbid.
+pub fn embedded() -> Result<Vec<Suite>, String> {
+    EMBEDDED.iter().map(|(name, text)| parse(&format!("suites/{name}.toml"), text)).collect()
+}
+
+/// Reads a suite from a file.
+///
+/// # Errors
+/// A sentence with the file, the line, and what is wrong.
+pub fn read(path: &Path) -> Result<Suite, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the suite {}: {error}", path.display()))?;
+    parse(&path.display().to_string(), &text)
+}
+
+fn parse(file: &str, text: &str) -> Result<Suite, String> {
+    let suite: Suite = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        format!("{file}:{line}: {}", error.message())
+    })?;
+    if suite.members.is_empty() {
+        return Err(format!("{file}: the suite has no [[workload]]"));
+    }
+    for member in &suite.members {
+        if member.baseline.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return Err(format!("{file}: the baseline of `{}` must be above 0", member.name));
+        }
+        if member.classic_seconds == Some(0) || member.classic_passes == Some(0) {
+            return Err(format!("{file}: `{}` must run for at least 1 s, once", member.name));
+        }
+    }
+    Ok(suite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_embedded_suites_are_sound_and_unixbenchs_index_is_whole() {
+        let suites = embedded().unwrap();
+        let unixbench = suites.iter().find(|suite| suite.name == "unixbench").unwrap();
+        assert_eq!(unixbench.members.len(), 12);
+        assert!(unixbench.members.iter().all(|member| member.baseline.is_some()));
+        let quick = suites.iter().find(|suite| suite.name == "quick").unwrap();
+        assert!((8..=12).contains(&quick.members.len()));
+    }
+
+    #[test]
+    fn a_broken_suite_is_named_with_its_line() {
+        let broken = "name=\"x\"\nsummary=\"y\"\n[[workload]]\nnam=\"stat\"\n";
+        assert!(parse("my.toml", broken).unwrap_err().starts_with("my.toml:"));
+        let empty = "name=\"x\"\nsummary=\"y\"\nworkload=[]\n";
+        assert!(parse("my.toml", empty).unwrap_err().contains("no [[workload]]"));
+        let zero = "name=\"x\"\nsummary=\"y\"\n[[workload]]\nname=\"stat\"\nbaseline=0.0\n";
+        assert!(parse("my.toml", zero).unwrap_err().contains("above 0"));
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_text_never_panics(text in "\\PC{0,200}") {
+            let _ = parse("x.toml", &text);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+/* weigh-kernels: one executable that holds every workload. */
+#include "kernel.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const struct workload *const __start_workloads[], *const __stop_workloads[];
+
+const struct workload *current;
+
+static pid_t driver;
+static char scratch[] = "weigh-XXXXXX";
+static int parent_directory = -1;
+
+static const char help[] =
+	"Runs one sample of one workload and prints it as a line of JSON.\n"
+	"\n"
+	"  weigh-kernels list\n"
+	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--count-instructions]\n"
+	"  weigh-kernels help\n"
+	"\n"
+	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
+	"  --operations N         run N operations, however long they take\n"
+	"  --count-instructions   count the kernel's instructions too; null where the machine cannot\n"
+	"\n"
+	"Files are made in the current directory, and removed.\n"
+	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
+
+void fail(const char *format, ...)
+{
+	static bool failing;
+	va_list arguments;
+
+	fprintf(stderr, "%s: ", current->name);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+	/* A child may fail as well; what there is to clean up is the driver's. */
+	if (getpid() == driver && !failing) {
+		failing = true;
+		if (current->cleanup)
+			current->cleanup();
+		remove_scratch_directory();
+	}
+	_exit(1);
+}
+
+void enter_scratch_directory(void)
+{
+	parent_directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent_directory < 0 || !mkdtemp(scratch))
+		fail("cannot make a directory in the current directory: %s", strerror(errno));
+	if (chdir(scratch) < 0)
+		fail("cannot enter %s: %s", scratch, strerror(errno));
+}
+
+void remove_scratch_directory(void)
+{
+	if (parent_directory < 0)
+		return;
+	if (fchdir(parent_directory) == 0) {
+		DIR *directory = opendir(scratch);
+		for (struct dirent *entry; directory && (entry = readdir(directory));)
+			unlinkat(dirfd(directory), entry->d_name, 0); /* fails for . and .. */
+		if (directory)
+			closedir(directory);
+		rmdir(scratch);
+	}
+	close(parent_directory);
+	parent_directory = -1;
+}
+
+int create_file(const char *path, long size)
+{
+	static const char zeros[4096];
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		fail("cannot create %s: %s", path, strerror(errno));
+	while (size > 0) {
+		long part = size < (long)sizeof zeros ? size : (long)sizeof zeros;
+		if (write(fd, zeros, part) != part)
+			fail("cannot write %s: %s", path, strerror(errno));
+		size -= part;
+	}
+	return fd;
+}
+
+void expect_exit(int pid, int expected)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		fail("waitpid: %s", strerror(errno));
+	if (WIFSIGNALED(status))
+		fail("a child was killed by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) != expected)
+		fail("a child exited with status %d, not %d", WEXITSTATUS(status), expected);
+}
+
+static const struct workload *find(const char *name)
+{
+	for (const struct workload *const *w = __start_workloads; w < __stop_workloads; w++)
+		if (strcmp((*w)->name, name) == 0)
+			return *w;
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct workload *const *)a)->name, (*(const struct workload *const *)b)->name);
+}
+
+static void print_string(const char *key, const char *value, const char *end)
+{
+	printf("\"%s\":", key);
+	if (!value) {
+		printf("null%s", end);
+		return;
+	}
+	putchar('"');
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			putchar('\\');
+		putchar(*value);
+	}
+	printf("\"%s", end);
+}
+
+static int list(void)
+{
+	size_t count = __stop_workloads - __start_workloads;
+	const struct workload *sorted[count];
+
+	memcpy(sorted, __start_workloads, sizeof sorted);
+	qsort(sorted, count, sizeof *sorted, by_name);
+	for (size_t i = 0; i < count; i++) {
+		putchar('{');
+		print_string("name", sorted[i]->name, ",");
+		print_string("summary", sorted[i]->summary, ",");
+		print_string("unit", sorted[i]->unit, ",");
+		printf("\"units_per_op\":%.10g,\"syscalls_per_op\":%.10g,", sorted[i]->units_per_op,
+		       sorted[i]->syscalls_per_op);
+		print_string("syscalls_note", sorted[i]->syscalls_note, ",");
+		print_string("source", sorted[i]->source, ",");
+		print_string("group", sorted[i]->group, "}\n");
+	}
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static _Noreturn void usage_error(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("weigh-kernels: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputs("\nTry 'weigh-kernels help'.\n", stderr);
+	exit(2);
+}
+
+static uint64_t number(const char *option, const char *text, uint64_t most)
+{
+	char *end;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > most)
+		usage_error("--%s takes a number from 1 to %llu, not '%s'", option, (unsigned long long)most, text);
+	return value;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"target-ms", required_argument, NULL, 't'},
+		{"operations", required_argument, NULL, 'o'},
+		{"count-instructions", no_argument, NULL, 'c'},
+		{0},
+	};
+	struct options options = {.target_ns = 100 * 1000000ull};
+
+	opterr = 0;
+	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+		switch (option) {
+		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
+		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
+		case 'c': options.count_instructions = true; break;
+		case ':': usage_error("%s needs a value", argv[optind - 1]);
+		default: usage_error("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind != argc - 1)
+		usage_error("run takes the name of one workload");
+	current = find(argv[optind]);
+	if (!current)
+		usage_error("there is no workload '%s'; 'weigh-kernels list' lists them", argv[optind]);
+
+	driver = getpid();
+	/* A parent's habits must not reach the workload: a SIGCHLD that is ignored takes wait(2) its
+	 * children away, and the locale changes what sort and grep cost. */
+	signal(SIGCHLD, SIG_DFL);
+	setenv("LC_ALL", "C", 1);
+	take_sample(&options);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	/* First, because it is part of what exec and execl time. */
+	if (argc > 0 && argv[0][0] == '@') {
+		current = find(argv[0] + 1);
+		return current && current->reenter ? current->reenter(argc, argv) : 2;
+	}
+	if (argc < 2)
+		usage_error("list, run or help?");
+	if (strcmp(argv[1], "run") == 0)
+		return run(argc - 1, argv + 1);
+	if (argc == 2 && strcmp(argv[1], "list") == 0)
+		return list();
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		fputs(help, stdout);
+		return 0;
+	}
+	usage_error("cannot do '%s'", argv[1]);
+}

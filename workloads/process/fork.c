@@ -1,0 +1,46 @@
+/* A process that starts and ends, and whose parent waits for it. UnixBench and lmbench differ in what
+ * the child does: exit(3) runs the handlers of the C library, _exit(2) does not. */
+#include "kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_spawn(uint64_t n)
+{
+	for (; n; n--) {
+		int status;
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("fork: %s", strerror(errno));
+		if (child == 0)
+			exit(0);
+		if (wait(&status) != child || status != 0)
+			fail("the child did not exit with status 0");
+	}
+}
+
+static void run_fork(uint64_t n)
+{
+	for (; n; n--) {
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("fork: %s", strerror(errno));
+		if (child == 0)
+			_exit(1);
+		expect_exit(child, 1);
+	}
+}
+
+#define NOTE "clone, exit_group, wait4, and set_robust_list, which glibc adds in the child"
+
+WORKLOAD(spawn, .name = "spawn", .summary = "fork a process that exits at once, and wait for it", .unit = "lps",
+	 .units_per_op = 1, .syscalls_per_op = 4, .syscalls_note = NOTE,
+	 .source = "UnixBench 6.0 spawn (Process Creation)", .run = run_spawn);
+WORKLOAD(fork, .name = "fork", .summary = "fork a process that calls _exit(1), and wait for it", .unit = "lps",
+	 .units_per_op = 1, .syscalls_per_op = 4, .syscalls_note = NOTE, .source = "lmbench 3 lat_proc fork",
+	 .run = run_fork);

@@ -1,0 +1,153 @@
+/* One sample: prepare, warm up and calibrate, time, check, clean up, print. */
+#include "kernel.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t total_operations;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static uint64_t time_batch(uint64_t n)
+{
+	uint64_t start = now_ns();
+	current->run(n);
+	uint64_t elapsed = now_ns() - start;
+
+	total_operations += n;
+	return elapsed;
+}
+
+/* How many operations fill the target.
+ *
+ * The batch grows until it lasts an eighth of the target; that is long enough to be scaled. A batch
+ * that was preempted lasts too long and would end the growth too early, so a batch that seems long
+ * enough runs again, and the faster of the two is believed. The answer is never smaller than a batch
+ * that was needed to get there, and never smaller than one operation. */
+static uint64_t calibrate(uint64_t target_ns)
+{
+	uint64_t enough = target_ns / 8, n = 1;
+
+	time_batch(1); /* cold caches, cold files: not representative */
+	for (;;) {
+		uint64_t elapsed = time_batch(n);
+		if (elapsed >= enough) {
+			uint64_t again = time_batch(n);
+			if (again < elapsed)
+				elapsed = again;
+		}
+		if (elapsed >= enough) {
+			uint64_t scaled = (double)n * target_ns / elapsed;
+			return scaled > n ? scaled : n;
+		}
+		if (n > 1ull << 44)
+			fail("%llu operations take no time: the work was optimised away", (unsigned long long)n);
+		n *= elapsed < enough / 16 ? 8 : 2;
+	}
+}
+
+/* The driver's usage and that of all its children. */
+static struct rusage usage(void)
+{
+	struct rusage self, total;
+
+	getrusage(RUSAGE_CHILDREN, &total);
+	if (current->add_usage)
+		current->add_usage(&total);
+	getrusage(RUSAGE_SELF, &self);
+	timeradd(&total.ru_utime, &self.ru_utime, &total.ru_utime);
+	timeradd(&total.ru_stime, &self.ru_stime, &total.ru_stime);
+	total.ru_nvcsw += self.ru_nvcsw;
+	total.ru_nivcsw += self.ru_nivcsw;
+	total.ru_minflt += self.ru_minflt;
+	total.ru_majflt += self.ru_majflt;
+	return total;
+}
+
+static long long between_ns(struct timeval from, struct timeval to)
+{
+	return (to.tv_sec - from.tv_sec) * 1000000000ll + (to.tv_usec - from.tv_usec) * 1000ll;
+}
+
+/* Opened before prepare(), because only processes forked later inherit it. -1 without a PMU. */
+static int open_instruction_counter(void)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof attributes,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_user = 1,
+	};
+	return syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void take_sample(const struct options *options)
+{
+	int counter = options->count_instructions ? open_instruction_counter() : -1;
+	uint64_t n = options->operations, instructions = 0, started;
+
+	if (current->prepare)
+		current->prepare();
+
+	started = now_ns();
+	if (n)
+		time_batch(n / 32 + 1);
+	else
+		n = calibrate(options->target_ns);
+	double calibration_ms = (now_ns() - started) / 1e6;
+
+	struct rusage before = usage();
+	if (counter >= 0 && ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		fail("cannot start the instruction counter: %s", strerror(errno));
+	uint64_t elapsed = time_batch(n);
+	if (counter >= 0) {
+		ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
+		if (read(counter, &instructions, sizeof instructions) != sizeof instructions)
+			fail("cannot read the instruction counter");
+		close(counter);
+	}
+	struct rusage after = usage();
+
+	/* No CPU does an operation of any workload in 50 ps. */
+	if (elapsed == 0 || n / elapsed >= 20)
+		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
+		     (unsigned long long)elapsed);
+	if (current->check)
+		current->check(total_operations);
+	if (current->cleanup)
+		current->cleanup();
+	remove_scratch_directory();
+
+	printf("{\"workload\":\"%s\",\"operations\":%llu,\"elapsed_ns\":%llu,", current->name,
+	       (unsigned long long)n, (unsigned long long)elapsed);
+	printf("\"user_ns\":%lld,\"system_ns\":%lld,", between_ns(before.ru_utime, after.ru_utime),
+	       between_ns(before.ru_stime, after.ru_stime));
+	printf("\"voluntary_switches\":%ld,\"involuntary_switches\":%ld,", after.ru_nvcsw - before.ru_nvcsw,
+	       after.ru_nivcsw - before.ru_nivcsw);
+	printf("\"minor_faults\":%ld,\"major_faults\":%ld,", after.ru_minflt - before.ru_minflt,
+	       after.ru_majflt - before.ru_majflt);
+	printf("\"total_operations\":%llu,", (unsigned long long)total_operations);
+	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
+	       current->unit, n * current->units_per_op * 1e9 / elapsed);
+	if (counter >= 0)
+		printf("\"kernel_instructions\":%llu,", (unsigned long long)instructions);
+	else
+		printf("\"kernel_instructions\":null,");
+	printf("\"calibration_ms\":%.3f}\n", calibration_ms);
+	if (fflush(stdout) != 0)
+		fail("cannot write the result: %s", strerror(errno));
+}
