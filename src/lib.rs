@@ -1,6 +1,7 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
 pub mod audit;
+pub mod cli;
 pub mod experiment;
 pub mod machine;
 pub mod own_program;

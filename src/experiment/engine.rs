@@ -109,7 +109,7 @@ pub fn run_set(
     set: usize,
     deadline: Duration,
     platform: &mut impl Platform,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> (Vec<Row>, Result<(), Stop>) {
     let mut rows: Vec<Row> = units.iter().map(|unit| Row::new(*unit, design)).collect();
     let mut coins = Coins::new(seed, set);

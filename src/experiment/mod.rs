@@ -4,5 +4,7 @@
 pub mod engine;
 pub mod host;
 pub mod order;
+pub mod run_report;
+pub mod session;
 pub mod summarise;
 pub mod work;

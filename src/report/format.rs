@@ -3,6 +3,10 @@
 //! People get a real minus sign and units; machines (JSON, CSV) get plain numbers and do not come
 //! here. A value that is not finite is shown as a dash, because a report never panics.
 
+mod percent;
+
+pub use percent::{confidence, interval, margin, percent, signed, unsigned};
+
 use crate::stats::Verdict;
 
 /// Shown where there is no number.
@@ -61,61 +65,6 @@ pub fn per_op(value: f64) -> String {
     format!("{}{}.{fraction}", minus(value), group(whole))
 }
 
-/// A signed percentage with its unit: `−85.2 %`, `+0.31 %`, `0.00 %`.
-pub fn percent(pct: f64) -> String {
-    format!("{} %", signed(pct))
-}
-
-/// A signed percentage without its unit.
-pub fn signed(pct: f64) -> String {
-    let digits = unsigned(pct);
-    if !pct.is_finite() || !digits.contains(|c: char| ('1'..='9').contains(&c)) {
-        return digits;
-    }
-    format!("{}{digits}", if pct < 0.0 { "−" } else { "+" })
-}
-
-/// The size of a percentage, with the digits that its size deserves.
-pub fn unsigned(pct: f64) -> String {
-    if !pct.is_finite() {
-        return NONE.to_owned();
-    }
-    let size = pct.abs();
-    if pct < 0.0 && size > 99.9 {
-        // Nothing is slower by 100 %: show as many nines as it takes not to say so.
-        let exact = (1..=5).map(|decimals| format!("{size:.decimals$}"));
-        return exact
-            .into_iter()
-            .find(|text| !text.starts_with("100"))
-            .unwrap_or_else(|| "99.99999".to_owned());
-    }
-    match size {
-        s if s < 9.995 => format!("{s:.2}"),
-        s if s < 99.95 => format!("{s:.1}"),
-        s => group(&format!("{s:.0}")),
-    }
-}
-
-/// An interval of an effect: `[−85.6, −84.9]`; an end without a bound is infinite.
-pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let end = |end: Option<f64>, unbounded: &str| match end {
-        Some(pct) if pct.is_finite() => signed(pct),
-        _ => unbounded.to_owned(),
-    };
-    format!("[{}, {}]", end(low, "−∞"), end(high, "+∞"))
-}
-
-/// The margin of equivalence, without needless digits: `1 %`, `0.5 %`.
-pub fn margin(pct: f64) -> String {
-    if pct.is_finite() { format!("{pct} %") } else { NONE.to_owned() }
-}
-
-/// How sure the intervals are: `95 %` for an error rate of 0.05.
-pub fn confidence(alpha: f64) -> String {
-    let pct = (1000.0 * (1.0 - alpha)).round() / 10.0;
-    margin(pct)
-}
-
 /// Bytes in binary units with three digits: `512 B`, `1.50 KiB`, `38.1 GiB`.
 pub fn bytes(value: f64) -> String {
     if !value.is_finite() {
@@ -161,6 +110,11 @@ pub fn seconds(value: f64) -> String {
             }
         }
     }
+}
+
+/// A running clock: whole seconds, since tenths that change are only unrest.
+pub fn clock(value: f64) -> String {
+    if (0.0..59.5).contains(&value) { format!("{value:.0} s") } else { seconds(value) }
 }
 
 /// The verdict in a word or two; a difference that stays within the margin says so.
@@ -235,29 +189,6 @@ mod tests {
         for (value, unit, expected) in cases {
             assert_eq!(rate(value, unit), expected, "{value} {unit}");
         }
-    }
-
-    #[test]
-    fn percentages_have_a_sign_and_sensible_digits() {
-        let cases = [
-            (-85.21, "−85.2 %"),
-            (0.312, "+0.31 %"),
-            (-0.001, "0.00 %"),
-            (9.996, "+10.0 %"),
-            (400.0, "+400 %"),
-            (12_345.0, "+12,345 %"),
-            (-99.9, "−99.9 %"),
-            (-99.97, "−99.97 %"),
-            (-99.999, "−99.999 %"),
-            (-100.0, "−99.99999 %"),
-            (f64::NAN, "– %"),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(percent(value), expected, "{value}");
-        }
-        assert_eq!(interval(Some(-85.6), Some(0.4)), "[−85.6, +0.40]");
-        assert_eq!(confidence(0.05), "95 %");
-        assert_eq!(interval(None, Some(f64::INFINITY)), "[−∞, +∞]");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn lines(view: &View, size: Size) -> Vec<String> {
         let more = format!("… {} more {which}", format::integer(hidden as u64));
         lines.push(paint(&format::shorten(&more, size.columns), FAINT, view.colour));
     }
-    let elapsed = format::seconds(view.elapsed.as_secs_f64().floor());
+    let elapsed = format::clock(view.elapsed.as_secs_f64());
     let budget = format::seconds(view.budget.as_secs_f64());
     let status = format!("{} · {elapsed} of at most {budget}", status(view));
     lines.push(format::shorten(&status, size.columns));
@@ -47,7 +47,7 @@ pub fn status(view: &View) -> String {
     let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
     let done = format!("{} of {} decided", view.rows.len() - open, view.rows.len());
     match view.left {
-        Some(left) => format!("{done}, about {} left", format::seconds(left.as_secs_f64())),
+        Some(left) => format!("{done}, about {} left", format::clock(left.as_secs_f64())),
         None => done,
     }
 }
@@ -191,8 +191,8 @@ mod tests {
             treatment: "audit".to_owned(),
             unit: "lps".to_owned(),
             progress: Progress {
-                effect_pct: (i % 5 > 0).then_some(-(i as f64)),
-                low_pct: (i % 3 > 0).then_some(-2.0 * i as f64),
+                effect_pct: (!i.is_multiple_of(5)).then_some(-(i as f64)),
+                low_pct: (!i.is_multiple_of(3)).then_some(-2.0 * i as f64),
                 high_pct: Some(2.0),
                 pairs: i,
                 stage: stage(i),

@@ -94,26 +94,3 @@ fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
     }
     groups
 }
-
-#[cfg(test)]
-mod dump {
-    #[test]
-    #[ignore]
-    fn dump() {
-        use super::*;
-        let w = |n: &str, t: String| std::fs::write(format!("/tmp/dump/{n}"), t).unwrap();
-        std::fs::create_dir_all("/tmp/dump").unwrap();
-        let a = sample::audit();
-        w("a.html", html::render(&a).unwrap());
-        w("hostile.html", html::render(&sample::hostile()).unwrap());
-        w("sets.html", html::render(&sample::two_sets()).unwrap());
-        for width in [60, 80, 100, 120] {
-            w(&format!("t{width}.txt"), terminal::render(&a, width, false));
-            w(&format!("c{width}.txt"), terminal::render(&a, width, true));
-        }
-        w("sets.txt", terminal::render(&sample::two_sets(), 100, false));
-        w("hostile.txt", terminal::render(&sample::hostile(), 100, false));
-        w("a.md", markdown::render(&a));
-        w("a.csv", csv::render(&a));
-    }
-}

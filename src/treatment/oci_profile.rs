@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let problem = |text| compile(text, &HOST).unwrap_err();
+        let problem = |text: &str| compile(text, &HOST).unwrap_err();
         assert!(problem("{").contains("line 1"));
         assert!(problem(r#"{"defaultAction":"ALLOW"}"#).contains("`ALLOW` is not an action"));
         let entry = |rest: &str| {

@@ -1,0 +1,92 @@
+//! What a person at the terminal sees while an experiment runs.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use clap::ColorChoice;
+
+use super::output;
+use crate::experiment::engine::{Observer, Row};
+use crate::experiment::session::Audience;
+use crate::experiment::summarise::{bound, percent};
+use crate::report::live::{Live, LiveRow, Progress, Stage};
+use crate::stats::Verdict;
+
+/// A person, or a log.
+pub struct Terminal {
+    pub color: ColorChoice,
+    pub margin_pct: f64,
+    pub budget: Duration,
+    pub sets: usize,
+}
+
+impl Audience for Terminal {
+    fn announce(&mut self, sentence: &str) {
+        output::note(sentence);
+    }
+
+    fn set_begins(&mut self, set: usize, rows: &[(String, String, String)]) -> Box<dyn Observer + '_> {
+        if self.sets > 1 {
+            output::note(&format!("Set {} of {}", set + 1, self.sets));
+        }
+        let rows = rows
+            .iter()
+            .map(|(workload, unit, treatment)| LiveRow {
+                workload: workload.clone(),
+                treatment: treatment.clone(),
+                unit: unit.clone(),
+                progress: Progress::default(),
+            })
+            .collect();
+        let colour = output::wants_colour(self.color, &io::stderr());
+        Box::new(Watching(Live::new(rows, self.margin_pct, self.budget, colour)))
+    }
+
+    fn sampled(&mut self, work: &str, pass: usize, passes: usize) {
+        if io::stderr().is_terminal() {
+            let _ = write!(io::stderr(), "\r\x1b[K{work}: pass {pass} of {passes}");
+        } else if pass == passes {
+            output::note(&format!("{work}: {passes} passes"));
+        }
+    }
+}
+
+impl Terminal {
+    /// Takes the line of progress off the screen.
+    pub fn end_of_samples(&self) {
+        if io::stderr().is_terminal() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+struct Watching(Live);
+
+impl Observer for Watching {
+    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration) {
+        self.0.update(row, progress(state));
+        self.0.clock(elapsed, None);
+    }
+
+    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>) {
+        for (index, row) in rows.iter().enumerate() {
+            self.0.update(index, progress(row));
+        }
+        self.0.clock(elapsed, left);
+    }
+}
+
+fn progress(row: &Row) -> Progress {
+    let judgement = &row.judgement;
+    Progress {
+        effect_pct: (row.betting.pairs() > 0).then(|| percent(judgement.estimate)),
+        low_pct: bound(judgement.interval.low),
+        high_pct: bound(judgement.interval.high),
+        pairs: row.betting.pairs(),
+        stage: match (&row.failure, judgement.verdict) {
+            (Some(reason), _) => Stage::Failed(reason.clone()),
+            (None, Verdict::Inconclusive) => Stage::Measuring,
+            (None, verdict) => Stage::Decided { verdict, within_margin: judgement.within_margin },
+        },
+    }
+}

@@ -1,0 +1,260 @@
+//! `weigh compare`: what does a change cost?
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::audience::Terminal;
+use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, output, value};
+use crate::experiment::session::{Plan, Request, execute};
+use crate::experiment::summarise::summarise;
+use crate::report::summary::{State, Summary};
+use crate::report::{self, Format, terminal};
+use crate::stats::Verdict;
+use crate::stats::judge::{Design, MIN_PAIRS};
+use crate::treatment;
+
+/// Pairs of 70 ms samples: short ones resist drift best, and the range of the samples' length is
+/// 50 to 250 ms (`docs/statistics.md`).
+pub const SAMPLE_MS: u64 = 70;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo weigh compare audit
+      Audit every system call of ten workloads; a verdict for each within two minutes.
+  sudo weigh compare audit:rules=/etc/audit/audit.rules -w unixbench --budget 6m
+      Your own rules and UnixBench's twelve workloads.
+  weigh compare seccomp:profile=docker.json -- ./my-server-bench --quick
+      Your own command under your own profile. A command that prints a line
+      {\"operations\":N,\"elapsed_ns\":N} is measured by that, others from start to end.
+  weigh compare seccomp -w getppid -w stat --fail-above 3% --json result.json
+      For CI: exit status 1 where a workload loses more than 3 %.
+  weigh compare none
+      Two identical arms: what this machine calls different is a false alarm.
+
+`weigh list treatments` and `weigh list workloads` show what there is.";
+
+/// Weigh one or more treatments against a baseline
+///
+/// Launches every workload in pairs, once without and once with the treatment, in random order,
+/// until each has a verdict (slower, faster or equivalent within the margin) or the budget is
+/// spent. Proves with every sample that the treatment was in force, and puts the system back.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Compare {
+    /// What to weigh: NAME or NAME:PARAMETER=VALUE,… Without one, audit, or seccomp where auditing
+    /// cannot be changed
+    #[arg(value_name = "TREATMENT")]
+    treatments: Vec<String>,
+    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
+    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
+    workloads: Vec<String>,
+    /// The treatment that the others are held against
+    #[arg(long, value_name = "TREATMENT", default_value = "none")]
+    base: String,
+    /// Measuring ends after this time, whether or not every row has its verdict
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration)]
+    budget: Duration,
+    /// Measure just this many pairs per row and judge once, by Wilcoxon's test
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
+    pairs: Option<u32>,
+    /// Differences within this are equivalent
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
+    margin: f64,
+    /// Decides the order of everything; the same seed gives the same order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Run the whole experiment this many times, separately, and compare the sets (Nitzberg's
+    /// Delta-1, Delta-2, Delta-3)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    sets: u32,
+    /// Exit with status 1 where a workload is slower by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    fail_above: Option<f64>,
+    /// Write the results as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report as one HTML file [default: in the XDG data directory]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write every pair as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// A command to weigh as a whole process
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Compare {
+    pub fn run(mut self, context: &Context) -> Result<u8, String> {
+        if self.treatments.is_empty() {
+            self.treatments.push(default_treatment());
+        }
+        if !self.command.is_empty() && !self.workloads.is_empty() {
+            return Err("give workloads with -w or a command after `--`, not both".into());
+        }
+        let store = context.open_store()?;
+        let request = self.request();
+        let interrupted = listen_for_signals()?;
+        let mut audience = Terminal {
+            color: context.color,
+            margin_pct: self.margin * 100.0,
+            budget: self.budget,
+            sets: self.sets as usize,
+        };
+        let done = execute(&request, &store, &mut audience, &interrupted)?;
+        let stored = store.load(&done.id).map_err(|error| error.to_string())?;
+        let summary = summarise(&stored);
+        self.report(&summary, context)?;
+        if let Some(left) = done.left {
+            return Err(format!("the system is not as it was: {left}\n`weigh restore` tries again"));
+        }
+        Ok(self.exit_code(&summary))
+    }
+
+    fn request(&self) -> Request {
+        let mut arms = vec![self.base.clone()];
+        arms.extend(self.treatments.iter().cloned());
+        let seed = self.seed.unwrap_or_else(rand::random);
+        let workloads = match self.workloads.is_empty() {
+            true => vec!["quick".into()],
+            false => self.workloads.clone(),
+        };
+        Request {
+            arms,
+            workloads,
+            command: (!self.command.is_empty()).then(|| self.command.clone()),
+            again: self.again(seed),
+            seed,
+            budget: self.budget,
+            margin: self.margin,
+            design: Design {
+                margin: self.margin.ln_1p(),
+                fixed_pairs: self.pairs.map(|pairs| pairs as usize),
+                ..Design::default()
+            },
+            target_ms: SAMPLE_MS,
+            plan: Plan::Compare { sets: self.sets as usize },
+        }
+    }
+
+    /// The command line that measures the same again.
+    fn again(&self, seed: u64) -> String {
+        let mut words: Vec<String> = ["weigh", "compare"].map(String::from).to_vec();
+        words.extend(self.treatments.iter().cloned());
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        for workload in &self.workloads {
+            option("-w", workload.clone());
+        }
+        if self.base != "none" {
+            option("--base", self.base.clone());
+        }
+        option("--budget", format!("{}s", self.budget.as_secs()));
+        if let Some(pairs) = self.pairs {
+            option("--pairs", pairs.to_string());
+        }
+        if self.margin != 0.01 {
+            option("--margin", format!("{}%", self.margin * 100.0));
+        }
+        if self.sets != 1 {
+            option("--sets", self.sets.to_string());
+        }
+        option("--seed", seed.to_string());
+        if !self.command.is_empty() {
+            words.push("--".into());
+            words.extend(self.command.iter().cloned());
+        }
+        value::shell_command(words.iter().map(String::as_str))
+    }
+
+    fn report(&self, summary: &Summary, context: &Context) -> Result<(), String> {
+        let files = [
+            (&self.json, Format::Json),
+            (&self.csv, Format::Csv),
+            (&self.markdown, Format::Markdown),
+        ];
+        for (path, format) in files {
+            if let Some(path) = path {
+                write(path, format, summary)?;
+            }
+        }
+        let html = match &self.html {
+            Some(path) => path.clone(),
+            None => default_html(context, &summary.id)?,
+        };
+        write(&html, Format::Html, summary)?;
+        // Where a report goes to stdout, nothing else may.
+        let to_stdout = files.iter().any(|(path, _)| path.as_deref() == Some(Path::new("-")));
+        if to_stdout || html.as_os_str() == "-" {
+            return Ok(());
+        }
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let text = terminal::render(summary, output::width(), colour);
+        output::print(&format!(
+            "{text}\nHTML:  {}\nAgain: {}\nKept:  `weigh show {}`\n",
+            html.display(),
+            summary.command,
+            summary.id
+        ))
+    }
+
+    fn exit_code(&self, summary: &Summary) -> u8 {
+        let is_above = |limit: f64| {
+            summary.results.iter().any(|row| {
+                row.verdict == Verdict::Slower && row.effect_pct < -limit * 100.0
+            })
+        };
+        let is_open = summary.results.iter().any(|row| row.verdict == Verdict::Inconclusive);
+        match summary.state {
+            State::Failed => super::ERROR,
+            _ if summary.results.is_empty() => super::ERROR,
+            State::Interrupted => INTERRUPTED,
+            _ if self.fail_above.is_some_and(is_above) => ABOVE_LIMIT,
+            _ if is_open => INCONCLUSIVE,
+            _ => 0,
+        }
+    }
+}
+
+/// Auditing is what most come for; who cannot change it gets an answer all the same.
+fn default_treatment() -> String {
+    let obstacle = treatment::find("audit").and_then(|kind| kind.probe().obstacle().map(str::to_owned));
+    match obstacle {
+        None => "audit".into(),
+        Some(why) => {
+            output::note(&format!("Weighing `seccomp` instead of `audit`: {why}."));
+            "seccomp".into()
+        }
+    }
+}
+
+/// Ctrl-C and its kin end the experiment in good order; what was measured is kept.
+pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))
+            .map_err(|error| format!("cannot listen for signals: {error}"))?;
+    }
+    Ok(interrupted)
+}
+
+fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
+    let text = report::render(format, summary).map_err(|error| error.to_string())?;
+    output::write_report(path, &text)
+}
+
+/// Beside the database.
+fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
+    let directory = context.data_directory()?.join("reports");
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+    Ok(directory.join(format!("{id}.html")))
+}

@@ -1,0 +1,41 @@
+//! `weigh history`: what was measured so far.
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::report::summary::State;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh history            the latest first
+  weigh history | head";
+
+/// List the experiments that were made
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct History {}
+
+impl History {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let entries = context.open_store()?.history().map_err(|error| error.to_string())?;
+        if entries.is_empty() {
+            output::note("There is no experiment yet: `weigh compare` makes one.");
+        }
+        let mut text = String::new();
+        for entry in entries {
+            let state = match entry.state {
+                State::Running => "running",
+                State::Complete => "complete",
+                State::Interrupted => "interrupted",
+                State::Failed => "failed",
+            };
+            let started = entry.started.replace('T', " ").replace('Z', "");
+            text.push_str(&format!(
+                "{}  {started}  {state:<11}  {:>6} samples  {}\n",
+                entry.id, entry.samples, entry.command
+            ));
+        }
+        output::print(&text)?;
+        Ok(0)
+    }
+}

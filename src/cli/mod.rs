@@ -1,0 +1,140 @@
+//! The command line: one file per command. Help, man pages and completions come from these types.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
+
+use crate::store::{self, Store};
+
+mod audience;
+mod compare;
+mod export;
+mod generate;
+mod history;
+mod list;
+mod output;
+mod restore;
+mod run;
+mod show;
+mod value;
+
+/// The command line was wrong, or something that it asked for could not be done.
+pub const ERROR: u8 = 2;
+/// Some row has no verdict.
+pub const INCONCLUSIVE: u8 = 3;
+/// A cost is above `--fail-above`.
+pub const ABOVE_LIMIT: u8 = 1;
+/// As a shell reports a program that SIGINT ended.
+pub const INTERRUPTED: u8 = 130;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo weigh compare audit              what does auditing every system call cost?
+  sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
+  weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
+  weigh compare none                    what does this machine call different that is the same?
+  weigh run unixbench                   this machine alone, with UnixBench's index
+  weigh show                            the latest experiment again
+
+Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
+
+/// Tells what a change to a Linux system costs the programs that run on it.
+#[derive(Debug, Parser)]
+#[command(name = "weigh", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// Where experiments are kept [default: weighbridge/weigh.db in the XDG data directory]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    database: Option<PathBuf>,
+    /// When to use colour; `auto` also respects NO_COLOR and CLICOLOR
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Global options")]
+    color: ColorChoice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Compare(compare::Compare),
+    Run(run::Run),
+    List(list::List),
+    Show(show::Show),
+    Export(export::Export),
+    History(history::History),
+    Restore(restore::Restore),
+    Completions(generate::Completions),
+    Man(generate::Man),
+}
+
+/// What commands share.
+pub struct Context {
+    database: Option<PathBuf>,
+    pub color: ColorChoice,
+}
+
+impl Context {
+    /// The database that the user chose, or the usual one.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn open_store(&self) -> Result<Store, String> {
+        let path = match &self.database {
+            Some(path) => path.clone(),
+            None => store::default_path().map_err(|error| error.to_string())?,
+        };
+        Store::open(&path).map_err(|error| error.to_string())
+    }
+
+    /// The directory of the database, where reports go as well.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn data_directory(&self) -> Result<PathBuf, String> {
+        let path = match &self.database {
+            Some(path) => path.clone(),
+            None => store::default_path().map_err(|error| error.to_string())?,
+        };
+        Ok(path.parent().map(PathBuf::from).unwrap_or_default())
+    }
+}
+
+/// Runs a command and turns its outcome into an exit status.
+pub fn run(cli: Cli) -> ExitCode {
+    let context = Context { database: cli.database, color: cli.color };
+    let result = match cli.command {
+        Command::Compare(command) => command.run(&context),
+        Command::Run(command) => command.run(&context),
+        Command::List(command) => command.run(),
+        Command::Show(command) => command.run(&context),
+        Command::Export(command) => command.run(&context),
+        Command::History(command) => command.run(&context),
+        Command::Restore(command) => command.run(),
+        Command::Completions(command) => command.run(&mut Cli::command()),
+        Command::Man(command) => command.run(&Cli::command()),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(problem) => {
+            output::problem(&problem);
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("weigh "), "`weigh {}` has no example", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `weigh restore`: undoes what a dead experiment left behind, where its guard died too.
+
+use clap::Args;
+
+use super::output;
+use crate::treatment::guard::restore_left_behind;
+
+const EXAMPLES: &str = "\
+Example:
+  sudo weigh restore       after a crash; says what it did, and changes nothing otherwise";
+
+/// Put back what an experiment that died had changed
+///
+/// A guard process does this by itself when `weigh` is killed. This is for when both were. Every
+/// experiment does it as well before it starts.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Restore {}
+
+impl Restore {
+    pub fn run(self) -> Result<u8, String> {
+        let restored = restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+        if restored.is_empty() {
+            output::print("Nothing was left behind.\n")?;
+        }
+        let mut left = Vec::new();
+        for one in restored {
+            match one.result {
+                Ok(()) => output::print(&format!("Put back what {} held.\n", one.journal.display()))?,
+                Err(problem) => left.push(format!("{}: {problem}", one.journal.display())),
+            }
+        }
+        if left.is_empty() { Ok(0) } else { Err(left.join("\n")) }
+    }
+}

@@ -1,0 +1,67 @@
+//! Values of options: durations, percentages, seeds; and quoting them for a shell.
+
+use std::time::Duration;
+
+/// `90s`, `5m`, `1h 30m`.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Option<jiff::SignedDuration> = text.parse().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| *duration >= Duration::from_secs(1))
+        .ok_or_else(|| "takes a time of at least a second, such as 90s, 5m or 1h30m".into())
+}
+
+/// `1%` or `1`, as a fraction.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    number
+        .filter(|percent| *percent > 0.0 && *percent < 100.0)
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
+}
+
+/// A command line that a shell splits into just these words.
+pub fn shell_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    let quote = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_people_do() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        for bad in ["", "5", "-5m", "0s", "soon"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages_have_a_sign_or_not() {
+        assert_eq!(percentage("1%"), Ok(0.01));
+        assert_eq!(percentage("0.5"), Ok(0.005));
+        for bad in ["", "0", "-1%", "100%", "NaN", "inf"] {
+            assert!(percentage(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(shell_command(["weigh", "--budget", "5m"]), "weigh --budget 5m");
+        assert_eq!(shell_command(["echo", "it's", ""]), "echo 'it'\\''s' ''");
+    }
+}
