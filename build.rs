@@ -37,7 +37,8 @@ fn list_suites(directory: &Path, out: &Path) {
     let mut code = String::from("&[\n");
     for file in files(directory, "toml") {
         let name = stem(&file);
-        writeln!(code, "    ({name:?}, include_str!({:?})),", file.display().to_string()).expect("a string");
+        writeln!(code, "    ({name:?}, include_str!({:?})),", file.display().to_string())
+            .expect("a string");
     }
     code.push_str("]\n");
     fs::write(out.join("suites.rs"), code).expect("OUT_DIR is writable");
@@ -48,7 +49,8 @@ fn list_treatments(directory: &Path, out: &Path) {
     let mut kinds = String::from("pub static KINDS: &[&dyn crate::treatment::Kind] = &[\n");
     for file in files(directory, "rs") {
         let name = stem(&file);
-        writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string()).expect("a string");
+        writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string())
+            .expect("a string");
         writeln!(kinds, "    &{name}::KIND,").expect("a string");
     }
     kinds.push_str("];\n");

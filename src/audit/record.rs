@@ -12,8 +12,11 @@ pub fn serial(text: &[u8]) -> Option<u64> {
 /// The value of `name=value`, without quotes; `None` where the record has no such field.
 pub fn field<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let start = text.windows(name.len() + 2).position(|window| {
-        window[0] == b' ' && &window[1..=name.len()] == name.as_bytes() && window[name.len() + 1] == b'='
-    })? + name.len() + 2;
+        window[0] == b' '
+            && &window[1..=name.len()] == name.as_bytes()
+            && window[name.len() + 1] == b'='
+    })? + name.len()
+        + 2;
     let value = &text[start..];
     if let Some(quoted) = value.strip_prefix(b"\"") {
         return quoted.iter().position(|&byte| byte == b'"').map(|end| &quoted[..end]);

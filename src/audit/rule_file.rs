@@ -60,14 +60,20 @@ impl RuleFile {
             }
             if let Some(value) = text.strip_prefix("-b") {
                 let limit = value.trim().parse().map_err(|_| {
-                    (Some(index + 1), format!("`-b` takes a number of records, not `{}`", value.trim()))
+                    (
+                        Some(index + 1),
+                        format!("`-b` takes a number of records, not `{}`", value.trim()),
+                    )
                 })?;
                 backlog_limit = Some(limit);
             }
             lines.push((index + 1, text.to_owned()));
         }
         if !lines.iter().any(|(_, text)| is_rule(text)) {
-            return Err((None, "there is no rule in this file (lines that start with -a, -A or -w)".into()));
+            return Err((
+                None,
+                "there is no rule in this file (lines that start with -a, -A or -w)".into(),
+            ));
         }
         Ok(RuleFile { lines, backlog_limit })
     }

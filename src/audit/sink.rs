@@ -127,10 +127,8 @@ impl Sink {
     fn drain(&mut self, socket: &OwnedFd) -> io::Result<()> {
         let stdin = io::stdin();
         loop {
-            let mut ready = [
-                PollFd::new(socket, PollFlags::IN),
-                PollFd::new(&stdin, PollFlags::IN),
-            ];
+            let mut ready =
+                [PollFd::new(socket, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
             match poll(&mut ready, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other?,

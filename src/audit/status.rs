@@ -100,11 +100,10 @@ mod tests {
     fn a_setting_names_only_its_own_field() {
         let bytes = Setting::BacklogLimit(8192).encode();
         let status = Status::parse(&bytes).unwrap();
-        assert_eq!(status, Status {
-            backlog_limit: 8192,
-            backlog_wait_time_actual: Some(0),
-            ..Status::default()
-        });
+        assert_eq!(
+            status,
+            Status { backlog_limit: 8192, backlog_wait_time_actual: Some(0), ..Status::default() }
+        );
         assert_eq!(bytes[0], 0x10);
     }
 }

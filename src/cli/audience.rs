@@ -25,7 +25,11 @@ impl Audience for Terminal {
         output::note(sentence);
     }
 
-    fn set_begins(&mut self, set: usize, rows: &[(String, String, String)]) -> Box<dyn Observer + '_> {
+    fn set_begins(
+        &mut self,
+        set: usize,
+        rows: &[(String, String, String)],
+    ) -> Box<dyn Observer + '_> {
         if self.sets > 1 {
             output::note(&format!("Set {} of {}", set + 1, self.sets));
         }

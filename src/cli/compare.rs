@@ -114,7 +114,9 @@ impl Compare {
         let summary = summarise(&stored);
         self.report(&summary, context)?;
         if let Some(left) = done.left {
-            return Err(format!("the system is not as it was: {left}\n`weigh restore` tries again"));
+            return Err(format!(
+                "the system is not as it was: {left}\n`weigh restore` tries again"
+            ));
         }
         Ok(self.exit_code(&summary))
     }
@@ -122,7 +124,7 @@ impl Compare {
     fn request(&self) -> Request {
         let mut arms = vec![self.base.clone()];
         arms.extend(self.treatments.iter().cloned());
-        let seed = self.seed.unwrap_or_else(rand::random);
+        let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         let workloads = match self.workloads.is_empty() {
             true => vec!["quick".into()],
             false => self.workloads.clone(),
@@ -198,18 +200,18 @@ impl Compare {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = terminal::render(summary, output::width(), colour);
         output::print(&format!(
-            "{text}\nHTML:  {}\nAgain: {}\nKept:  `weigh show {}`\n",
+            "{text}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
             html.display(),
-            summary.command,
             summary.id
         ))
     }
 
     fn exit_code(&self, summary: &Summary) -> u8 {
         let is_above = |limit: f64| {
-            summary.results.iter().any(|row| {
-                row.verdict == Verdict::Slower && row.effect_pct < -limit * 100.0
-            })
+            summary
+                .results
+                .iter()
+                .any(|row| row.verdict == Verdict::Slower && row.effect_pct < -limit * 100.0)
         };
         let is_open = summary.results.iter().any(|row| row.verdict == Verdict::Inconclusive);
         match summary.state {
@@ -225,7 +227,8 @@ impl Compare {
 
 /// Auditing is what most come for; who cannot change it gets an answer all the same.
 fn default_treatment() -> String {
-    let obstacle = treatment::find("audit").and_then(|kind| kind.probe().obstacle().map(str::to_owned));
+    let obstacle =
+        treatment::find("audit").and_then(|kind| kind.probe().obstacle().map(str::to_owned));
     match obstacle {
         None => "audit".into(),
         Some(why) => {

@@ -63,7 +63,8 @@ impl List {
 }
 
 fn workloads() -> Result<Vec<Workload>, String> {
-    let directory = tempfile::tempdir().map_err(|error| format!("a temporary directory: {error}"))?;
+    let directory =
+        tempfile::tempdir().map_err(|error| format!("a temporary directory: {error}"))?;
     catalogue::read(&Kernels::unpack(directory.path())?)
 }
 
@@ -91,7 +92,14 @@ fn describe_suites(suites: &[Suite]) -> String {
     let mut text = String::from("\nSuites\n");
     for suite in suites {
         let names: Vec<&str> = suite.members.iter().map(|member| member.name.as_str()).collect();
-        let _ = writeln!(text, "  {:<17} {}\n  {:<17} {}", suite.name, suite.summary, "", names.join(" "));
+        let _ = writeln!(
+            text,
+            "  {:<17} {}\n  {:<17} {}",
+            suite.name,
+            suite.summary,
+            "",
+            names.join(" ")
+        );
     }
     text
 }

@@ -47,7 +47,13 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     database: Option<PathBuf>,
     /// When to use colour; `auto` also respects NO_COLOR and CLICOLOR
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
     color: ColorChoice,
     #[command(subcommand)]
     command: Command,
@@ -55,7 +61,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Compare(compare::Compare),
+    Compare(Box<compare::Compare>),
     Run(run::Run),
     List(list::List),
     Show(show::Show),

@@ -19,14 +19,17 @@ pub struct Restore {}
 
 impl Restore {
     pub fn run(self) -> Result<u8, String> {
-        let restored = restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+        let restored =
+            restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
         if restored.is_empty() {
             output::print("Nothing was left behind.\n")?;
         }
         let mut left = Vec::new();
         for one in restored {
             match one.result {
-                Ok(()) => output::print(&format!("Put back what {} held.\n", one.journal.display()))?,
+                Ok(()) => {
+                    output::print(&format!("Put back what {} held.\n", one.journal.display()))?
+                }
                 Err(problem) => left.push(format!("{}: {problem}", one.journal.display())),
             }
         }

@@ -113,12 +113,18 @@ pub fn render(stored: &Stored, colour: bool) -> Result<String, String> {
     let has_index = report.results.iter().any(|row| row.index.is_some());
     let head = format!(
         "{:<17} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
-        "workload", "rate", "unit", "spread", "lowest to highest", "samples",
+        "workload",
+        "rate",
+        "unit",
+        "spread",
+        "lowest to highest",
+        "samples",
         if has_index { format!("{:>9}", "index") } else { String::new() }
     );
     let _ = writeln!(text, "{}", if colour { format!("\x1b[1m{head}\x1b[0m") } else { head });
     for row in &report.results {
-        let range = format!("{} to {}", format::rate(row.lowest, ""), format::rate(row.highest, ""));
+        let range =
+            format!("{} to {}", format::rate(row.lowest, ""), format::rate(row.highest, ""));
         let index = row.index.map(|index| format!("{index:>9.1}")).unwrap_or_default();
         let _ = writeln!(
             text,

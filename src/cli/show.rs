@@ -30,11 +30,7 @@ impl Show {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = match stored.header.kind {
             Kind::Run => run::render(&stored, colour)?,
-            Kind::Compare => {
-                let summary = summarise(&stored);
-                let text = terminal::render(&summary, output::width(), colour);
-                format!("{text}\nAgain: {}\n", summary.command)
-            }
+            Kind::Compare => terminal::render(&summarise(&stored), output::width(), colour) + "\n",
         };
         output::print(&text)?;
         Ok(0)

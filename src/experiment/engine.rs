@@ -114,7 +114,8 @@ pub fn run_set(
     let mut rows: Vec<Row> = units.iter().map(|unit| Row::new(*unit, design)).collect();
     let mut coins = Coins::new(seed, set);
     loop {
-        let mut open: Vec<usize> = (0..rows.len()).filter(|&row| !rows[row].is_done(design)).collect();
+        let mut open: Vec<usize> =
+            (0..rows.len()).filter(|&row| !rows[row].is_done(design)).collect();
         if open.is_empty() {
             return (rows, Ok(()));
         }
@@ -140,9 +141,9 @@ pub fn run_set(
         judge(&mut rows, design);
         let left = time_left(&rows, design, deadline.saturating_sub(platform.elapsed()));
         observer.round(&rows, platform.elapsed(), left);
-        let can_go_on = rows.iter().any(|row| {
-            !row.is_done(design) && platform.elapsed() + row.pair_cost() <= deadline
-        });
+        let can_go_on = rows
+            .iter()
+            .any(|row| !row.is_done(design) && platform.elapsed() + row.pair_cost() <= deadline);
         if !can_go_on {
             return (rows, Ok(()));
         }
@@ -181,10 +182,8 @@ fn measure_pair(
 
 /// Rows that failed are not judged: they have no result, and do not count among those compared.
 fn judge(rows: &mut [Row], design: &Design) {
-    let judgements = judge_rows(
-        rows.iter().filter(|row| row.failure.is_none()).map(|row| &row.betting),
-        design,
-    );
+    let judgements =
+        judge_rows(rows.iter().filter(|row| row.failure.is_none()).map(|row| &row.betting), design);
     for (row, judgement) in rows.iter_mut().filter(|row| row.failure.is_none()).zip(judgements) {
         row.judgement = judgement;
     }
@@ -257,7 +256,12 @@ mod tests {
         (0..works).map(|work| Unit { work, treated_arm: 1 }).collect()
     }
 
-    fn run(fake: &mut Fake, works: usize, design: &Design, budget_s: u64) -> (Vec<Row>, Result<(), Stop>) {
+    fn run(
+        fake: &mut Fake,
+        works: usize,
+        design: &Design,
+        budget_s: u64,
+    ) -> (Vec<Row>, Result<(), Stop>) {
         run_set(&units(works), design, 42, 0, Duration::from_secs(budget_s), fake, &mut Nobody)
     }
 

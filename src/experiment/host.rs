@@ -72,7 +72,9 @@ impl<'a> Host<'a> {
         for own in 0..treatments.len() {
             let others = treatments.iter().enumerate().filter(|(index, _)| *index != own);
             let setup = others
-                .fold(Setup::default(), |setup, (_, other)| setup.overridden_by(other.treatment.setup(false)))
+                .fold(Setup::default(), |setup, (_, other)| {
+                    setup.overridden_by(other.treatment.setup(false))
+                })
                 .overridden_by(treatments[own].treatment.setup(true));
             let launcher = Launcher::start(&setup, bench.interrupted)?;
             arms.push(Arm { label: treatments[own].label.clone(), launcher, own: Some(own) });
@@ -94,7 +96,8 @@ impl<'a> Host<'a> {
     pub fn try_all(&mut self) -> Result<Vec<(usize, String)>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.works.len() {
-            let Some(job) = self.works[work].startup_job(self.bench.kernels, self.bench.scratch) else {
+            let Some(job) = self.works[work].startup_job(self.bench.kernels, self.bench.scratch)
+            else {
                 continue;
             };
             for arm in 0..self.arms.len() {
@@ -179,7 +182,8 @@ impl Platform for Host<'_> {
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
         let work = &self.works[slot.unit.work];
         let mut job = work.job(self.bench.kernels, self.bench.scratch, self.target_ms);
-        job.environment.push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
+        job.environment
+            .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
         let started_s = self.started.elapsed().as_secs_f64();
         let (launched, evidence) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let sample = self.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
@@ -195,7 +199,9 @@ impl Platform for Host<'_> {
             sample,
             evidence,
         };
-        self.store.add_sample(self.id, &measured).map_err(|error| SampleError::Stop(stop(error)))?;
+        self.store
+            .add_sample(self.id, &measured)
+            .map_err(|error| SampleError::Stop(stop(error)))?;
         Ok(rate)
     }
 
@@ -244,7 +250,7 @@ impl From<launcher::Error> for SampleError {
 
 /// The file system that the file workloads work on, for the report.
 pub fn describe_scratch(scratch: &Path) -> String {
-    let kind = rustix::fs::statfs(scratch).map(|stat| stat.f_type as i64).unwrap_or(0);
+    let kind = rustix::fs::statfs(scratch).map(|stat| stat.f_type).unwrap_or(0);
     let name = match kind {
         0xef53 => "ext4",
         0x0102_1994 => "tmpfs",

@@ -57,7 +57,11 @@ pub trait Audience {
     /// A sentence before the system is changed, or about what was put back.
     fn announce(&mut self, sentence: &str);
     /// The rows of a set that is about to be measured: workload, unit and treatment.
-    fn set_begins(&mut self, set: usize, rows: &[(String, String, String)]) -> Box<dyn Observer + '_>;
+    fn set_begins(
+        &mut self,
+        set: usize,
+        rows: &[(String, String, String)],
+    ) -> Box<dyn Observer + '_>;
     /// A sample of a run without pairs.
     fn sampled(&mut self, work: &str, pass: usize, passes: usize);
 }
@@ -84,7 +88,8 @@ pub fn execute(
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;
     let _alone = only_one_at_a_time()?;
-    let mut guard = Guard::arm().map_err(|error| format!("cannot start the guard process: {error}"))?;
+    let mut guard =
+        Guard::arm().map_err(|error| format!("cannot start the guard process: {error}"))?;
     let begun = begin(request, store, &mut guard);
     let (id, kernels, scratch, works) = match begun {
         Ok(begun) => begun,
@@ -121,12 +126,14 @@ pub fn execute(
 }
 
 fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
-    let named: Vec<Named> = labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
+    let named: Vec<Named> =
+        labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
         let occupied = one.treatment.occupies();
-        if let Some(other) = named[..index].iter().find(|other| {
-            occupied.is_some() && other.treatment.occupies() == occupied
-        }) {
+        if let Some(other) = named[..index]
+            .iter()
+            .find(|other| occupied.is_some() && other.treatment.occupies() == occupied)
+        {
             return Err(format!(
                 "`{}` and `{}` both need {}: weigh them in two experiments",
                 other.label,
@@ -145,11 +152,16 @@ fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
 }
 
 fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
-    let restored = restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+    let restored =
+        restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
         match one.result {
-            Ok(()) => audience.announce("Put back what an earlier experiment, now dead, had changed."),
-            Err(problem) => return Err(format!("an earlier experiment left this behind: {problem}")),
+            Ok(()) => {
+                audience.announce("Put back what an earlier experiment, now dead, had changed.")
+            }
+            Err(problem) => {
+                return Err(format!("an earlier experiment left this behind: {problem}"));
+            }
         }
     }
     Ok(())
@@ -157,11 +169,15 @@ fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
 
 /// Two experiments at once would measure each other, and undo each other's changes.
 fn only_one_at_a_time() -> Result<File, String> {
-    let path = state_dir::path().map(|directory| directory.join("lock")).map_err(|e| e.to_string())?;
+    let path =
+        state_dir::path().map(|directory| directory.join("lock")).map_err(|e| e.to_string())?;
     let lock = File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
-        Err(_) => Err("another experiment is running on this host; wait for it, or end it with Ctrl-C".into()),
+        Err(_) => {
+            Err("another experiment is running on this host; wait for it, or end it with Ctrl-C"
+                .into())
+        }
     }
 }
 
@@ -169,22 +185,26 @@ type Begun = (String, Kernels, PathBuf, Vec<Work>);
 
 fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, String> {
     let scratch = guard.scratch_directory().map_err(|error| {
-        format!("cannot create a directory in {}: {error}; set TMPDIR", std::env::temp_dir().display())
+        format!(
+            "cannot create a directory in {}: {error}; set TMPDIR",
+            std::env::temp_dir().display()
+        )
     })?;
     let kernels = Kernels::unpack(&scratch)?;
     let works = match &request.command {
         Some(argv) => {
-            let directory = std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?;
+            let directory = std::env::current_dir()
+                .map_err(|error| format!("the current directory: {error}"))?;
             vec![Work::Command { argv: argv.clone(), directory }]
         }
         None => resolve(&request.workloads, &kernels)?,
     };
-    let machine = Facts::read();
+    let place = format!("{} ({})", describe_scratch(&scratch), std::env::temp_dir().display());
+    let machine = Facts { scratch: Some(place), ..Facts::read() };
     let mut warnings = machine.warnings();
     if kernels.is_static {
         warnings.push("The workloads are linked statically, because this system lacks the loader for the others.".into());
     }
-    warnings.push(format!("Files of the workloads were on {} ({}).", describe_scratch(&scratch), std::env::temp_dir().display()));
     let header = Header {
         kind: if matches!(request.plan, Plan::Compare { .. }) { Kind::Compare } else { Kind::Run },
         command: request.again.clone(),
@@ -274,7 +294,8 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let broken: Vec<usize> = host.try_all()?.into_iter().map(|(work, _)| work).collect();
-        let works: Vec<usize> = (0..self.works.len()).filter(|work| !broken.contains(work)).collect();
+        let works: Vec<usize> =
+            (0..self.works.len()).filter(|work| !broken.contains(work)).collect();
         if works.is_empty() {
             return Err(Stop::Failed("no workload ran; see the failures".into()));
         }

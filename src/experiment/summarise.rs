@@ -36,7 +36,10 @@ pub fn summarise(stored: &Stored) -> Summary {
         baseline: header.arms.first().cloned().unwrap_or_default(),
         baseline_state: stored.baseline_state.clone(),
         treatments: (1..header.arms.len())
-            .map(|arm| Treatment { label: header.arms[arm].clone(), facts: stored.facts[arm].clone() })
+            .map(|arm| Treatment {
+                label: header.arms[arm].clone(),
+                facts: stored.facts[arm].clone(),
+            })
             .collect(),
         results: rows(stored),
         failures: stored.failures.clone(),
@@ -46,9 +49,10 @@ pub fn summarise(stored: &Stored) -> Summary {
 
 /// An experiment that was killed could not say how long it took; its last sample can.
 fn elapsed_s(stored: &Stored) -> f64 {
-    let last = stored.samples.last().map_or(0.0, |measured| {
-        measured.started_s + measured.sample.elapsed_ns as f64 / 1e9
-    });
+    let last = stored
+        .samples
+        .last()
+        .map_or(0.0, |measured| measured.started_s + measured.sample.elapsed_ns as f64 / 1e9);
     stored.elapsed_s.max(last)
 }
 
@@ -90,11 +94,8 @@ fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
                 failure.workload == *name
                     && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
             });
-            let of_row: Vec<&Measured> = stored
-                .samples
-                .iter()
-                .filter(|m| m.work == work && m.treated_arm == arm)
-                .collect();
+            let of_row: Vec<&Measured> =
+                stored.samples.iter().filter(|m| m.work == work && m.treated_arm == arm).collect();
             let series = pairs(&of_row);
             if !has_failed && !series.is_empty() {
                 let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
@@ -137,7 +138,12 @@ fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Betting {
     betting
 }
 
-fn row(stored: &Stored, measurements: &Measurements, judgement: &Judgement, design: &Design) -> Row {
+fn row(
+    stored: &Stored,
+    measurements: &Measurements,
+    judgement: &Judgement,
+    design: &Design,
+) -> Row {
     let work = &stored.header.works[measurements.work];
     let series = &measurements.series;
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
@@ -214,14 +220,18 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
     let sum = |field: fn(&Measured) -> Option<u64>| -> Option<u64> {
         treated.iter().map(|m| field(m)).sum()
     };
-    let log_bytes = sum(|m| m.evidence.log_bytes);
     let started = startup.map(|startup| &startup.evidence);
+    let log_bytes_per_op = per_op(sum(|m| m.evidence.log_bytes), started.and_then(|s| s.log_bytes));
+    let backlog_wait_s: Option<f64> = treated.iter().map(|m| m.evidence.backlog_wait_s).sum();
+    let timed_operations: f64 = treated.iter().map(|m| m.sample.operations).sum();
+    let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
     Evidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
         records_per_op: per_op(sum(|m| m.evidence.records), started.and_then(|s| s.records)),
-        log_bytes_per_op: per_op(log_bytes, started.and_then(|s| s.log_bytes)),
+        log_bytes_per_op,
         lost: sum(|m| m.evidence.lost),
-        backlog_wait_s: treated.iter().map(|m| m.evidence.backlog_wait_s).sum(),
+        backlog_wait_s,
+        backlog_wait_ns_per_op: backlog_wait_s.map(|wait_s| wait_s * 1e9 / operations),
         log_bytes,
         treated_s: log_bytes
             .map(|_| treated.iter().map(|m| m.sample.elapsed_ns as f64 / 1e9).sum()),

@@ -161,7 +161,8 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
 }
 
 fn unknown(name: &str, workloads: &[Workload], suites: &[Suite]) -> String {
-    let known = workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|s| s.name.as_str()));
+    let known =
+        workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|s| s.name.as_str()));
     let near = similar(name, known);
     let hint = match near.is_empty() {
         true => "`weigh list workloads` and `weigh list suites` show what there is".to_owned(),
@@ -196,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_command_that_prints_a_sample_is_believed() {
-        let sample = command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
+        let sample =
+            command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
         assert_eq!(sample.operations, 7.0);
     }
 

@@ -71,6 +71,8 @@ pub struct Facts {
     /// Per cent of the last ten seconds in which a task waited for a CPU: `/proc/pressure/cpu`,
     /// `some`.
     pub psi_cpu_avg10: Option<f64>,
+    /// Where the workloads' files are, e.g. `ext4 (/tmp)`; the experiment fills it in.
+    pub scratch: Option<String>,
     /// Ticks that the hypervisor took since the boot: see [`Pressure::steal_ticks`].
     pub steal_ticks: Option<u64>,
 }
@@ -119,6 +121,7 @@ impl Facts {
             uptime_s: first_number(&text("/proc/uptime")),
             load_1min: first_number(&text("/proc/loadavg")),
             psi_cpu_avg10: psi_cpu_some(source, "avg10"),
+            scratch: None,
             steal_ticks: Pressure::read_from(root).steal_ticks,
             kernel,
         }

@@ -11,7 +11,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 /// The rows that have evidence; `None` when no treatment gave any.
 pub fn table(s: &Summary) -> Option<Table> {
     let rows: Vec<&Row> =
-        s.results.iter().filter(|row| row.evidence != Evidence::default()).collect();
+        s.results.iter().filter(|row| says_something(&row.evidence)).collect();
     if rows.is_empty() {
         return None;
     }
@@ -23,7 +23,7 @@ pub fn table(s: &Summary) -> Option<Table> {
         ("records/op", Align::Right),
         ("log B/op", Align::Right),
         ("lost", Align::Right),
-        ("backlog wait", Align::Right),
+        ("wait/op", Align::Right),
         ("log at full speed", Align::Right),
         ("syscalls/op", Align::Right),
     ];
@@ -42,31 +42,23 @@ pub fn table(s: &Summary) -> Option<Table> {
     Some(Table::new(columns, cells.collect()))
 }
 
+/// What a workload declares of itself is no evidence of a treatment.
+fn says_something(evidence: &Evidence) -> bool {
+    *evidence != Evidence { syscalls_per_op: evidence.syscalls_per_op, ..Evidence::default() }
+}
+
 fn measured(evidence: &Evidence) -> [String; 6] {
     let per_op = |value: Option<f64>| value.map(format::per_op).unwrap_or_default();
     [
         per_op(evidence.records_per_op),
         per_op(evidence.log_bytes_per_op),
         evidence.lost.map(format::integer).unwrap_or_default(),
-        waited(evidence),
+        evidence.backlog_wait_ns_per_op.map(|ns| format::seconds(ns / 1e9)).unwrap_or_default(),
         bytes_per_day(evidence)
             .map(|bytes| format!("{}/day", format::bytes(bytes)))
             .unwrap_or_default(),
         per_op(evidence.syscalls_per_op),
     ]
-}
-
-/// How long, and what share of the measured time: the part of the cost that a larger backlog moves.
-fn waited(evidence: &Evidence) -> String {
-    let Some(wait) = evidence.backlog_wait_s else {
-        return String::new();
-    };
-    match evidence.treated_s.map(|total| 100.0 * wait / total) {
-        Some(share) if share.is_finite() && wait > 0.0 => {
-            format!("{} ({share:.0} %)", format::seconds(wait))
-        }
-        _ => format::seconds(wait),
-    }
 }
 
 /// What the log would grow by in a day of nothing but this workload.
@@ -85,14 +77,11 @@ mod tests {
         let evidence = Evidence {
             log_bytes: Some(1 << 20),
             treated_s: Some(2.0),
-            backlog_wait_s: Some(0.5),
             ..Evidence::default()
         };
         assert_eq!(bytes_per_day(&evidence), Some(45_298_483_200.0));
-        assert_eq!(waited(&evidence), "500 ms (25 %)");
         let none = Evidence { treated_s: Some(0.0), ..evidence };
         assert_eq!(bytes_per_day(&none), None);
-        assert_eq!(waited(&none), "500 ms");
     }
 
     #[test]

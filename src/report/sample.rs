@@ -105,6 +105,7 @@ pub fn hostile() -> Summary {
             row.low_pct = (i % 3 > 0).then(|| number(2));
             row.high_pct = (i % 3 > 1).then(|| number(3));
             row.evidence.backlog_wait_s = Some(number(4));
+            row.evidence.backlog_wait_ns_per_op = Some(number(4));
             row.evidence.treated_s = Some(0.0);
             row.evidence.log_bytes = Some(u64::MAX);
             row.evidence.lost = Some(u64::MAX);
@@ -141,6 +142,7 @@ fn rows() -> Vec<Row> {
         rows[quiet].evidence.log_bytes_per_op = Some(0.0);
         rows[quiet].evidence.log_bytes = Some(0);
         rows[quiet].evidence.backlog_wait_s = Some(0.0);
+        rows[quiet].evidence.backlog_wait_ns_per_op = Some(0.0);
         rows[quiet].evidence.syscalls_per_op = Some(0.0);
     }
     rows[10].within_margin = true;
@@ -189,6 +191,7 @@ fn evidence(treated: f64, unit: &str) -> Evidence {
         log_bytes_per_op: Some(500.0),
         lost: Some(0),
         backlog_wait_s: Some((per_second * 2e-5).min(2.44)),
+        backlog_wait_ns_per_op: Some(11_840.0),
         log_bytes: Some((per_second * 500.0 * 3.54) as u64),
         treated_s: Some(3.54),
         other: BTreeMap::new(),

@@ -154,10 +154,13 @@ pub struct Evidence {
     /// Seconds that processes waited for room in the audit backlog, in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_wait_s: Option<f64>,
-    /// Log bytes of all treated samples of this row.
+    /// The same per operation, in nanoseconds: the part of an operation's cost that is waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_wait_ns_per_op: Option<f64>,
+    /// Log bytes of the timed operations of all treated samples of this row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,
-    /// Wall time of all treated samples of this row: `log_bytes / treated_s` is the log's rate.
+    /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub treated_s: Option<f64>,
     /// Anything else that a treatment wants shown, e.g. `"seccomp_mode": "2"`.

@@ -27,11 +27,14 @@ pub struct Store {
 /// # Errors
 /// Where neither `XDG_DATA_HOME` nor `HOME` is set.
 pub fn default_path() -> Result<PathBuf, Error> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("XDG_DATA_HOME")
         .or_else(|| Some(variable("HOME")?.join(".local/share")))
         .map(|home| home.join("weighbridge/weigh.db"))
-        .ok_or_else(|| Error("neither XDG_DATA_HOME nor HOME is set; say where with --database FILE".into()))
+        .ok_or_else(|| {
+            Error("neither XDG_DATA_HOME nor HOME is set; say where with --database FILE".into())
+        })
 }
 
 impl Store {
@@ -40,9 +43,11 @@ impl Store {
     /// # Errors
     /// Where the file is damaged, of a newer version, or not to be written.
     pub fn open(path: &Path) -> Result<Store, Error> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Error(format!("cannot create {}: {error}", directory.display())))?;
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Error(format!("cannot create {}: {error}", directory.display()))
+            })?;
         }
         let said = |error| explain(path, &error);
         let connection = Connection::open(path).map_err(said)?;
@@ -65,10 +70,14 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
              `sqlite3 {path} .recover` may save what is in it"
         ),
         Some(ErrorCode::DiskFull) => {
-            format!("the disk that holds the database {path} is full; what was stored before is kept")
+            format!(
+                "the disk that holds the database {path} is full; what was stored before is kept"
+            )
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            format!("cannot open the database {path} for writing ({error}); choose another with --database FILE")
+            format!(
+                "cannot open the database {path} for writing ({error}); choose another with --database FILE"
+            )
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             format!("another program holds the database {path}; end it and try again")
@@ -95,7 +104,11 @@ mod tests {
             fixed_pairs: None,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
-            works: vec![Work { name: "stat".into(), unit: "lps".into(), syscalls_per_op: Some(1.0) }],
+            works: vec![Work {
+                name: "stat".into(),
+                unit: "lps".into(),
+                syscalls_per_op: Some(1.0),
+            }],
         }
     }
 

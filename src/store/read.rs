@@ -30,7 +30,9 @@ impl Store {
         };
         match (&ids[..], prefix) {
             ([id], _) => Ok(id.clone()),
-            ([], None) => Err(Error("there is no experiment yet: `weigh compare` makes one".into())),
+            ([], None) => {
+                Err(Error("there is no experiment yet: `weigh compare` makes one".into()))
+            }
             ([], Some(prefix)) => {
                 Err(Error(format!("there is no experiment `{prefix}`: `weigh history` lists them")))
             }
@@ -84,8 +86,11 @@ impl Store {
             [id],
             |row| Ok(Work { name: row.get(0)?, unit: row.get(1)?, syscalls_per_op: row.get(2)? }),
         )?;
-        stored.samples =
-            self.rows("SELECT * FROM sample WHERE experiment = ?1 ORDER BY number", [id], measured)?;
+        stored.samples = self.rows(
+            "SELECT * FROM sample WHERE experiment = ?1 ORDER BY number",
+            [id],
+            measured,
+        )?;
         stored.startups =
             self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
                 Ok(Startup {
@@ -160,7 +165,12 @@ fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
 }
 
 /// One that is still marked as running but whose process is gone was interrupted.
-fn state<I: rusqlite::RowIndex>(row: &Row<'_>, state: I, pid: I, boot: I) -> rusqlite::Result<State> {
+fn state<I: rusqlite::RowIndex>(
+    row: &Row<'_>,
+    state: I,
+    pid: I,
+    boot: I,
+) -> rusqlite::Result<State> {
     let state: String = row.get(state)?;
     Ok(match state.as_str() {
         "complete" => State::Complete,
@@ -177,7 +187,10 @@ fn state<I: rusqlite::RowIndex>(row: &Row<'_>, state: I, pid: I, boot: I) -> rus
 }
 
 /// A column of JSON.
-fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl rusqlite::RowIndex) -> rusqlite::Result<T> {
+fn json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl rusqlite::RowIndex,
+) -> rusqlite::Result<T> {
     struct Json<T>(T);
     impl<T: DeserializeOwned> FromSql for Json<T> {
         fn column_result(

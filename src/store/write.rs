@@ -40,10 +40,8 @@ impl Store {
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {
-            transaction.execute(
-                "INSERT INTO arm VALUES (?1, ?2, ?3, '[]')",
-                params![id, number, label],
-            )?;
+            transaction
+                .execute("INSERT INTO arm VALUES (?1, ?2, ?3, '[]')", params![id, number, label])?;
         }
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(

@@ -3,7 +3,8 @@
 //! a `never,task` rule that is loaded while the process is forked.
 
 use super::audit_state::{
-    BASELINE_LOGINUID, Host, Snapshot, TREATED_LOGINUID, host_sentences, look_at_host, needs, system,
+    BASELINE_LOGINUID, Host, Snapshot, TREATED_LOGINUID, host_sentences, look_at_host, needs,
+    system,
 };
 use super::guard::Guard;
 use super::{Bench, Error, Evidence, Treatment};
@@ -115,7 +116,8 @@ pub fn cost_of_context(bench: &Bench) -> Result<f64, Error> {
 fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Error> {
     let mut argv = bench.kernels.sample_argv("getppid", 15);
     argv.push("--count-instructions".into());
-    let job = Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };
+    let job =
+        Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };
     let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
         launcher::Error::Interrupted => Error::Interrupted,
         other => system(other),

@@ -70,7 +70,9 @@ pub fn system(problem: impl ToString) -> Error {
 pub fn probe() -> Probe {
     let status = Client::open().and_then(|mut client| client.status());
     match status {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Probe::NeedsRoot(needs(error).to_string()),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            Probe::NeedsRoot(needs(error).to_string())
+        }
         Err(error) => Probe::Broken(needs(error).to_string()),
         Ok(status) => match refusal(&status) {
             Some(why) => Probe::Conflict(why),
@@ -187,7 +189,9 @@ impl Snapshot {
         if left > 0 {
             return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
         }
-        if status.enabled != self.status.enabled || status.backlog_limit != self.status.backlog_limit {
+        if status.enabled != self.status.enabled
+            || status.backlog_limit != self.status.backlog_limit
+        {
             return Err(format!(
                 "the audit status is not as it was: `auditctl -e {} -b {}` puts it back",
                 self.status.enabled, self.status.backlog_limit
@@ -219,10 +223,12 @@ pub fn look_at_host(
 /// What a person must know before, and a reader after.
 pub fn host_sentences(host: &Host) -> Vec<String> {
     vec![match host {
-        Host::Clean => "Auditing was never enabled on this host since it booted. Enabling it leaves an \
+        Host::Clean => {
+            "Auditing was never enabled on this host since it booted. Enabling it leaves an \
              audit context in every process started later, a cost that stays until the next boot; \
              `weigh compare audit:residual` tells how much."
-            .into(),
+                .into()
+        }
         Host::Residual { ratio } => format!(
             "Auditing was enabled earlier since this host booted, so its processes carry an audit \
              context even with auditing off: getppid takes {ratio:.2} times as long as without. The \

@@ -81,7 +81,9 @@ impl Stream {
                 "The audit daemon of this host (process {pid}) drains and stores the records; ours are \
                  counted beside it."
             ),
-            None => "The records are drained and written to a file as auditd does by default.".into(),
+            None => {
+                "The records are drained and written to a file as auditd does by default.".into()
+            }
         }
     }
 }

@@ -34,7 +34,9 @@ pub enum Comparison {
     Greater,
     GreaterOrEqual,
     /// `argument & mask == value`
-    MaskedEqual { mask: u64 },
+    MaskedEqual {
+        mask: u64,
+    },
 }
 
 /// A condition on one argument.
@@ -100,7 +102,12 @@ pub fn conditional_return(conditions: &[Condition], action: u32) -> Vec<Instruct
                 // Six conditions of five instructions: far below the 255 that a jump can reach.
                 To::Fail => (total + 1 - here) as u8,
             };
-            program.push((step.code, distance(step.if_true), distance(step.if_false), step.constant));
+            program.push((
+                step.code,
+                distance(step.if_true),
+                distance(step.if_false),
+                step.constant,
+            ));
         }
     }
     program.push(return_action(action));
@@ -182,7 +189,12 @@ pub mod tests {
     use proptest::prelude::*;
 
     /// Runs a filter as the kernel would.
-    pub fn run(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    pub fn run(
+        program: &[Instruction],
+        architecture: u32,
+        number: u32,
+        arguments: [u64; 6],
+    ) -> u32 {
         let mut data = Vec::new();
         data.extend(number.to_ne_bytes());
         data.extend(architecture.to_ne_bytes());

@@ -143,7 +143,9 @@ pub fn restore_left_behind() -> io::Result<Vec<Restored>> {
     let mut restored = Vec::new();
     for entry in fs::read_dir(state_dir::path()?)? {
         let journal = entry?.path();
-        if journal.extension().is_some_and(|extension| extension == "journal") && !is_running(&journal) {
+        if journal.extension().is_some_and(|extension| extension == "journal")
+            && !is_running(&journal)
+        {
             let result = undo_journal(&journal);
             restored.push(Restored { journal, result });
         }
@@ -184,7 +186,10 @@ fn undo_journal(path: &Path) -> Result<(), String> {
         other => other.map_err(say)?,
     };
     let mut journal: Journal = serde_json::from_slice(&text).map_err(|error| {
-        format!("the journal {} is damaged ({error}); see what `auditctl -s` and `-l` show", path.display())
+        format!(
+            "the journal {} is damaged ({error}); see what `auditctl -s` and `-l` show",
+            path.display()
+        )
     })?;
     undo_all(path, &mut journal)
 }
@@ -212,7 +217,9 @@ fn undo(entry: &Entry) -> Result<(), String> {
     }
     match find(&entry.kind) {
         Some(kind) => kind.undo(&entry.state),
-        None => Err(format!("the journal names a treatment `{}` that this weigh lacks", entry.kind)),
+        None => {
+            Err(format!("the journal names a treatment `{}` that this weigh lacks", entry.kind))
+        }
     }
 }
 

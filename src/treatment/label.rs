@@ -21,7 +21,11 @@ impl Parameters {
     ///
     /// # Errors
     /// A sentence with what was written and what is allowed.
-    pub fn number(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, String> {
+    pub fn number(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<u32>,
+    ) -> Result<Option<u32>, String> {
         let Some(text) = self.value(name) else { return Ok(None) };
         match text.parse() {
             Ok(number) if range.contains(&number) => Ok(Some(number)),

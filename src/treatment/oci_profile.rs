@@ -160,7 +160,9 @@ fn action(name: &str, errno: Option<u16>) -> Result<u32, String> {
         "SCMP_ACT_NOTIFY" => {
             return Err("SCMP_ACT_NOTIFY needs a supervisor, which weigh does not provide".into());
         }
-        other => return Err(format!("`{other}` is not an action (SCMP_ACT_ALLOW, SCMP_ACT_ERRNO, …)")),
+        other => {
+            return Err(format!("`{other}` is not an action (SCMP_ACT_ALLOW, SCMP_ACT_ERRNO, …)"));
+        }
     })
 }
 
@@ -311,9 +313,14 @@ mod tests {
         assert!(problem("{").contains("line 1"));
         assert!(problem(r#"{"defaultAction":"ALLOW"}"#).contains("`ALLOW` is not an action"));
         let entry = |rest: &str| {
-            format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{{"names":["read"],"action":"SCMP_ACT_ALLOW",{rest}}}]}}"#)
+            format!(
+                r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{{"names":["read"],"action":"SCMP_ACT_ALLOW",{rest}}}]}}"#
+            )
         };
-        assert!(problem(&entry(r#""args":[{"index":9,"value":0,"op":"SCMP_CMP_EQ"}]"#)).contains("argument 9"));
+        assert!(
+            problem(&entry(r#""args":[{"index":9,"value":0,"op":"SCMP_CMP_EQ"}]"#))
+                .contains("argument 9")
+        );
         assert!(problem(&entry(r#""args":[{"index":0,"value":0,"op":"=="}]"#)).contains("`==`"));
     }
 

@@ -29,8 +29,9 @@ impl Kernels {
         let path = directory.join("weigh-kernels");
         let mut problem = String::new();
         for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
-            write_executable(&path, bytes)
-                .map_err(|error| format!("cannot unpack the workload kernels into {}: {error}", path.display()))?;
+            write_executable(&path, bytes).map_err(|error| {
+                format!("cannot unpack the workload kernels into {}: {error}", path.display())
+            })?;
             match list(&path) {
                 Ok(listing) => return Ok(Kernels { path, listing, is_static }),
                 Err(error) => problem = error.to_string(),

@@ -146,14 +146,19 @@ fn watch(
     let deadline = started + Duration::from_millis(timeout_ms);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let timeout =
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut ready = vec![
             PollFd::new(&pidfd, PollFlags::IN),
             // Nothing is sent to us while a job runs, so readable means end of input.
             PollFd::new(&stdin, PollFlags::IN),
         ];
-        ready.extend(stdout.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
-        ready.extend(stderr.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        ready.extend(
+            stdout.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
+        );
+        ready.extend(
+            stderr.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
+        );
         let count = match poll(&mut ready, Some(&timeout)) {
             Err(rustix::io::Errno::INTR) => continue,
             other => other?,
@@ -239,8 +244,10 @@ fn end_leftovers(group: Pid) {
     let _ = kill_process_group(group, Signal::KILL);
     loop {
         let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        let orphans: Vec<Pid> =
-            children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect();
+        let orphans: Vec<Pid> = children
+            .split_whitespace()
+            .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+            .collect();
         if orphans.is_empty() {
             return;
         }

@@ -43,8 +43,14 @@ impl Kind for Audit {
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "rules=FILE", help: "load these rules instead of auditing everything" },
-            Parameter { form: "backlog=N", help: "records that may wait in the kernel; default 8192" },
+            Parameter {
+                form: "rules=FILE",
+                help: "load these rules instead of auditing everything",
+            },
+            Parameter {
+                form: "backlog=N",
+                help: "records that may wait in the kernel; default 8192",
+            },
             Parameter {
                 form: "residual",
                 help: "auditing off again after use: what is left of its cost until the next boot",
@@ -65,7 +71,8 @@ impl Kind for Audit {
             }
             return Ok(Box::new(Residual::default()));
         }
-        let rules = rules.map(|path| Ok::<_, String>((RuleFile::read(&path)?, path))).transpose()?;
+        let rules =
+            rules.map(|path| Ok::<_, String>((RuleFile::read(&path)?, path))).transpose()?;
         Ok(Box::new(Auditing { rules, backlog_limit, on: None, lines: Vec::new(), host: None }))
     }
 
@@ -115,7 +122,8 @@ impl Treatment for Auditing {
         fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
         let stream = Stream::start(bench, &canary, snapshot.healthy_daemon())?;
 
-        let wanted = self.backlog_limit.or(self.rules.as_ref().and_then(|(file, _)| file.backlog_limit));
+        let wanted =
+            self.backlog_limit.or(self.rules.as_ref().and_then(|(file, _)| file.backlog_limit));
         let usual = snapshot.status.backlog_limit.max(DEFAULT_BACKLOG_LIMIT);
         // Beside an audit daemon, its administrator's choice is part of what is weighed.
         let owns = snapshot.healthy_daemon().is_none();
@@ -138,8 +146,14 @@ impl Treatment for Auditing {
         snapshot.added = Some(snapshot.not_in(&rules));
         snapshot.write_down(guard)?;
         client.set(Setting::Enabled(1)).map_err(needs)?;
-        let mut on =
-            On { client, stream, canary, rules, backlog_limit, status_before_sample: Status::default() };
+        let mut on = On {
+            client,
+            stream,
+            canary,
+            rules,
+            backlog_limit,
+            status_before_sample: Status::default(),
+        };
         on.stream.window(&mut on.client)?;
         self.on = Some(on);
         Ok(())
@@ -253,7 +267,8 @@ fn is_rule_change(text: &str) -> bool {
 }
 
 fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
-    let count = |wanted: fn(&Outcome) -> bool| lines.iter().filter(|line| wanted(&line.outcome)).count();
+    let count =
+        |wanted: fn(&Outcome) -> bool| lines.iter().filter(|line| wanted(&line.outcome)).count();
     format!(
         "{}: {} rules loaded, {} refused, {} lines skipped.",
         path.display(),
@@ -266,8 +281,12 @@ fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
 fn line_fact(line: &Line) -> Option<String> {
     match &line.outcome {
         Outcome::Loaded => None,
-        Outcome::Refused(reason) => Some(format!("Line {} refused ({reason}): {}", line.number, line.text)),
-        Outcome::Skipped(reason) => Some(format!("Line {} skipped ({reason}): {}", line.number, line.text)),
+        Outcome::Refused(reason) => {
+            Some(format!("Line {} refused ({reason}): {}", line.number, line.text))
+        }
+        Outcome::Skipped(reason) => {
+            Some(format!("Line {} skipped ({reason}): {}", line.number, line.text))
+        }
     }
 }
 

@@ -29,8 +29,14 @@ impl Kind for Seccomp {
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "compares=N", help: "comparisons per system call, 1 to 2000; default 50" },
-            Parameter { form: "profile=FILE", help: "a profile in the OCI's JSON, as containers use" },
+            Parameter {
+                form: "compares=N",
+                help: "comparisons per system call, 1 to 2000; default 50",
+            },
+            Parameter {
+                form: "profile=FILE",
+                help: "a profile in the OCI's JSON, as containers use",
+            },
         ]
     }
 
@@ -39,18 +45,15 @@ impl Kind for Seccomp {
         let action: u32 = libc::SECCOMP_RET_ALLOW;
         // SAFETY: the operation reads one u32 at the address given.
         let status = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_GET_ACTION_AVAIL,
-                0,
-                &raw const action,
-            )
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
         };
         if status == 0 {
             return Probe::Available;
         }
         let error = std::io::Error::last_os_error();
-        Probe::Broken(format!("this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER): {error}"))
+        Probe::Broken(format!(
+            "this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER): {error}"
+        ))
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
@@ -93,8 +96,7 @@ impl Treatment for Filtering {
 
     fn after(&mut self, is_treated: bool, launched: &Launched) -> Result<Evidence, Error> {
         let (own_mode, own_filters) = self.own;
-        let expected =
-            if is_treated { (2, own_filters + 1) } else { (own_mode, own_filters) };
+        let expected = if is_treated { (2, own_filters + 1) } else { (own_mode, own_filters) };
         let found = launched.seccomp_mode.zip(launched.seccomp_filters);
         if found == Some(expected) {
             return Ok(Evidence::default());
