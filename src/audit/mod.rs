@@ -10,6 +10,7 @@ pub mod rule;
 pub mod rule_file;
 pub mod sink;
 pub mod status;
+pub mod tally;
 
 /// Message types of `include/uapi/linux/audit.h`.
 pub mod message {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
-use crate::experiment::engine::{Observer, Row};
+use crate::experiment::engine::Observer;
+use crate::experiment::row::Row;
 use crate::experiment::session::Audience;
 use crate::experiment::summarise::{bound, percent};
 use crate::report::live::{Live, LiveRow, Progress, Stage};

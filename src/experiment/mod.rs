@@ -3,7 +3,9 @@
 
 pub mod engine;
 pub mod host;
+pub mod measure;
 pub mod order;
+pub mod row;
 pub mod run_report;
 pub mod session;
 pub mod summarise;

@@ -2,14 +2,17 @@
 //! treatments applied and taken back around every set, and nothing left behind on any way out.
 
 use std::fs::File;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::engine::{Observer, Platform, SampleError, Slot, Stop, Unit, run_set};
-use super::host::{Host, Surroundings, describe_scratch};
+use super::engine::{Observer, Stop};
+use super::host::describe_scratch;
+use super::measure::Session;
 use super::work::{Work, resolve};
 use crate::machine::Facts;
 use crate::report::summary::State;
@@ -17,7 +20,7 @@ use crate::stats::judge::Design;
 use crate::store::Store;
 use crate::store::record::{self, Header, Kind};
 use crate::treatment::guard::{Guard, restore_left_behind};
-use crate::treatment::{self, Bench, Named, state_dir};
+use crate::treatment::{self, Named, state_dir};
 use crate::workload::kernels::Kernels;
 
 /// What is to be measured.
@@ -88,6 +91,7 @@ pub fn execute(
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;
     let _alone = only_one_at_a_time()?;
+    let _claims = claim_resources(&treatments)?;
     let mut guard =
         Guard::arm().map_err(|error| format!("cannot start the guard process: {error}"))?;
     let begun = begin(request, store, &mut guard);
@@ -125,7 +129,11 @@ pub fn execute(
     }
 }
 
-fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
+/// Makes the treatments of an experiment's arms.
+///
+/// # Errors
+/// A sentence: what is wrong with a label, which two exclude each other, what is missing here.
+pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
     let named: Vec<Named> =
         labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
@@ -181,6 +189,20 @@ fn only_one_at_a_time() -> Result<File, String> {
     }
 }
 
+/// What a treatment occupies exists once per kernel, whoever's state directory says nothing of it.
+/// An abstract socket is a lock that all users see and that no death leaves behind.
+fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
+    let occupied = treatments.iter().filter_map(|named| named.treatment.occupies());
+    let claim = |resource: &str| {
+        let address = SocketAddr::from_abstract_name(format!("weighbridge: {resource}"))
+            .map_err(|error| error.to_string())?;
+        UnixListener::bind_addr(&address).map_err(|_| {
+            format!("another experiment on this host is using {resource}; wait for it, or end it")
+        })
+    };
+    occupied.map(claim).collect()
+}
+
 type Begun = (String, Kernels, PathBuf, Vec<Work>);
 
 fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, String> {
@@ -229,159 +251,4 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     Ok((id, kernels, scratch, works))
-}
-
-struct Session<'a> {
-    request: &'a Request,
-    store: &'a Store,
-    id: &'a str,
-    works: &'a [Work],
-    kernels: &'a Kernels,
-    scratch: &'a std::path::Path,
-    interrupted: &'a AtomicBool,
-    started: Instant,
-}
-
-impl Session<'_> {
-    /// All sets, one after the other, each with its own share of the budget.
-    fn measure(
-        &mut self,
-        treatments: Vec<Named>,
-        guard: &mut Guard,
-        audience: &mut dyn Audience,
-    ) -> Result<(), Stop> {
-        let sets = match self.request.plan {
-            Plan::Compare { sets } => sets,
-            Plan::Run { .. } | Plan::Classic => 1,
-        };
-        let mut treatments = Some(treatments);
-        for set in 0..sets {
-            let treatments = match treatments.take() {
-                Some(first) => first,
-                None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
-            };
-            let surroundings = Surroundings {
-                bench: Bench {
-                    kernels: self.kernels,
-                    scratch: self.scratch,
-                    interrupted: self.interrupted,
-                },
-                store: self.store,
-                id: self.id,
-                works: self.works,
-                started: self.started,
-                target_ms: self.request.target_ms,
-            };
-            let mut announce = |sentence: &str| {
-                if set == 0 {
-                    audience.announce(sentence);
-                }
-            };
-            let mut host = Host::set_up(surroundings, treatments, guard, &mut announce)?;
-            let result = self.measure_set(&mut host, set, sets, audience);
-            let restored = host.take_down(guard);
-            result?;
-            restored.map_err(Stop::Failed)?;
-        }
-        Ok(())
-    }
-
-    fn measure_set(
-        &self,
-        host: &mut Host,
-        set: usize,
-        sets: usize,
-        audience: &mut dyn Audience,
-    ) -> Result<(), Stop> {
-        let broken: Vec<usize> = host.try_all()?.into_iter().map(|(work, _)| work).collect();
-        let works: Vec<usize> =
-            (0..self.works.len()).filter(|work| !broken.contains(work)).collect();
-        if works.is_empty() {
-            return Err(Stop::Failed("no workload ran; see the failures".into()));
-        }
-        match self.request.plan {
-            Plan::Compare { .. } => self.compare(host, &works, set, sets, audience),
-            Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
-            Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
-        }
-    }
-
-    fn compare(
-        &self,
-        host: &mut Host,
-        works: &[usize],
-        set: usize,
-        sets: usize,
-        audience: &mut dyn Audience,
-    ) -> Result<(), Stop> {
-        let units: Vec<Unit> = (1..self.request.arms.len())
-            .flat_map(|treated_arm| works.iter().map(move |&work| Unit { work, treated_arm }))
-            .collect();
-        let rows: Vec<(String, String, String)> = units
-            .iter()
-            .map(|unit| {
-                let work = &self.works[unit.work];
-                (work.name(), work.unit(), self.request.arms[unit.treated_arm].clone())
-            })
-            .collect();
-        // What an earlier set did not use is left to the later ones.
-        let share = self.request.budget * (set as u32 + 1) / sets as u32;
-        let mut observer = audience.set_begins(set, &rows);
-        let design = &self.request.design;
-        let (_, result) =
-            run_set(&units, design, self.request.seed, set, share, host, &mut *observer);
-        result
-    }
-
-    /// Passes over the workloads, so that a drift of the machine reaches all of them.
-    fn run(
-        &self,
-        host: &mut Host,
-        works: &[usize],
-        passes: impl Fn(&Work) -> usize,
-        target_ms: impl Fn(&Work) -> Option<u64>,
-        audience: &mut dyn Audience,
-    ) -> Result<(), Stop> {
-        let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
-        let mut failed = vec![false; self.works.len()];
-        for pass in 0..most {
-            for &work in works {
-                let wanted = passes(&self.works[work]);
-                if pass >= wanted || failed[work] {
-                    continue;
-                }
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Err(Stop::Interrupted);
-                }
-                host.target_ms = target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
-                let unit = Unit { work, treated_arm: 0 };
-                let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
-                match host.sample(&slot) {
-                    Ok(_) => audience.sampled(&self.works[work].name(), pass + 1, wanted),
-                    Err(SampleError::Stop(stop)) => return Err(stop),
-                    Err(SampleError::Workload(reason)) => {
-                        host.failed(&slot, &reason)?;
-                        failed[work] = true;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// UnixBench's `-i` default for its short tests, where a suite says nothing.
-fn classic_passes(work: &Work) -> usize {
-    member(work).and_then(|member| member.classic_passes).unwrap_or(3)
-}
-
-fn classic_ms(work: &Work) -> Option<u64> {
-    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
-}
-
-fn member(work: &Work) -> Option<&crate::workload::suite::Member> {
-    match work {
-        Work::Kernel { member, .. } => member.as_ref(),
-        Work::Command { .. } => None,
-    }
 }

@@ -10,8 +10,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 
 /// The rows that have evidence; `None` when no treatment gave any.
 pub fn table(s: &Summary) -> Option<Table> {
-    let rows: Vec<&Row> =
-        s.results.iter().filter(|row| says_something(&row.evidence)).collect();
+    let rows: Vec<&Row> = s.results.iter().filter(|row| says_something(&row.evidence)).collect();
     if rows.is_empty() {
         return None;
     }
@@ -74,11 +73,8 @@ mod tests {
 
     #[test]
     fn storage_is_what_full_speed_writes_in_a_day() {
-        let evidence = Evidence {
-            log_bytes: Some(1 << 20),
-            treated_s: Some(2.0),
-            ..Evidence::default()
-        };
+        let evidence =
+            Evidence { log_bytes: Some(1 << 20), treated_s: Some(2.0), ..Evidence::default() };
         assert_eq!(bytes_per_day(&evidence), Some(45_298_483_200.0));
         let none = Evidence { treated_s: Some(0.0), ..evidence };
         assert_eq!(bytes_per_day(&none), None);

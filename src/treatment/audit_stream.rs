@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use super::audit_state::{TREATED_LOGINUID, needs, system};
 use super::{Bench, Error};
 use crate::audit::netlink::Client;
-use crate::audit::sink::{Counts, Reply, Request};
+use crate::audit::sink::{Reply, Request};
+use crate::audit::tally::Counts;
 use crate::own_program::{self, Helper};
 
 /// The hidden subcommand that turns `weigh` into a sink.

@@ -1,0 +1,153 @@
+//! Which of the records that come out of the queue belong to treated processes, and what they
+//! amount to.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{message, record};
+
+/// What came out of the queue between two markers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The number of the marker that closed this window.
+    pub marker: u64,
+    /// Events of treated processes.
+    pub events: u64,
+    /// Records of these events, the end-of-event record included.
+    pub records: u64,
+    /// Bytes that these events take in the log.
+    pub log_bytes: u64,
+    /// Processes that opened the canary and were audited doing so.
+    pub canaries: Vec<u32>,
+    /// Changes to the audit configuration that were recorded, by whomever.
+    pub config_changes: Vec<String>,
+    /// How often the socket's buffer overran, so that records were missed here.
+    pub overruns: u64,
+}
+
+#[derive(Default)]
+struct Event {
+    pid: u32,
+    records: u64,
+    log_bytes: u64,
+    is_canary: bool,
+}
+
+/// Counts records by the event that they belong to.
+pub struct Tally {
+    treated_loginuid: u32,
+    canary: PathBuf,
+    /// Events whose end has not come yet, by serial number.
+    open_events: HashMap<u64, Event>,
+    counts: Counts,
+}
+
+impl Tally {
+    /// Counts processes of this login uid, and the opening of this file apart.
+    pub fn new(treated_loginuid: u32, canary: PathBuf) -> Tally {
+        let (open_events, counts) = (HashMap::new(), Counts::default());
+        Tally { treated_loginuid, canary, open_events, counts }
+    }
+
+    /// The socket's buffer overran.
+    pub fn overrun(&mut self) {
+        self.counts.overruns += 1;
+    }
+
+    /// Takes a record; `log_bytes` is what it takes in the log.
+    pub fn count(&mut self, kind: u16, text: &[u8], log_bytes: u64) {
+        let Some(serial) = record::serial(text) else { return };
+        if kind == message::SYSCALL
+            && record::number(text, "auid") == Some(u64::from(self.treated_loginuid))
+        {
+            let pid = record::number(text, "pid").unwrap_or(0) as u32;
+            self.open_events.insert(serial, Event { pid, ..Event::default() });
+        }
+        if kind == message::CONFIG_CHANGE {
+            self.counts.config_changes.push(String::from_utf8_lossy(text).into_owned());
+        }
+        let Some(event) = self.open_events.get_mut(&serial) else { return };
+        event.records += 1;
+        event.log_bytes += log_bytes;
+        if kind == message::PATH {
+            event.is_canary |= names(text, &self.canary);
+        }
+        if kind == message::EOE
+            && let Some(event) = self.open_events.remove(&serial)
+        {
+            self.close(&event);
+        }
+    }
+
+    fn close(&mut self, event: &Event) {
+        if event.is_canary {
+            self.counts.canaries.push(event.pid);
+        } else {
+            self.counts.events += 1;
+            self.counts.records += event.records;
+            self.counts.log_bytes += event.log_bytes;
+        }
+    }
+
+    /// What was counted since the last call.
+    pub fn close_window(&mut self, marker: u64) -> Counts {
+        // An event without its end lost it; what did arrive still counts.
+        let unfinished: Vec<Event> = self.open_events.drain().map(|(_, event)| event).collect();
+        for event in &unfinished {
+            self.close(event);
+        }
+        self.counts.marker = marker;
+        std::mem::take(&mut self.counts)
+    }
+}
+
+/// Whether a PATH record names this file; the kernel writes names with odd bytes in hex.
+fn names(text: &[u8], path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(name) = record::field(text, "name") else { return false };
+    let bytes = path.as_os_str().as_bytes();
+    name == bytes || name == bytes.iter().map(|b| format!("{b:02X}")).collect::<String>().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(tally: &mut Tally, serial: u64, auid: u32, path: &str) {
+        let texts = [
+            (message::SYSCALL, format!("audit(1.2:{serial}): arch=c syscall=2 pid=9 auid={auid}")),
+            (message::PATH, format!("audit(1.2:{serial}): item=0 name=\"{path}\" inode=5")),
+            (message::EOE, format!("audit(1.2:{serial}): ")),
+        ];
+        for (kind, text) in texts {
+            tally.count(kind, text.as_bytes(), 10);
+        }
+    }
+
+    #[test]
+    fn only_treated_processes_are_counted_and_the_canary_apart() {
+        let mut tally = Tally::new(4244, "/tmp/canary".into());
+        event(&mut tally, 1, 4244, "/etc/passwd");
+        event(&mut tally, 2, 4243, "/etc/passwd");
+        event(&mut tally, 3, 4244, "/tmp/canary");
+        let counts = tally.close_window(1);
+        assert_eq!((counts.events, counts.records, counts.log_bytes), (1, 3, 30));
+        assert_eq!(counts.canaries, [9]);
+        assert_eq!(tally.close_window(2), Counts { marker: 2, ..Counts::default() });
+    }
+
+    #[test]
+    fn an_event_that_lost_its_end_counts_as_far_as_it_came() {
+        let mut tally = Tally::new(4244, "/tmp/canary".into());
+        tally.count(message::SYSCALL, b"audit(1.2:7): pid=9 auid=4244", 10);
+        assert_eq!(tally.close_window(1).records, 1);
+    }
+
+    #[test]
+    fn a_name_in_hex_is_the_same_name() {
+        let canary = Path::new("/tmp/a b");
+        assert!(names(b"audit(1.2:3): item=0 name=2F746D702F612062 inode=4", canary));
+    }
+}

@@ -1,0 +1,174 @@
+//! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::engine::{Platform, SampleError, Slot, Stop, Unit, run_set};
+use super::host::{Host, Surroundings};
+use super::session::{Audience, Plan, Request, build_treatments};
+use super::work::Work;
+use crate::store::Store;
+use crate::treatment::guard::Guard;
+use crate::treatment::{Bench, Named};
+use crate::workload::kernels::Kernels;
+use crate::workload::suite::Member;
+
+/// An experiment that was begun.
+pub struct Session<'a> {
+    pub request: &'a Request,
+    pub store: &'a Store,
+    pub id: &'a str,
+    pub works: &'a [Work],
+    pub kernels: &'a Kernels,
+    pub scratch: &'a Path,
+    pub interrupted: &'a AtomicBool,
+    pub started: Instant,
+}
+
+impl Session<'_> {
+    /// All sets, one after the other, each with its own share of the budget.
+    ///
+    /// # Errors
+    /// Why it ended early. What was applied and not taken back is the guard's to undo.
+    pub fn measure(
+        &mut self,
+        treatments: Vec<Named>,
+        guard: &mut Guard,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let sets = match self.request.plan {
+            Plan::Compare { sets } => sets,
+            Plan::Run { .. } | Plan::Classic => 1,
+        };
+        let mut treatments = Some(treatments);
+        for set in 0..sets {
+            let treatments = match treatments.take() {
+                Some(first) => first,
+                None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
+            };
+            let surroundings = Surroundings {
+                bench: Bench {
+                    kernels: self.kernels,
+                    scratch: self.scratch,
+                    interrupted: self.interrupted,
+                },
+                store: self.store,
+                id: self.id,
+                works: self.works,
+                started: self.started,
+                target_ms: self.request.target_ms,
+            };
+            let mut announce = |sentence: &str| {
+                if set == 0 {
+                    audience.announce(sentence);
+                }
+            };
+            let mut host = Host::set_up(surroundings, treatments, guard, &mut announce)?;
+            let result = self.measure_set(&mut host, set, sets, audience);
+            let restored = host.take_down(guard);
+            result?;
+            restored.map_err(Stop::Failed)?;
+        }
+        Ok(())
+    }
+
+    fn measure_set(
+        &self,
+        host: &mut Host,
+        set: usize,
+        sets: usize,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let broken: Vec<usize> = host.try_all()?.into_iter().map(|(work, _)| work).collect();
+        let works: Vec<usize> =
+            (0..self.works.len()).filter(|work| !broken.contains(work)).collect();
+        if works.is_empty() {
+            return Err(Stop::Failed("no workload ran; see the failures".into()));
+        }
+        match self.request.plan {
+            Plan::Compare { .. } => self.compare(host, &works, set, sets, audience),
+            Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
+            Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
+        }
+    }
+
+    fn compare(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        set: usize,
+        sets: usize,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let units: Vec<Unit> = (1..self.request.arms.len())
+            .flat_map(|treated_arm| works.iter().map(move |&work| Unit { work, treated_arm }))
+            .collect();
+        let rows: Vec<(String, String, String)> = units
+            .iter()
+            .map(|unit| {
+                let work = &self.works[unit.work];
+                (work.name(), work.unit(), self.request.arms[unit.treated_arm].clone())
+            })
+            .collect();
+        // What an earlier set did not use is left to the later ones.
+        let share = self.request.budget * (set as u32 + 1) / sets as u32;
+        let mut observer = audience.set_begins(set, &rows);
+        let design = &self.request.design;
+        let (_, result) =
+            run_set(&units, design, self.request.seed, set, share, host, &mut *observer);
+        result
+    }
+
+    /// Passes over the workloads, so that a drift of the machine reaches all of them.
+    fn run(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        passes: impl Fn(&Work) -> usize,
+        target_ms: impl Fn(&Work) -> Option<u64>,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
+        let mut failed = vec![false; self.works.len()];
+        for pass in 0..most {
+            for &work in works {
+                let wanted = passes(&self.works[work]);
+                if pass >= wanted || failed[work] {
+                    continue;
+                }
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Stop::Interrupted);
+                }
+                host.target_ms = target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
+                let unit = Unit { work, treated_arm: 0 };
+                let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
+                match host.sample(&slot) {
+                    Ok(_) => audience.sampled(&self.works[work].name(), pass + 1, wanted),
+                    Err(SampleError::Stop(stop)) => return Err(stop),
+                    Err(SampleError::Workload(reason)) => {
+                        host.failed(&slot, &reason)?;
+                        failed[work] = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// UnixBench's `-i` default for its short tests, where a suite says nothing.
+fn classic_passes(work: &Work) -> usize {
+    member(work).and_then(|member| member.classic_passes).unwrap_or(3)
+}
+
+fn classic_ms(work: &Work) -> Option<u64> {
+    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
+}
+
+fn member(work: &Work) -> Option<&Member> {
+    match work {
+        Work::Kernel { member, .. } => member.as_ref(),
+        Work::Command { .. } => None,
+    }
+}

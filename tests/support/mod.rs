@@ -1,0 +1,293 @@
+//! What the end-to-end tests share: a home of its own for every test, a turn at the machine, and
+//! running `weigh` with a limit on its time.
+
+#![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub mod audit;
+
+/// No command of these tests takes nearly as long.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The program under test.
+pub fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_weigh"))
+}
+
+/// The machine to oneself: what is measured meanwhile, or done to the kernel's audit configuration,
+/// is done by one test at a time, whatever test program it is in.
+pub struct Turn(#[allow(dead_code, reason = "held")] File);
+
+impl Turn {
+    pub fn take() -> Turn {
+        let path = Path::new("/tmp/weighbridge-tests.lock");
+        let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        Turn(lock)
+    }
+}
+
+/// Directories that take the place of the user's own; removed with this.
+pub struct Home {
+    pub directory: TempDir,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// `None` where a signal ended it.
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let directory = tempfile::Builder::new().prefix("weigh-test-").tempdir_in("/tmp").unwrap();
+        for name in ["data", "state", "tmp"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        Home { directory }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.path("data/weighbridge/weigh.db")
+    }
+
+    /// Any command, with this home and no other environment than `PATH`.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", self.directory.path())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("TMPDIR", self.path("tmp"))
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn weigh(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(program());
+        command.args(arguments);
+        command
+    }
+
+    /// Runs `weigh` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Outcome {
+        self.start(self.weigh(arguments)).finish()
+    }
+
+    /// Starts a command; what it says goes to files, so that no pipe can hold it up.
+    pub fn start(&self, mut command: Command) -> Running {
+        let output = |name| tempfile::Builder::new().prefix(name).tempfile_in(&self.directory);
+        let (stdout, stderr) = (output("stdout").unwrap(), output("stderr").unwrap());
+        command.stdout(stdout.reopen().unwrap()).stderr(stderr.reopen().unwrap());
+        let child = command.spawn().unwrap();
+        Running { child, stdout, stderr }
+    }
+
+    /// Runs `weigh` and expects it to end well.
+    pub fn succeed(&self, arguments: &[&str]) -> Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(0), "weigh {arguments:?}: {outcome:#?}");
+        outcome
+    }
+
+    /// The JSON of the latest experiment.
+    pub fn json(&self) -> Value {
+        let id = self.query_text("SELECT id FROM experiment ORDER BY rowid DESC LIMIT 1");
+        self.succeed(&["export", &id, "--json"]).json()
+    }
+
+    /// Opens the database as another program would.
+    pub fn open_database(&self) -> Connection {
+        let connection =
+            Connection::open_with_flags(self.database(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        let connection = connection.unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection
+    }
+
+    pub fn query_text(&self, sql: &str) -> String {
+        self.open_database().query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// Samples of all experiments; 0 where there is no database yet.
+    pub fn samples(&self) -> i64 {
+        let Ok(database) =
+            Connection::open_with_flags(self.database(), OpenFlags::SQLITE_OPEN_READ_ONLY)
+        else {
+            return 0;
+        };
+        database.query_row("SELECT count(*) FROM sample", [], |row| row.get(0)).unwrap_or(0)
+    }
+
+    /// Waits until the running experiment has stored this many samples.
+    pub fn wait_for_samples(&self, wanted: i64, running: &mut Running) {
+        let arrived = wait_until(LIMIT, || self.samples() >= wanted || running.has_ended());
+        assert!(arrived && self.samples() >= wanted, "ended too early: {}", running.said());
+    }
+
+    /// What is left in `TMPDIR` and of the journals.
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        let list = |name: &str| -> Vec<PathBuf> {
+            let entries = fs::read_dir(self.path(name)).into_iter().flatten();
+            entries.map(|entry| entry.unwrap().path()).collect()
+        };
+        let mut left = list("tmp");
+        left.extend(list("state/weighbridge").into_iter().filter(|path| !path.ends_with("lock")));
+        left
+    }
+
+    /// The processes that were started in this home and still live.
+    pub fn processes(&self) -> Vec<i32> {
+        let marker = format!("XDG_STATE_HOME={}", self.path("state").display());
+        let is_ours = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+                environment.split(|&byte| byte == 0).any(|entry| entry == marker.as_bytes())
+            })
+        };
+        let entries = fs::read_dir("/proc").unwrap();
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter(is_ours).collect()
+    }
+}
+
+/// A command that was started, and is killed if the test gives up on it.
+pub struct Running {
+    child: Child,
+    stdout: tempfile::NamedTempFile,
+    stderr: tempfile::NamedTempFile,
+}
+
+impl Running {
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// SIGKILL to this process alone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
+    pub fn finish(mut self) -> Outcome {
+        let ended = wait_until(LIMIT, || self.has_ended());
+        assert!(ended, "it does not end: {}", self.said());
+        let status = self.child.wait().unwrap();
+        Outcome {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: read(&self.stdout),
+            stderr: read(&self.stderr),
+        }
+    }
+
+    pub fn said(&self) -> String {
+        format!("{}\n{}", read(&self.stdout), read(&self.stderr))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(file: &tempfile::NamedTempFile) -> String {
+    let mut bytes = Vec::new();
+    file.reopen().unwrap().read_to_end(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Outcome {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not JSON ({error}): {self:#?}"))
+    }
+
+    /// Refused or failed as documented: exit status 2 and a sentence, and never a panic.
+    #[track_caller]
+    pub fn assert_error(&self, parts: &[&str]) {
+        assert_eq!(self.code, Some(2), "{self:#?}");
+        self.assert_says(parts);
+    }
+
+    /// Whether all of these are in what it said.
+    #[track_caller]
+    pub fn assert_says(&self, parts: &[&str]) {
+        let said = format!("{}{}", self.stdout, self.stderr);
+        assert!(!said.contains("panicked") && !said.contains("RUST_BACKTRACE"), "{self:#?}");
+        for part in parts {
+            assert!(said.contains(part), "`{part}` is not said: {self:#?}");
+        }
+        if self.code == Some(2) {
+            // A sentence has words.
+            assert!(self.stderr.split_whitespace().count() >= 4, "{self:#?}");
+        }
+    }
+}
+
+/// The row of a workload in the JSON of an experiment.
+#[track_caller]
+pub fn row<'a>(json: &'a Value, workload: &str) -> &'a Value {
+    let rows = json["results"].as_array().unwrap();
+    let found = rows.iter().find(|row| row["workload"] == workload);
+    found.unwrap_or_else(|| panic!("no row of {workload}: {json:#}"))
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs the command as a user without any privilege, where the tests themselves have some.
+pub fn as_nobody(command: &mut Command) {
+    if is_root() {
+        // Dropping the user id clears the supplementary groups as well.
+        command.uid(NOBODY).gid(NOBODY);
+    }
+}
+
+pub const NOBODY: u32 = 65534;
+
+pub fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    loop {
+        if is_so() {
+            return true;
+        }
+        if started.elapsed() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,135 @@
+//! What reviewers should not have to say: sizes, names, and leftovers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAX_FILE_LINES: usize = 300;
+const MAX_FUNCTION_LINES: usize = 70;
+const MAX_COLUMNS: usize = 110;
+
+/// Longer than the rule, with the reason.
+const LONG_FILES: &[(&str, &str)] = &[
+    ("src/treatment/oci_profile.rs", "a third of it is its tests"),
+    ("src/treatment/kind/audit.rs", "one treatment is one file"),
+];
+
+fn sources(extensions: &[&str]) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> =
+        ["src", "tests", "workloads", "benches"].iter().map(|part| root.join(part)).collect();
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten() {
+            let path = entry.expect("an entry of a directory of ours").path();
+            let is_wanted = path
+                .extension()
+                .is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted));
+            if path.is_dir() {
+                open.push(path);
+            } else if is_wanted {
+                let name = path.strip_prefix(root).expect("below the root").display().to_string();
+                found.push((name, fs::read_to_string(&path).expect("our sources are text")));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "there is nothing to look at: the test itself is broken");
+    found.sort();
+    found
+}
+
+fn report(problems: Vec<String>) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let too_long = |(name, text): &(String, String)| {
+        let lines = text.lines().count();
+        let is_excused = LONG_FILES.iter().any(|(long, _)| long == name);
+        (lines > MAX_FILE_LINES && !is_excused)
+            .then(|| format!("{name}: {lines} lines, more than {MAX_FILE_LINES}"))
+    };
+    report(sources(&["rs", "c", "h"]).iter().filter_map(too_long).collect());
+}
+
+#[test]
+fn no_excuse_outlives_its_file() {
+    let sources = sources(&["rs", "c", "h"]);
+    let stale = |(long, _): &&(&str, &str)| {
+        !sources.iter().any(|(name, text)| name == long && text.lines().count() > MAX_FILE_LINES)
+    };
+    report(LONG_FILES.iter().filter(stale).map(|(name, _)| format!("{name} is short")).collect());
+}
+
+#[test]
+fn functions_are_short() {
+    let mut problems = Vec::new();
+    for (name, text) in sources(&["rs"]) {
+        let mut start: Option<(usize, usize)> = None;
+        for (number, line) in text.lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            let head = line.trim_start();
+            let begins = ["fn ", "pub fn ", "pub(super) fn ", "pub(crate) fn ", "async fn "];
+            if start.is_none() && begins.iter().any(|begin| head.starts_with(begin)) {
+                start = Some((number, indent));
+            }
+            if let Some((first, own_indent)) = start {
+                let ends = indent == own_indent && (head == "}" || head.ends_with(" {}"));
+                if ends
+                    || (number == first && head.ends_with('}'))
+                    || head.ends_with(';') && indent == own_indent
+                {
+                    let lines = number - first + 1;
+                    if lines > MAX_FUNCTION_LINES {
+                        problems.push(format!("{name}:{}: a function of {lines} lines", first + 1));
+                    }
+                    start = None;
+                }
+            }
+        }
+    }
+    report(problems);
+}
+
+#[test]
+fn lines_fit_a_screen() {
+    let mut problems = Vec::new();
+    for (name, text) in sources(&["rs", "c", "h"]) {
+        for (number, line) in text.lines().enumerate() {
+            let columns = line.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
+            if columns > MAX_COLUMNS && !line.contains("r#\"") {
+                problems.push(format!("{name}:{}: {columns} columns", number + 1));
+            }
+        }
+    }
+    report(problems);
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    let silent = |(name, text): &(String, String)| {
+        let is_silent = name.starts_with("src/") && !text.starts_with("//!");
+        is_silent.then(|| format!("{name}: no `//!` at its head"))
+    };
+    report(sources(&["rs"]).iter().filter_map(silent).collect());
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together here, so that this file does not find itself.
+    let words = [
+        "TO".to_owned() + "DO",
+        "FIX".to_owned() + "ME",
+        "XX".to_owned() + "X",
+        "dbg".to_owned() + "!(",
+    ];
+    let mut problems = Vec::new();
+    for (name, text) in sources(&["rs", "c", "h"]) {
+        for (number, line) in text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(word.as_str())) {
+                problems.push(format!("{name}:{}: {word}", number + 1));
+            }
+        }
+    }
+    report(problems);
+}
