@@ -66,6 +66,9 @@ pub fn run() -> io::Result<()> {
     let mut sink = Sink { request, log, tally };
     say(&Reply::Ready)?;
     let result = sink.drain(&socket);
+    if let Err(error) = &result {
+        say(&Reply::Error(format!("the audit records cannot be kept: {error}")))?;
+    }
     if owns_socket {
         Client::open()?.set(Setting::Pid(0))?;
     }

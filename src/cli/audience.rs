@@ -44,7 +44,8 @@ impl Audience for Terminal {
             })
             .collect();
         let colour = output::wants_colour(self.color, &io::stderr());
-        Box::new(Watching(Live::new(rows, self.margin_pct, self.budget, colour)))
+        let live = Live::new(rows, self.margin_pct, self.budget, colour);
+        Box::new(Watching { live, end: None })
     }
 
     fn sampled(&mut self, work: &str, pass: usize, passes: usize) {
@@ -65,19 +66,24 @@ impl Terminal {
     }
 }
 
-struct Watching(Live);
+struct Watching {
+    live: Live,
+    /// When it will probably end, from the last round.
+    end: Option<Duration>,
+}
 
 impl Observer for Watching {
     fn pair(&mut self, row: usize, state: &Row, elapsed: Duration) {
-        self.0.update(row, progress(state));
-        self.0.clock(elapsed, None);
+        self.live.update(row, progress(state));
+        self.live.clock(elapsed, self.end.map(|end| end.saturating_sub(elapsed)));
     }
 
     fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>) {
         for (index, row) in rows.iter().enumerate() {
-            self.0.update(index, progress(row));
+            self.live.update(index, progress(row));
         }
-        self.0.clock(elapsed, left);
+        self.end = left.map(|left| elapsed + left);
+        self.live.clock(elapsed, left);
     }
 }
 

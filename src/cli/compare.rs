@@ -200,7 +200,8 @@ impl Compare {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = terminal::render(summary, output::width(), colour);
         output::print(&format!(
-            "{text}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
+            "{}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
+            text.trim_end(),
             html.display(),
             summary.id
         ))

@@ -116,7 +116,7 @@ fn describe_treatments() -> String {
         let here = probe.obstacle().map_or("works here".into(), |why| format!("not here: {why}"));
         let _ = writeln!(text, "  {:<17} {}\n  {:<17} {here}", kind.name(), kind.summary(), "");
         for Parameter { form, help } in kind.parameters() {
-            let _ = writeln!(text, "    {:<15} {help}", format!("{}:{form}", kind.name()));
+            let _ = writeln!(text, "      {:<20} {help}", format!("{}:{form}", kind.name()));
         }
     }
     text

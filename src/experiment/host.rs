@@ -19,13 +19,7 @@ const MAX_PADDING_BYTES: usize = 4096;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
-    pub bench: Bench<'a>,
-    pub store: &'a Store,
-    pub id: &'a str,
-    pub works: &'a [Work],
-    pub started: Instant,
-    /// Length of a sample of a kernel.
-    pub target_ms: u64,
+    pub site: Site<'a>,
     arms: Vec<Arm>,
     treatments: Vec<Named>,
 }
@@ -37,13 +31,14 @@ struct Arm {
     own: Option<usize>,
 }
 
-/// What a host needs from its surroundings.
-pub struct Surroundings<'a> {
+/// What is measured, where, and where it is kept.
+pub struct Site<'a> {
     pub bench: Bench<'a>,
     pub store: &'a Store,
     pub id: &'a str,
     pub works: &'a [Work],
     pub started: Instant,
+    /// Length of a sample of a kernel.
     pub target_ms: u64,
 }
 
@@ -54,19 +49,18 @@ impl<'a> Host<'a> {
     /// # Errors
     /// Where a treatment cannot be applied; what was applied is the guard's to undo.
     pub fn set_up(
-        surroundings: Surroundings<'a>,
+        site: Site<'a>,
         mut treatments: Vec<Named>,
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Host<'a>, Stop> {
-        let Surroundings { bench, store, id, works, started, target_ms } = surroundings;
         for named in &mut treatments {
-            for sentence in named.treatment.prepare(&bench, guard)? {
+            for sentence in named.treatment.prepare(&site.bench, guard)? {
                 announce(&sentence);
             }
         }
         for named in &mut treatments {
-            named.treatment.apply(&bench, guard)?;
+            named.treatment.apply(&site.bench, guard)?;
         }
         let mut arms = Vec::new();
         for own in 0..treatments.len() {
@@ -76,16 +70,16 @@ impl<'a> Host<'a> {
                     setup.overridden_by(other.treatment.setup(false))
                 })
                 .overridden_by(treatments[own].treatment.setup(true));
-            let launcher = Launcher::start(&setup, bench.interrupted)?;
+            let launcher = Launcher::start(&setup, site.bench.interrupted)?;
             arms.push(Arm { label: treatments[own].label.clone(), launcher, own: Some(own) });
         }
         for (arm, named) in treatments.iter().enumerate() {
-            store.set_facts(id, arm, &named.treatment.facts()).map_err(stop)?;
+            site.store.set_facts(site.id, arm, &named.treatment.facts()).map_err(stop)?;
             if let Some(state) = named.treatment.baseline_state() {
-                store.set_baseline_state(id, Some(&state)).map_err(stop)?;
+                site.store.set_baseline_state(site.id, Some(&state)).map_err(stop)?;
             }
         }
-        Ok(Host { bench, store, id, works, started, target_ms, arms, treatments })
+        Ok(Host { site, arms, treatments })
     }
 
     /// Launches every kernel once in every arm for a single operation: one that does not work is
@@ -95,8 +89,9 @@ impl<'a> Host<'a> {
     /// Where the experiment cannot go on. A workload that fails is given back with the reason.
     pub fn try_all(&mut self) -> Result<Vec<(usize, String)>, Stop> {
         let mut failed = Vec::new();
-        for work in 0..self.works.len() {
-            let Some(job) = self.works[work].startup_job(self.bench.kernels, self.bench.scratch)
+        for work in 0..self.site.works.len() {
+            let Some(job) =
+                self.site.works[work].startup_job(self.site.bench.kernels, self.site.bench.scratch)
             else {
                 continue;
             };
@@ -117,10 +112,13 @@ impl<'a> Host<'a> {
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
         let (launched, evidence) = self.launch(arm, arm, job)?;
-        let sample = self.works[work].read(&launched).map_err(SampleError::Workload)?;
+        let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };
-        self.store.add_startup(self.id, &startup).map_err(|error| SampleError::Stop(stop(error)))
+        self.site
+            .store
+            .add_startup(self.site.id, &startup)
+            .map_err(|error| SampleError::Stop(stop(error)))
     }
 
     /// Launches a job in an arm, with the treatments of the pair told before and asked after.
@@ -137,7 +135,7 @@ impl<'a> Host<'a> {
         for &index in &concerned {
             self.treatments[index].treatment.before(own == Some(index))?;
         }
-        let launched = self.arms[arm].launcher.run(job, self.bench.interrupted)?;
+        let launched = self.arms[arm].launcher.run(job, self.site.bench.interrupted)?;
         let mut evidence = Evidence::default();
         for &index in &concerned {
             let is_treated = own == Some(index);
@@ -151,11 +149,11 @@ impl<'a> Host<'a> {
 
     fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
         let failure = Failure {
-            workload: self.works[work].name(),
+            workload: self.site.works[work].name(),
             arm: self.arms[arm].label.clone(),
             reason: reason.to_owned(),
         };
-        self.store.add_failure(self.id, &failure).map_err(stop)
+        self.site.store.add_failure(self.site.id, &failure).map_err(stop)
     }
 
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
@@ -176,17 +174,19 @@ impl<'a> Host<'a> {
 
 impl Platform for Host<'_> {
     fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        self.site.started.elapsed()
     }
 
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
-        let work = &self.works[slot.unit.work];
-        let mut job = work.job(self.bench.kernels, self.bench.scratch, self.target_ms);
+        let work = &self.site.works[slot.unit.work];
+        let mut job =
+            work.job(self.site.bench.kernels, self.site.bench.scratch, self.site.target_ms);
         job.environment
             .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
-        let started_s = self.started.elapsed().as_secs_f64();
+        let started_s = self.site.started.elapsed().as_secs_f64();
         let (launched, evidence) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
-        let sample = self.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
+        let sample =
+            self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         let rate = sample.rate();
         let measured = Measured {
             work: slot.unit.work,
@@ -199,8 +199,9 @@ impl Platform for Host<'_> {
             sample,
             evidence,
         };
-        self.store
-            .add_sample(self.id, &measured)
+        self.site
+            .store
+            .add_sample(self.site.id, &measured)
             .map_err(|error| SampleError::Stop(stop(error)))?;
         Ok(rate)
     }

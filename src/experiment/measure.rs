@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::engine::{Platform, SampleError, Slot, Stop, Unit, run_set};
-use super::host::{Host, Surroundings};
+use super::host::{Host, Site};
 use super::session::{Audience, Plan, Request, build_treatments};
 use super::work::Work;
 use crate::store::Store;
@@ -47,7 +47,7 @@ impl Session<'_> {
                 Some(first) => first,
                 None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
             };
-            let surroundings = Surroundings {
+            let site = Site {
                 bench: Bench {
                     kernels: self.kernels,
                     scratch: self.scratch,
@@ -64,7 +64,7 @@ impl Session<'_> {
                     audience.announce(sentence);
                 }
             };
-            let mut host = Host::set_up(surroundings, treatments, guard, &mut announce)?;
+            let mut host = Host::set_up(site, treatments, guard, &mut announce)?;
             let result = self.measure_set(&mut host, set, sets, audience);
             let restored = host.take_down(guard);
             result?;
@@ -140,7 +140,8 @@ impl Session<'_> {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }
-                host.target_ms = target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
+                host.site.target_ms =
+                    target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
                 let unit = Unit { work, treated_arm: 0 };
                 let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
                 match host.sample(&slot) {

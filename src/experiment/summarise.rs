@@ -2,6 +2,7 @@
 //! `weigh show` says is what `weigh compare` said.
 
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
+use crate::stats::Verdict;
 use crate::stats::betting::{Betting, DEFAULT_SCALE};
 use crate::stats::estimate::median;
 use crate::stats::judge::{Design, Judgement, judge_rows};
@@ -72,7 +73,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
     let mut judgements = judge_rows(&bettings, &design);
     if stored.state == State::Failed {
         for judgement in &mut judgements {
-            judgement.verdict = crate::stats::Verdict::Inconclusive;
+            judgement.verdict = Verdict::Inconclusive;
             judgement.within_margin = false;
             judgement.pairs_needed = None;
         }
@@ -80,7 +81,11 @@ fn rows(stored: &Stored) -> Vec<Row> {
     measurements
         .iter()
         .zip(judgements)
-        .map(|(measurements, judgement)| row(stored, measurements, &judgement, &design))
+        .map(|(of_row, judgement)| {
+            let mut row = row(stored, of_row, &judgement, &design);
+            row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
+            row
+        })
         .collect()
 }
 
@@ -237,6 +242,18 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
             .map(|_| treated.iter().map(|m| m.sample.elapsed_ns as f64 / 1e9).sum()),
         other: treated.last().map(|m| m.evidence.other.clone()).unwrap_or_default(),
     }
+}
+
+/// A reader sees an interval beside zero and no verdict: he is owed the reason.
+fn note_on_multiplicity(judgement: &Judgement, rows: usize) -> Option<String> {
+    let interval = judgement.interval;
+    let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
+    (judgement.verdict == Verdict::Inconclusive && leaves_zero_out && rows > 1).then(|| {
+        format!(
+            "by itself this interval leaves 0 out, but one of {rows} rows may do so by chance: with \
+             Holm's correction for that it is not yet decided"
+        )
+    })
 }
 
 fn notes(evidence: &Evidence) -> Vec<String> {

@@ -176,6 +176,16 @@ impl Home {
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         pids.filter(is_ours).collect()
     }
+
+    /// The same in words, for the message of a test that fails: what they are, and where they hang.
+    pub fn describe_processes(&self) -> Vec<String> {
+        let read = |pid: i32, file: &str| {
+            fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default().replace('\0', " ")
+        };
+        let describe =
+            |pid| [read(pid, "cmdline"), read(pid, "stat"), read(pid, "stack")].join("\n");
+        self.processes().into_iter().map(describe).collect()
+    }
 }
 
 /// A command that was started, and is killed if the test gives up on it.
