@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use weighbridge::audit::sink;
 use weighbridge::cli::{self, Cli};
-use weighbridge::treatment::{audit_stream, guard};
+use weighbridge::treatment::audit::stream;
+use weighbridge::treatment::guard;
 use weighbridge::workload::{launcher, launcher_process};
 
 fn main() -> ExitCode {
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
     let role = arguments.next();
     let result = match role.as_ref().and_then(|role| role.to_str()) {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
-        Some(audit_stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
+        Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(guard::SUBCOMMAND) => match arguments.next() {
             Some(journal) => guard::run(journal.as_ref()),
             None => Err("the guard needs a journal".into()),

@@ -52,6 +52,8 @@ pub enum Setting {
     /// The caller's own process id, or 0 to leave.
     Pid(u32),
     BacklogLimit(u32),
+    /// In jiffies; 0 to let nobody wait.
+    BacklogWaitTime(u32),
 }
 
 impl Setting {
@@ -61,6 +63,7 @@ impl Setting {
             Setting::Enabled(value) => (0x01u32, 1, value),
             Setting::Pid(value) => (0x04, 3, value),
             Setting::BacklogLimit(value) => (0x10, 5, value),
+            Setting::BacklogWaitTime(value) => (0x20, 9, value),
         };
         let mut bytes = [0u8; 44];
         bytes[..4].copy_from_slice(&mask.to_ne_bytes());

@@ -7,8 +7,8 @@ use clap::ColorChoice;
 
 use super::output;
 use crate::experiment::engine::Observer;
+use crate::experiment::request::Audience;
 use crate::experiment::row::Row;
-use crate::experiment::session::Audience;
 use crate::experiment::summarise::{bound, percent};
 use crate::report::live::{Live, LiveRow, Progress, Stage};
 use crate::stats::Verdict;

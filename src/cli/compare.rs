@@ -10,7 +10,8 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, output, value};
-use crate::experiment::session::{Plan, Request, execute};
+use crate::experiment::request::{Plan, Request};
+use crate::experiment::session::execute;
 use crate::experiment::summarise::summarise;
 use crate::report::summary::{State, Summary};
 use crate::report::{self, Format, terminal};

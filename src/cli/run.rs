@@ -9,8 +9,9 @@ use clap::Args;
 use super::audience::Terminal;
 use super::compare::{SAMPLE_MS, listen_for_signals};
 use super::{Context, INTERRUPTED, output, value};
+use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
-use crate::experiment::session::{Plan, Request, execute};
+use crate::experiment::session::execute;
 use crate::report::format;
 use crate::report::summary::State;
 use crate::stats::judge::Design;
@@ -132,7 +133,7 @@ pub fn render(stored: &Stored, colour: bool) -> Result<String, String> {
             row.workload,
             format::rate(row.rate, "").trim(),
             row.unit,
-            format!("±{}", format::unsigned(row.spread_pct)),
+            format!("±{} %", format::unsigned(row.spread_pct)),
             range,
             row.samples,
             index

@@ -4,16 +4,8 @@
 use std::time::Duration;
 
 use super::order::Coins;
-use super::row::{Row, judge, time_left};
+use super::row::{Row, Unit, judge, time_left};
 use crate::stats::judge::Design;
-
-/// A workload under a treatment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
-    pub work: usize,
-    /// The arm that is held against arm 0.
-    pub treated_arm: usize,
-}
 
 /// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

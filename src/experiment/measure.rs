@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::engine::{Platform, SampleError, Slot, Stop, Unit, run_set};
+use super::engine::{Platform, SampleError, Slot, Stop, run_set};
 use super::host::{Host, Site};
-use super::session::{Audience, Plan, Request, build_treatments};
+use super::request::{Audience, Plan, Request, build_treatments};
+use super::row::Unit;
 use super::work::Work;
 use crate::store::Store;
 use crate::treatment::guard::Guard;

@@ -5,6 +5,7 @@ pub mod engine;
 pub mod host;
 pub mod measure;
 pub mod order;
+pub mod request;
 pub mod row;
 pub mod run_report;
 pub mod session;

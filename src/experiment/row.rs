@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
-use super::engine::Unit;
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
 use crate::stats::judge::{Design, Judgement, judge_rows};
+
+/// A workload under a treatment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub work: usize,
+    /// The arm that is held against arm 0.
+    pub treated_arm: usize,
+}
 
 /// A row as it is measured.
 pub struct Row {

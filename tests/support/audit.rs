@@ -5,7 +5,7 @@ use std::time::Duration;
 use weighbridge::audit::netlink::Client;
 use weighbridge::audit::rule::Rule;
 use weighbridge::audit::status::Status;
-use weighbridge::treatment::audit_state::{BASELINE_LOGINUID, TREATED_LOGINUID};
+use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
 
 use super::{Turn, is_root, wait_until};
 

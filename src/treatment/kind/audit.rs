@@ -13,12 +13,10 @@ use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::rule_file::{self, Line, Outcome, RuleFile};
 use crate::audit::status::{Setting, Status, jiffies_to_s};
-use crate::treatment::audit_residual::Residual;
-use crate::treatment::audit_state::{
-    BASELINE_LOGINUID, Host, Snapshot, TREATED_LOGINUID, host_sentences, look_at_host, needs,
-    probe, system,
-};
-use crate::treatment::audit_stream::Stream;
+use crate::treatment::audit::residual::Residual;
+use crate::treatment::audit::state::{Host, Snapshot, host_sentences, look_at_host, probe};
+use crate::treatment::audit::stream::Stream;
+use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
 use crate::treatment::{Bench, Error, Evidence, Kind, Parameter, Probe, Treatment, absolute};

@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::treatment::bpf::{self, Instruction};
 use crate::treatment::label::Parameters;
-use crate::treatment::oci_profile::{self, Compiled};
+use crate::treatment::seccomp::bpf::{self, Instruction};
+use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{Error, Evidence, Kind, Parameter, Probe, Treatment, absolute};
 use crate::workload::launcher::{Launched, Setup};
 

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::audit_state::{TREATED_LOGINUID, needs, system};
-use super::{Bench, Error};
+use super::{TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::sink::{Reply, Request};
 use crate::audit::tally::Counts;
 use crate::own_program::{self, Helper};
+use crate::treatment::{Bench, Error};
 
 /// The hidden subcommand that turns `weigh` into a sink.
 pub const SUBCOMMAND: &str = "__sink";

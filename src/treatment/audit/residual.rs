@@ -2,17 +2,15 @@
 //! every later process an audit context (`audit_alloc()` in `kernel/auditsc.c`), until a reboot, or
 //! a `never,task` rule that is loaded while the process is forked.
 
-use super::audit_state::{
-    BASELINE_LOGINUID, Host, Snapshot, TREATED_LOGINUID, host_sentences, look_at_host, needs,
-    system,
-};
-use super::guard::Guard;
-use super::{Bench, Error, Evidence, Treatment};
+use super::context::cost_of_context;
+use super::state::{Host, Snapshot, host_sentences, look_at_host};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::Setting;
-use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
-use crate::workload::sample::Sample;
+use crate::treatment::guard::Guard;
+use crate::treatment::{Bench, Error, Evidence, Treatment};
+use crate::workload::launcher::{Launched, Setup};
 
 /// `audit:residual`: auditing was enabled and is off again.
 #[derive(Default)]
@@ -88,45 +86,5 @@ impl Treatment for Residual {
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), Error> {
         guard.undo("audit").map_err(Error::Unavailable)
-    }
-}
-
-/// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
-/// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.
-///
-/// # Errors
-/// Where the login uid cannot be set, or the workload fails.
-pub fn cost_of_context(bench: &Bench) -> Result<f64, Error> {
-    const ROUNDS: usize = 9;
-    let [mut exempt, mut ordinary] = [f64::INFINITY; 2];
-    let mut launchers = [BASELINE_LOGINUID, TREATED_LOGINUID].map(|loginuid| {
-        let setup = Setup { loginuid: Some(loginuid), ..Setup::default() };
-        Launcher::start(&setup, bench.interrupted)
-    });
-    for _ in 0..ROUNDS {
-        for (launcher, least) in launchers.iter_mut().zip([&mut exempt, &mut ordinary]) {
-            let launcher = launcher.as_mut().map_err(|error| system(&*error))?;
-            // The least of several is what the code costs when nothing disturbs it.
-            *least = least.min(getppid_cost(bench, launcher)?);
-        }
-    }
-    Ok(ordinary / exempt)
-}
-
-fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Error> {
-    let mut argv = bench.kernels.sample_argv("getppid", 15);
-    argv.push("--count-instructions".into());
-    let job =
-        Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };
-    let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
-        launcher::Error::Interrupted => Error::Interrupted,
-        other => system(other),
-    })?;
-    match Sample::parse(&launched.stdout) {
-        Some(Ok(sample)) => {
-            let cost = sample.kernel_instructions.unwrap_or(sample.elapsed_ns);
-            Ok(cost as f64 / sample.operations)
-        }
-        _ => Err(system(format!("getppid failed: {}", launched.stderr.trim()))),
     }
 }

@@ -3,21 +3,18 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::audit_residual::cost_of_context;
-use super::guard::Guard;
-use super::{Bench, Error, Probe};
+use super::context::cost_of_context;
+use super::{BASELINE_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::{Setting, Status};
-
-/// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
-/// match the treated processes as they would match a person's.
-pub const BASELINE_LOGINUID: u32 = 1_994_000_001;
-pub const TREATED_LOGINUID: u32 = 1_994_000_002;
+use crate::treatment::guard::Guard;
+use crate::treatment::{Bench, Error, Probe};
 
 const KIND: &str = "audit";
 /// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
@@ -45,25 +42,6 @@ pub struct Snapshot {
     /// The rules that are ours; `None` while they are being loaded, when all that are not in
     /// `rules` are.
     pub added: Option<Vec<String>>,
-}
-
-/// An error of the audit socket, as what is missing.
-pub fn needs(error: io::Error) -> Error {
-    Error::Unavailable(match error.raw_os_error() {
-        Some(libc::EPERM) => {
-            "auditing needs root: CAP_AUDIT_CONTROL and CAP_AUDIT_WRITE are missing (try `sudo weigh …`)".into()
-        }
-        Some(libc::ECONNREFUSED) => {
-            "auditing can only be changed from the first user and process namespace, not from a container".into()
-        }
-        Some(libc::EPROTONOSUPPORT) => "this kernel was built without auditing (CONFIG_AUDIT)".into(),
-        _ => format!("the kernel's audit interface: {error}"),
-    })
-}
-
-/// Anything else that went wrong.
-pub fn system(problem: impl ToString) -> Error {
-    Error::Unavailable(format!("cannot set up auditing: {}", problem.to_string()))
 }
 
 /// What it takes, found out by asking the kernel and by opening the login uid for writing.
@@ -147,6 +125,10 @@ impl Snapshot {
         if now.enabled != self.status.enabled {
             client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
         }
+        if self.added.is_none() {
+            // An `auditctl` that was started just before the end may still be loading its line.
+            std::thread::sleep(Duration::from_millis(200));
+        }
         let loaded = client.rules().map_err(|error| say("the rules", error))?;
         let ours = self.added.clone().unwrap_or_else(|| self.not_in(&loaded));
         for rule in loaded.iter().filter(|rule| ours.contains(&hex(rule))) {
@@ -177,7 +159,7 @@ impl Snapshot {
                 client.set(Setting::Pid(std::process::id()))?;
                 return client.set(Setting::Pid(0));
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
         }
         Ok(()) // an audit daemon that was started meanwhile keeps it
     }

@@ -1,0 +1,83 @@
+//! What is to be measured, and who watches.
+
+use std::time::Duration;
+
+use super::engine::Observer;
+use crate::stats::judge::Design;
+use crate::treatment::{self, Named};
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Labels of treatments, the baseline's first.
+    pub arms: Vec<String>,
+    /// Workloads, suites, files with suites.
+    pub workloads: Vec<String>,
+    /// A command to weigh as a whole.
+    pub command: Option<Vec<String>>,
+    /// The command line that measures the same again.
+    pub again: String,
+    pub seed: u64,
+    pub budget: Duration,
+    /// The margin of equivalence as a fraction.
+    pub margin: f64,
+    pub design: Design,
+    /// Length of a sample of a kernel.
+    pub target_ms: u64,
+    pub plan: Plan,
+}
+
+/// How samples are taken.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Pairs of arms, in this many complete and separate sets.
+    Compare { sets: usize },
+    /// One arm alone, this many passes over all workloads.
+    Run { passes: usize },
+    /// The same with the durations and passes of the suite's original.
+    Classic,
+}
+
+/// What a person watches.
+pub trait Audience {
+    /// A sentence before the system is changed, or about what was put back.
+    fn announce(&mut self, sentence: &str);
+    /// The rows of a set that is about to be measured: workload, unit and treatment.
+    fn set_begins(
+        &mut self,
+        set: usize,
+        rows: &[(String, String, String)],
+    ) -> Box<dyn Observer + '_>;
+    /// A sample of a run without pairs.
+    fn sampled(&mut self, work: &str, pass: usize, passes: usize);
+}
+
+/// Makes the treatments of an experiment's arms.
+///
+/// # Errors
+/// A sentence: what is wrong with a label, which two exclude each other, what is missing here.
+pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
+    let named: Vec<Named> =
+        labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
+    for (index, one) in named.iter().enumerate() {
+        let occupied = one.treatment.occupies();
+        if let Some(other) = named[..index]
+            .iter()
+            .find(|other| occupied.is_some() && other.treatment.occupies() == occupied)
+        {
+            return Err(format!(
+                "`{}` and `{}` both need {}: weigh them in two experiments",
+                other.label,
+                one.label,
+                occupied.unwrap_or_default()
+            ));
+        }
+        let kind = one.label.split(':').next().unwrap_or_default();
+        if let Some(obstacle) =
+            treatment::find(kind).and_then(|kind| kind.probe().obstacle().map(str::to_owned))
+        {
+            return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
+        }
+    }
+    Ok(named)
+}

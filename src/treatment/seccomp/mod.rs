@@ -1,0 +1,4 @@
+//! Making seccomp filters.
+
+pub mod bpf;
+pub mod oci_profile;
