@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weighbridge::audit::netlink::Client;
 use weighbridge::audit::rule::Rule;
-use weighbridge::audit::status::Status;
+use weighbridge::audit::status::{Setting, Status};
 use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
 
 use super::{Turn, is_root, wait_until};
@@ -52,6 +52,9 @@ impl Audit {
             return None;
         }
         let turn = Turn::take();
+        // Somebody may be using the program itself on this host.
+        let is_free = wait_until(Duration::from_secs(300), || !is_in_use());
+        assert!(is_free, "another experiment does not leave the audit configuration alone");
         match Configuration::read() {
             Ok(before) => Some(Audit { before, _turn: turn }),
             Err(error) => {
@@ -79,18 +82,58 @@ impl Audit {
 
     /// Takes away the rule that makes the treated processes' records.
     pub fn remove_treated_rule(&self) {
-        remove(&Rule::always_exit(TREATED_LOGINUID, "weigh"));
+        remove(TREATED_LOGINUID);
     }
 
     /// Takes away the rule that exempts the baseline.
     pub fn remove_baseline_rule(&self) {
-        remove(&Rule::never_task(BASELINE_LOGINUID));
+        remove(BASELINE_LOGINUID);
+    }
+
+    /// Takes it away and loads it again at once: the list of rules is then as before.
+    pub fn remove_and_reload_treated_rule(&self) {
+        self.remove_treated_rule();
+        let rule = Rule::always_exit(TREATED_LOGINUID, "weigh");
+        Client::open().unwrap().add_rule(&rule).unwrap();
+    }
+
+    /// As `auditctl -e 0` does.
+    pub fn switch_off(&self) {
+        let mut client = Client::open().unwrap();
+        wake_others(&mut client);
+        client.set(Setting::Enabled(0)).unwrap();
+    }
+
+    /// Puts `enabled` back where a test, or an audit daemon of a test, changed it.
+    pub fn put_back_enabled(&self) {
+        Client::open().unwrap().set(Setting::Enabled(self.before.enabled)).unwrap();
     }
 }
 
-fn remove(unwanted: &Rule) {
+fn is_in_use() -> bool {
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+    let rules = Client::open().and_then(|mut client| client.rules()).unwrap_or_default();
+    sockets.contains("@weighbridge: ") || rules.iter().any(|rule| is_about(rule, BASELINE_LOGINUID))
+}
+
+/// Whether a listed rule has this login uid among its values.
+fn is_about(rule: &Rule, loginuid: u32) -> bool {
+    rule.as_bytes().chunks_exact(4).any(|word| word == loginuid.to_ne_bytes())
+}
+
+fn remove(loginuid: u32) {
     let mut client = Client::open().unwrap();
     let listed = client.rules().unwrap();
-    let rule = listed.iter().find(|rule| rule.same_as(unwanted)).expect("the rule is loaded");
+    let rule = listed.iter().find(|rule| is_about(rule, loginuid)).expect("the rule is loaded");
     client.delete_rule(rule).unwrap();
+    wake_others(&mut client);
+}
+
+/// Our requests may have waited for room in the kernel's queue, and whoever waited behind us is
+/// woken only by another record.
+fn wake_others(client: &mut Client) {
+    for _ in 0..5 {
+        client.send_text("weigh test").unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

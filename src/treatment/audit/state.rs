@@ -121,6 +121,10 @@ impl Snapshot {
     pub fn undo(&self) -> Result<(), String> {
         let say = |what: &str, error: io::Error| format!("cannot put back {what}: {error}");
         let mut client = Client::open().map_err(|error| needs(error).to_string())?;
+        // From here on nobody waits for room in the queue: without a sink, that would take a minute.
+        let wait = client.set(Setting::BacklogWaitTime(0));
+        wait.map_err(|error| needs(error).to_string())?;
+        wake_waiting(&mut client).map_err(|error| say("the queue", error))?;
         let now = client.status().map_err(|error| needs(error).to_string())?;
         if now.enabled != self.status.enabled {
             client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
@@ -143,6 +147,9 @@ impl Snapshot {
                 .map_err(|error| say("the backlog limit", error))?;
         }
         self.release_socket(&mut client).map_err(|error| say("the audit socket", error))?;
+        client
+            .set(Setting::BacklogWaitTime(self.status.backlog_wait_time))
+            .map_err(|error| say("the backlog wait time", error))?;
         self.check(&mut client, &ours)
     }
 
@@ -171,16 +178,34 @@ impl Snapshot {
         if left > 0 {
             return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
         }
-        if status.enabled != self.status.enabled
-            || status.backlog_limit != self.status.backlog_limit
-        {
+        let settings = |s: &Status| (s.enabled, s.backlog_limit, s.backlog_wait_time);
+        if settings(&status) != settings(&self.status) {
+            let (enabled, limit, wait) = settings(&self.status);
             return Err(format!(
-                "the audit status is not as it was: `auditctl -e {} -b {}` puts it back",
-                self.status.enabled, self.status.backlog_limit
+                "the audit status is not as it was: `auditctl -e {enabled} -b {limit} \
+                 --backlog_wait_time {wait}` puts it back"
             ));
         }
         Ok(())
     }
+}
+
+/// Whenever the kernel has emptied its queue, it wakes one of the processes that wait for room in it.
+/// One that waits to make a record makes it, and so has the next woken; one that waits because of a
+/// request, as a sink that leaves, does not, and the others sleep on. So we make some records.
+fn wake_waiting(client: &mut Client) -> io::Result<()> {
+    const RECORDS: u32 = 3;
+    const LOOKS: u32 = 100;
+    for _ in 0..RECORDS {
+        client.send_text("weigh puts the audit configuration back")?;
+        for _ in 0..LOOKS {
+            if client.status()?.backlog == 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(())
 }
 
 /// Finds out what state this host is in; loads the rule that exempts the baseline on the way.

@@ -1,0 +1,242 @@
+//! Whatever is wrong with the input gets a sentence that says what and where, exit status 2, and
+//! never a panic; the system is not changed.
+
+mod support;
+
+use std::fs;
+
+use support::audit::Audit;
+use support::{Home, Turn};
+
+#[test]
+fn names_that_do_not_exist_are_named_with_what_is_near() {
+    let home = Home::new();
+    home.run(&["compare", "none", "-w", "getpid"])
+        .assert_error(&["no workload or suite `getpid`", "did you mean `getppid`?"]);
+    home.run(&["run", "unixbenhc"]).assert_error(&["did you mean `unixbench`?"]);
+    home.run(&["compare", "none", "-w", "zzzzzzzz"]).assert_error(&["weigh list workloads"]);
+    home.run(&["compare", "audti"]).assert_error(&["no treatment `audti`", "audit", "seccomp"]);
+    home.run(&["compare", "none", "--base", "nix"]).assert_error(&["no treatment `nix`"]);
+    home.run(&["show"]).assert_error(&["no experiment yet"]);
+    home.run(&["show", "nosuch"]).assert_error(&["no experiment `nosuch`", "weigh history"]);
+    home.run(&["export", "nosuch", "--json"]).assert_error(&["no experiment `nosuch`"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let home = Home::new();
+    for (option, value, said) in [
+        ("--budget", "soon", "such as 90s"),
+        ("--budget", "0s", "such as 90s"),
+        ("--budget", "-5m", "such as 90s"),
+        ("--margin", "0", "between 0 and 100"),
+        ("--margin", "100%", "between 0 and 100"),
+        ("--margin", "NaN", "between 0 and 100"),
+        ("--fail-above", "much", "such as 1%"),
+        ("--pairs", "1", "--pairs"),
+        ("--pairs", "99999999999", "--pairs"),
+        ("--seed", "-1", "--seed"),
+        ("--sets", "0", "--sets"),
+    ] {
+        home.run(&["compare", "none", &format!("{option}={value}")]).assert_error(&[said]);
+    }
+    home.run(&["compare", "none", "-w", "stat", "--", "true"]).assert_error(&["not both"]);
+    home.run(&["run", "--samples", "1"]).assert_error(&["--samples"]);
+    home.run(&["export", "x"]).assert_error(&["--json"]);
+    home.run(&["weight"]).assert_error(&["weight"]);
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_refused() {
+    let home = Home::new();
+    for (treatment, said) in [
+        ("seccomp:compares=0", "from 1 to 2000"),
+        ("seccomp:compares=many", "from 1 to 2000"),
+        ("seccomp:compares=1,compares=2", "given twice"),
+        ("seccomp:", "empty"),
+        ("seccomp:comparisons=5", "it takes compares=N, profile=FILE"),
+        ("seccomp:profile=missing.json", "missing.json"),
+        ("none:really", "it takes nothing"),
+        ("audit:backlog=0", "backlog=0"),
+        ("audit:backlog=-1", "backlog=-1"),
+        ("audit:rules=missing.rules", "missing.rules"),
+        ("audit:residual,backlog=9", "auditing is off"),
+    ] {
+        home.run(&["compare", treatment, "-w", "getppid"]).assert_error(&[said]);
+    }
+    home.file("broken.json", "{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"syscalls\": [}");
+    home.run(&["compare", "seccomp:profile=broken.json", "-w", "getppid"])
+        .assert_error(&["broken.json", "line 2"]);
+}
+
+#[test]
+fn a_rule_file_that_is_none_is_named_with_its_line() {
+    let home = Home::new();
+    for (name, content, said) in [
+        ("empty.rules", &b""[..], "no rule in this file"),
+        ("control.rules", b"# nothing but\n-D\n-e 1\n", "no rule in this file"),
+        ("binary.rules", b"-w /etc/passwd -p wa\n\x7fELF\x02\x00\xff\n", "binary.rules:2"),
+        ("limit.rules", b"-w /etc/passwd -p wa\n\n-b many\n", "limit.rules:3"),
+    ] {
+        home.file(name, content);
+        home.run(&["compare", &format!("audit:rules={name}"), "-w", "getppid"])
+            .assert_error(&[name, said]);
+    }
+}
+
+#[test]
+fn a_rule_file_with_some_bad_lines_is_weighed_and_they_are_reported() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file(
+        "mixed.rules",
+        "-D\n-b 1000\n-f 2\n-a always,exit -S getppid -k good\n-a always,exit -S no_such_call -k x\n\
+         -w /etc/passwd -p wa -k good\n-a never,always\nrubbish\n-e 2\n",
+    );
+    let outcome = home.run(&[
+        "compare",
+        "audit:rules=mixed.rules",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--json",
+        "-",
+    ]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    for said in [
+        "mixed.rules: 2 rules loaded, 2 refused, 5 lines skipped",
+        "Line 5 refused (",
+        "Line 7 refused (",
+        "Line 8 skipped (it is not a rule): rubbish",
+        "Line 9 skipped (weigh itself switches auditing on, and never locks it)",
+        "lets 1000 records wait",
+    ] {
+        assert!(facts.contains(said), "`{said}` is not in {facts}");
+    }
+    assert_eq!(support::row(&json, "getppid")["verdict"], "slower");
+    audit.assert_restored();
+}
+
+#[test]
+fn a_rule_file_with_bad_lines_only_leaves_nothing_loaded() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file("bad.rules", "-a always,exit -S nosuch\n-a never\n-w relative -p wa\n");
+    home.run(&["compare", "audit:rules=bad.rules", "-w", "getppid", "--pairs", "8"])
+        .assert_error(&["bad.rules", "no rule of", "Line 1 refused", "Line 3 refused"]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(home.json()["state"], "failed");
+}
+
+#[test]
+fn a_broken_suite_file_is_named_with_its_line() {
+    let home = Home::new();
+    let head = "name = \"mine\"\nsummary = \"of mine\"\n";
+    for (name, text, said) in [
+        ("key.toml", format!("{head}[[workload]]\nnam = \"stat\"\n"), "key.toml:4"),
+        ("syntax.toml", format!("{head}[[workload\n"), "syntax.toml:3"),
+        ("empty.toml", format!("{head}workload = []\n"), "no [[workload]]"),
+        ("unknown.toml", format!("{head}[[workload]]\nname = \"stta\"\n"), "did you mean `stat`?"),
+    ] {
+        home.file(name, text);
+        home.run(&["compare", "none", "-w", name]).assert_error(&[name, said]);
+    }
+    home.run(&["run", "./missing.toml"]).assert_error(&["missing.toml"]);
+    home.file("binary.toml", b"\xff\xfe");
+    home.run(&["run", "binary.toml"]).assert_error(&["binary.toml"]);
+    home.run(&["run", "./data/"]).assert_error(&["./data/"]);
+}
+
+#[test]
+fn a_damaged_database_is_named_with_a_way_out() {
+    let home = Home::new();
+    fs::create_dir_all(home.database().parent().unwrap()).unwrap();
+    fs::write(home.database(), "not a database at all, ".repeat(400)).unwrap();
+    let commands: [&[&str]; 4] =
+        [&["show"], &["history"], &["compare", "none", "-w", "getppid"], &["run", "getppid"]];
+    for command in commands {
+        home.run(command).assert_error(&["weigh.db is damaged", "Move it away"]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn damage_within_the_database_is_found_where_it_is_read() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.succeed(&["run", "getppid", "--samples", "3"]);
+    let mut bytes = fs::read(home.database()).unwrap();
+    assert!(bytes.len() > 3 * 4096);
+    bytes[4096..].fill(0xa5);
+    fs::write(home.database(), bytes).unwrap();
+    for command in [&["show"][..], &["history"], &["run", "getppid", "--samples", "3"]] {
+        home.run(command).assert_error(&["weigh.db is damaged"]);
+    }
+    home.file("data/foreign.db", "");
+    let foreign = rusqlite::Connection::open(home.path("data/foreign.db")).unwrap();
+    foreign.execute_batch("CREATE TABLE experiment (x); PRAGMA user_version = 1").unwrap();
+    home.run(&["--database", "data/foreign.db", "show"]).assert_error(&["foreign.db"]);
+}
+
+#[test]
+fn a_database_where_none_can_be_is_named() {
+    let home = Home::new();
+    home.file("plain", "");
+    for (path, said) in [
+        ("plain/weigh.db", "plain"),
+        ("data", "data"),
+        ("/proc/no/weigh.db", "/proc/no"),
+        ("/dev/full", "/dev/full"),
+    ] {
+        home.run(&["--database", path, "history"]).assert_error(&[said]);
+        home.run(&["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"])
+            .assert_error(&[said]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn reports_that_cannot_be_written_are_named_and_the_experiment_is_kept() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
+    home.run(&experiment).assert_error(&["cannot write no/such/file"]);
+    assert_eq!(home.json()["state"], "complete");
+    let id = home.query_text("SELECT id FROM experiment");
+    home.run(&["export", &id, "--csv", "-o", "no/such/file"]).assert_error(&["no/such/file"]);
+    home.run(&["export", &id, "--html", "-o", "/dev/full"]).assert_error(&["/dev/full", "space"]);
+}
+
+#[test]
+fn a_command_that_fails_gives_no_number() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.run(&["compare", "none", "--", "/no/such/command"])
+        .assert_error(&["/no/such/command", "No such file"]);
+    home.run(&["compare", "none", "--", "sh", "-c", "echo oh dear >&2; exit 3"])
+        .assert_error(&["exited with status 3", "oh dear"]);
+    let json = home.json();
+    assert_eq!(json["results"], serde_json::json!([]));
+    assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
+    home.run(&["compare", "none", "--", "sh", "-c", "kill -SEGV $$"])
+        .assert_error(&["killed by signal 11"]);
+    let nothing = r#"echo '{"operations":0,"elapsed_ns":5}'"#;
+    home.run(&["compare", "none", "--", "sh", "-c", nothing]).assert_error(&["no measurement"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn directories_that_are_missing_are_named() {
+    let home = Home::new();
+    let mut command = home.weigh(&["compare", "none", "-w", "getppid"]);
+    command.env("TMPDIR", "/no/such/directory");
+    home.start(command).finish().assert_error(&["/no/such/directory", "TMPDIR"]);
+    let mut command = home.weigh(&["compare", "none", "-w", "getppid"]);
+    command.env("XDG_STATE_HOME", "/proc/no");
+    home.start(command).finish().assert_error(&["state"]);
+}

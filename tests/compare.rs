@@ -1,0 +1,187 @@
+//! `weigh compare` from the command line to its reports, with treatments that need no privilege.
+
+mod support;
+
+use support::{Home, Outcome, Turn, row};
+
+fn assert_measured(outcome: &Outcome) {
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+}
+
+#[test]
+fn identical_arms_give_the_documented_json() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let experiment = [
+        "compare", "none", "-w", "getppid", "-w", "stat", "--pairs", "8", "--seed", "7", "--json",
+        "-",
+    ];
+    let outcome = home.run(&experiment);
+    assert_measured(&outcome);
+    let json = outcome.json(); // and nothing else
+    assert_eq!(json["schema"], "weighbridge/experiment/1");
+    assert_eq!(json["state"], "complete");
+    assert_eq!((&json["seed"], &json["baseline"]), (&7.into(), &"none".into()));
+    assert_eq!((&json["alpha"], &json["margin_pct"]), (&0.05.into(), &1.0.into()));
+    assert_eq!(json["treatments"][0]["label"], "none");
+    assert!(json["machine"]["cpus_online"].as_u64().unwrap() > 0);
+    assert!(json["command"].as_str().unwrap().contains("--seed 7"));
+    assert_eq!(json["failures"], serde_json::json!([]));
+    for name in ["getppid", "stat"] {
+        let row = row(&json, name);
+        assert_eq!((&row["pairs"], &row["treatment"]), (&8.into(), &"none".into()));
+        assert_eq!((&row["metric"], &row["unit"]), (&"rate".into(), &"lps".into()));
+        assert_eq!(row["evidence"]["syscalls_per_op"], 1.0);
+        let [low, effect, high] =
+            ["low_pct", "effect_pct", "high_pct"].map(|field| row[field].as_f64().unwrap());
+        assert!(low <= effect && effect <= high, "{row:#}");
+        assert!(
+            ["slower", "faster", "equivalent", "inconclusive"]
+                .contains(&row["verdict"].as_str().unwrap())
+        );
+    }
+    assert_eq!(json, home.json(), "what is stored says the same again");
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// Work, arm, pair and position of every sample, in the order measured.
+fn order(home: &Home) -> Vec<[i64; 4]> {
+    let database = home.open_database();
+    let mut query =
+        database.prepare("SELECT work, arm, pair, position FROM sample ORDER BY number").unwrap();
+    let rows = query.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order_and_another_another() {
+    let _turn = Turn::take();
+    let orders = ["11", "11", "12"].map(|seed| {
+        let home = Home::new();
+        assert_measured(&home.run(&[
+            "compare", "none", "-w", "getppid", "-w", "stat", "--pairs", "8", "--seed", seed,
+        ]));
+        order(&home)
+    });
+    assert_eq!(orders[0].len(), 32);
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], orders[2]);
+}
+
+#[test]
+fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let outcome = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--sets", "2"]);
+    assert_measured(&outcome);
+    outcome.assert_says(&["Delta-1", "Delta-2", "Delta-3"]);
+    let json = home.json();
+    let row = row(&json, "getppid");
+    assert_eq!(row["pairs"], 16);
+    let sets = row["sets"].as_array().unwrap();
+    assert_eq!(sets.iter().map(|set| &set["pairs"]).collect::<Vec<_>>(), [8, 8]);
+}
+
+#[test]
+fn the_exit_status_says_whether_a_limit_was_exceeded() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let slow = ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8"];
+    assert_eq!(home.run(&slow).code, Some(0));
+    assert_eq!(home.run(&[&slow[..], &["--fail-above", "3%"]].concat()).code, Some(1));
+    assert_eq!(home.run(&[&slow[..], &["--fail-above", "99.9%"]].concat()).code, Some(0));
+    // A margin that no eight pairs can decide.
+    let open = ["compare", "none", "-w", "getppid", "--pairs", "8", "--margin", "0.001%"];
+    let codes: Vec<Option<i32>> = (0..3).map(|_| home.run(&open).code).collect();
+    assert!(codes.contains(&Some(3)), "{codes:?}");
+}
+
+#[test]
+fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let whole = home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "/bin/true"]);
+    assert_measured(&whole);
+    assert_eq!(row(&whole.json(), "/bin/true")["unit"], "runs/s");
+    let line = r#"echo noise; echo '{"operations":50,"elapsed_ns":1000000000,"unit":"pages/s"}'"#;
+    let own = home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "sh", "-c", line]);
+    assert_measured(&own);
+    let json = own.json();
+    let row = &json["results"][0];
+    assert_eq!((&row["unit"], &row["baseline"]), (&"pages/s".into(), &50.0.into()), "{row:#}");
+    assert_eq!(row["treated"], 50.0);
+}
+
+#[test]
+fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file(
+        "no-unlink.json",
+        r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+            {"names": ["unlink", "unlinkat", "rmdir"], "action": "SCMP_ACT_ERRNO"}]}"#,
+    );
+    let outcome = home.run(&[
+        "compare",
+        "seccomp:profile=no-unlink.json",
+        "-w",
+        "create-unlink",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+    ]);
+    assert_measured(&outcome);
+    outcome.assert_says(&["`create-unlink` gave no result"]);
+    let json = home.json();
+    assert_eq!(json["results"].as_array().unwrap().len(), 1);
+    assert_eq!(row(&json, "getppid")["pairs"], 8);
+    let failure = &json["failures"][0];
+    assert_eq!(failure["workload"], "create-unlink");
+    assert_eq!(failure["arm"], "seccomp:profile=no-unlink.json");
+    assert!(failure["reason"].as_str().unwrap().contains("not permitted"), "{failure:#}");
+}
+
+#[test]
+fn several_treatments_are_held_against_one_baseline() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let outcome = home.run(&[
+        "compare",
+        "seccomp:compares=500",
+        "none",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--json",
+        "-",
+    ]);
+    assert_measured(&outcome);
+    let json = outcome.json();
+    let treatments: Vec<&serde_json::Value> =
+        json["results"].as_array().unwrap().iter().map(|row| &row["treatment"]).collect();
+    assert_eq!(treatments, ["seccomp:compares=500", "none"]);
+    assert_eq!(json["results"][0]["verdict"], "slower");
+    // Held against a filter, no filter is faster.
+    let turned =
+        ["compare", "none", "--base", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8"];
+    home.succeed(&turned);
+    assert_eq!(row(&home.json(), "getppid")["verdict"], "faster");
+}
+
+#[test]
+fn a_second_experiment_at_the_same_time_is_refused() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let mut first =
+        home.start(home.weigh(&["compare", "none", "-w", "getppid", "--pairs", "2000"]));
+    home.wait_for_samples(1, &mut first);
+    home.run(&["compare", "none", "-w", "getppid", "--pairs", "8"])
+        .assert_error(&["another experiment is running"]);
+    // Reading is no experiment.
+    home.succeed(&["show"]).assert_says(&["Still measuring"]);
+    home.succeed(&["history"]).assert_says(&["running"]);
+    home.succeed(&["restore"]).assert_says(&["Nothing was left behind"]);
+    assert!(!first.has_ended());
+}

@@ -1,0 +1,108 @@
+//! A full disk, wherever it is: a sentence, exit status 2, what was stored is kept, and the system
+//! is as it was. The disks are tmpfs of a few kilobytes in a mount namespace of their own.
+
+mod support;
+
+use support::audit::Audit;
+use support::{Home, Outcome, Turn, is_root};
+
+/// Runs `weigh` with a small file system mounted on a directory of the home.
+fn run_on_small_disk(home: &Home, directory: &str, size: &str, arguments: &[&str]) -> Outcome {
+    let script = format!(
+        "mount -t tmpfs -o size={size} none '{}' && shift && \"$0\" \"$@\"; code=$?; \
+         cp data/weighbridge/weigh.db* kept/ 2>/dev/null; exit $code",
+        home.path(directory).display()
+    );
+    std::fs::create_dir(home.path("kept")).unwrap();
+    let mut command = home.command("unshare");
+    command.args(["-m", "sh", "-c", &script]).arg(support::program()).arg("-").args(arguments);
+    home.start(command).finish()
+}
+
+fn may_mount() -> bool {
+    if !is_root() {
+        println!("skipped: needs root");
+    }
+    is_root()
+}
+
+#[test]
+fn of_the_database_ends_the_experiment_and_keeps_what_was_stored() {
+    if !may_mount() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    let experiment = ["compare", "none", "-w", "getppid", "--pairs", "2000"];
+    let outcome = run_on_small_disk(&home, "data", "300k", &experiment);
+    outcome.assert_error(&["the disk that holds the database", "weigh.db is full", "is kept"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    let kept = rusqlite::Connection::open(home.path("kept/weigh.db")).unwrap();
+    let samples: i64 = kept.query_row("SELECT count(*) FROM sample", [], |row| row.get(0)).unwrap();
+    assert!(samples > 0);
+}
+
+#[test]
+fn of_the_database_from_the_start_is_said_at_once() {
+    if !may_mount() {
+        return;
+    }
+    let home = Home::new();
+    let outcome = run_on_small_disk(
+        &home,
+        "data",
+        "8k",
+        &["compare", "none", "-w", "getppid", "--pairs", "8"],
+    );
+    outcome.assert_error(&["data"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn of_the_temporary_directory_is_said_with_the_directory() {
+    if !may_mount() {
+        return;
+    }
+    let home = Home::new();
+    let outcome = run_on_small_disk(
+        &home,
+        "tmp",
+        "16k",
+        &["compare", "none", "-w", "getppid", "--pairs", "8"],
+    );
+    outcome.assert_error(&[home.path("tmp").to_str().unwrap(), "No space left"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn of_the_state_directory_stops_before_anything_is_changed() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    // One page: enough for a file, not for a journal and its successor.
+    let outcome = run_on_small_disk(
+        &home,
+        "state",
+        "4k",
+        &["compare", "audit", "-w", "getppid", "--pairs", "8"],
+    );
+    outcome.assert_error(&["No space left"]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn of_the_audit_log_fails_the_experiment() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    // Room for the kernels, and for some thousands of records.
+    let outcome = run_on_small_disk(
+        &home,
+        "tmp",
+        "2m",
+        &["compare", "audit", "-w", "getppid", "--pairs", "200"],
+    );
+    outcome.assert_error(&["There is no verdict", "cannot be kept: No space left"]);
+    audit.assert_restored();
+    assert!(home.processes().is_empty());
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}

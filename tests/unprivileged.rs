@@ -1,0 +1,112 @@
+//! What an ordinary user can do, and what he is told where he cannot.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
+
+use support::{Home, NOBODY, Outcome, Turn, as_nobody, is_root, program, row};
+
+/// A home that belongs to a user without privileges, with a copy of the program that he can read.
+fn home_of_nobody() -> Home {
+    let home = Home::new();
+    fs::copy(program(), home.path("weigh")).unwrap();
+    fs::set_permissions(home.path("weigh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(home.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    if is_root() {
+        let whole = ["", "data", "state", "tmp"].map(|name| home.path(name));
+        whole.iter().for_each(|path| chown(path, Some(NOBODY), Some(NOBODY)).unwrap());
+    }
+    home
+}
+
+fn command(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = home.command(home.path("weigh"));
+    command.args(arguments);
+    as_nobody(&mut command);
+    command
+}
+
+fn run(home: &Home, arguments: &[&str]) -> Outcome {
+    home.start(command(home, arguments)).finish()
+}
+
+#[test]
+fn seccomp_is_weighed_without_root() {
+    let _turn = Turn::take();
+    let home = home_of_nobody();
+    // Many comparisons: a cost that a busy machine does not hide.
+    let outcome = run(
+        &home,
+        &["compare", "seccomp:compares=500", "-w", "getppid", "--pairs", "8", "--json", "-"],
+    );
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = outcome.json();
+    assert_eq!(row(&json, "getppid")["verdict"], "slower", "{json:#}");
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_default_filter_is_weighed_without_root() {
+    let _turn = Turn::take();
+    let home = home_of_nobody();
+    let outcome = run(&home, &["compare", "seccomp", "-w", "getppid", "--pairs", "8"]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    outcome.assert_says(&["getppid"]);
+}
+
+#[test]
+fn auditing_is_refused_and_what_is_missing_is_named() {
+    let home = home_of_nobody();
+    let outcome = run(&home, &["compare", "audit", "-w", "getppid", "--pairs", "8"]);
+    outcome.assert_error(&["cannot weigh `audit` here", "root", "CAP_AUDIT_CONTROL", "sudo"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn without_a_treatment_seccomp_is_weighed_and_the_reason_given() {
+    let _turn = Turn::take();
+    let home = home_of_nobody();
+    let outcome = run(&home, &["compare", "-w", "getppid", "--pairs", "8"]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    outcome.assert_says(&["Weighing `seccomp` instead of `audit`", "CAP_AUDIT_CONTROL"]);
+    let shown = run(&home, &["show"]);
+    assert_eq!(shown.code, Some(0), "{shown:#?}");
+    shown.assert_says(&["seccomp"]);
+}
+
+#[test]
+fn the_list_says_what_works_here() {
+    let home = home_of_nobody();
+    let listed = run(&home, &["list", "treatments"]);
+    assert_eq!(listed.code, Some(0), "{listed:#?}");
+    listed.assert_says(&["not here: auditing needs root", "works here"]);
+    let json = run(&home, &["list", "treatments", "--json"]).json();
+    let state = |name: &str| {
+        let kinds = json["treatments"].as_array().unwrap();
+        kinds.iter().find(|kind| kind["name"] == name).unwrap()["here"]["state"].clone()
+    };
+    assert_eq!(state("audit"), "needs-root");
+    assert_eq!(state("seccomp"), "available");
+    assert_eq!(state("none"), "available");
+}
+
+#[test]
+fn a_database_that_may_not_be_written_is_named() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let home = home_of_nobody();
+    let others = Home::new();
+    fs::set_permissions(others.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let database = others.path("data/weigh.db");
+    let path = database.to_str().unwrap();
+    run(&home, &["--database", path, "history"]).assert_error(&[path, "--database FILE"]);
+    let deeper = others.path("data/deeper/weigh.db");
+    run(&home, &["--database", deeper.to_str().unwrap(), "history"])
+        .assert_error(&["cannot create", "deeper"]);
+    let run_there = ["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"];
+    run(&home, &run_there).assert_error(&[path]);
+}
