@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod machine;
 pub mod own_program;
 pub mod report;
+pub mod shell;
 pub mod stats;
 pub mod store;
 pub mod treatment;

@@ -157,6 +157,9 @@ impl Client {
 /// # Errors
 /// `EPERM` without `CAP_AUDIT_READ`.
 pub fn join_readlog(socket: &OwnedFd) -> io::Result<()> {
+    // The kernel multicasts in the name of port 0, and to nobody who has that port himself: a socket
+    // without an address.
+    rustix::net::bind(socket, &netlink::SocketAddrNetlink::new(0, 0))?;
     let group: libc::c_int = 1;
     // SAFETY: the option takes an int, and gets the address and size of one that lives.
     let status = unsafe {

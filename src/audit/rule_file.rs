@@ -17,6 +17,8 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Loaded,
+    /// This host had the very rule before; it is in force, and stays so afterwards.
+    Present,
     /// `auditctl` or the kernel refused it.
     Refused(String),
     /// Not a rule but a control option, which a measurement must not carry out.
@@ -149,6 +151,10 @@ fn load_single(auditctl: &Path, single: &Path) -> io::Result<Outcome> {
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with("There was an error in line"))
         .unwrap_or("auditctl gave no reason");
+    // How auditctl words EEXIST of AUDIT_ADD_RULE.
+    if reason.contains("Rule exists") {
+        return Ok(Outcome::Present);
+    }
     Ok(Outcome::Refused(reason.to_owned()))
 }
 

@@ -36,12 +36,8 @@ impl Audience for Terminal {
         }
         let rows = rows
             .iter()
-            .map(|(workload, unit, treatment)| LiveRow {
-                workload: workload.clone(),
-                treatment: treatment.clone(),
-                unit: unit.clone(),
-                progress: Progress::default(),
-            })
+            .cloned()
+            .map(|(workload, unit, treatment)| LiveRow::new(workload, unit, treatment))
             .collect();
         let colour = output::wants_colour(self.color, &io::stderr());
         let live = Live::new(rows, self.margin_pct, self.budget, colour);

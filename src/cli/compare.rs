@@ -15,6 +15,7 @@ use crate::experiment::session::execute;
 use crate::experiment::summarise::summarise;
 use crate::report::summary::{State, Summary};
 use crate::report::{self, Format, terminal};
+use crate::shell::command_line;
 use crate::stats::Verdict;
 use crate::stats::judge::{Design, MIN_PAIRS};
 use crate::treatment;
@@ -88,7 +89,7 @@ pub struct Compare {
     /// Write the report as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// A command to weigh as a whole process
+    /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -174,7 +175,7 @@ impl Compare {
             words.push("--".into());
             words.extend(self.command.iter().cloned());
         }
-        value::shell_command(words.iter().map(String::as_str))
+        command_line(words.iter().map(String::as_str))
     }
 
     fn report(&self, summary: &Summary, context: &Context) -> Result<(), String> {

@@ -8,12 +8,13 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::compare::{SAMPLE_MS, listen_for_signals};
-use super::{Context, INTERRUPTED, output, value};
+use super::{Context, INTERRUPTED, output};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
 use crate::report::format;
 use crate::report::summary::State;
+use crate::shell::command_line;
 use crate::stats::judge::Design;
 use crate::store::record::Stored;
 
@@ -84,7 +85,7 @@ impl Run {
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             command: None,
-            again: value::shell_command(words.iter().map(String::as_str)),
+            again: command_line(words.iter().map(String::as_str)),
             seed: 0,
             budget: Duration::ZERO,
             margin: 0.01,

@@ -1,4 +1,4 @@
-//! Values of options: durations, percentages, seeds; and quoting them for a shell.
+//! Values of options: durations and percentages.
 
 use std::time::Duration;
 
@@ -26,16 +26,6 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
 }
 
-/// A command line that a shell splits into just these words.
-pub fn shell_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-    let quote = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,11 +47,5 @@ mod tests {
         for bad in ["", "0", "-1%", "100%", "NaN", "inf"] {
             assert!(percentage(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(shell_command(["weigh", "--budget", "5m"]), "weigh --budget 5m");
-        assert_eq!(shell_command(["echo", "it's", ""]), "echo 'it'\\''s' ''");
     }
 }

@@ -10,7 +10,7 @@ use crate::report::summary::Failure;
 use crate::store::Store;
 use crate::store::record::{Measured, Startup};
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Error, Evidence, Named};
+use crate::treatment::{Bench, Error, Evidence, Launch, Named};
 use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
 
 /// Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!" (ASPLOS 2009):
@@ -27,6 +27,7 @@ pub struct Host<'a> {
 struct Arm {
     label: String,
     launcher: Launcher,
+    setup: Setup,
     /// Which of the treatments is applied to this arm.
     own: Option<usize>,
 }
@@ -71,7 +72,12 @@ impl<'a> Host<'a> {
                 })
                 .overridden_by(treatments[own].treatment.setup(true));
             let launcher = Launcher::start(&setup, site.bench.interrupted)?;
-            arms.push(Arm { label: treatments[own].label.clone(), launcher, own: Some(own) });
+            arms.push(Arm {
+                label: treatments[own].label.clone(),
+                launcher,
+                setup,
+                own: Some(own),
+            });
         }
         for (arm, named) in treatments.iter().enumerate() {
             site.store.set_facts(site.id, arm, &named.treatment.facts()).map_err(stop)?;
@@ -139,7 +145,8 @@ impl<'a> Host<'a> {
         let mut evidence = Evidence::default();
         for &index in &concerned {
             let is_treated = own == Some(index);
-            let found = self.treatments[index].treatment.after(is_treated, &launched)?;
+            let launch = Launch { is_treated, setup: &self.arms[arm].setup, launched: &launched };
+            let found = self.treatments[index].treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
             }

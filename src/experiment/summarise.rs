@@ -36,6 +36,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         machine: header.machine.clone(),
         baseline: header.arms.first().cloned().unwrap_or_default(),
         baseline_state: stored.baseline_state.clone(),
+        baseline_facts: stored.facts.first().cloned().unwrap_or_default(),
         treatments: (1..header.arms.len())
             .map(|arm| Treatment {
                 label: header.arms[arm].clone(),
@@ -210,29 +211,35 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
         .startups
         .iter()
         .find(|startup| (startup.work, startup.arm) == (measurements.work, measurements.arm));
+    let sum = |field: fn(&Measured) -> Option<u64>| -> Option<u64> {
+        treated.iter().map(|m| field(m)).sum()
+    };
     let operations: f64 =
         treated.iter().map(|m| m.sample.total_operations.unwrap_or(m.sample.operations)).sum();
     let launches = treated.len() as f64;
     let startup_operations = startup.map_or(0.0, |startup| startup.operations);
     // A launch makes s records besides its operations, and one of few operations tells s:
     // Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr − n·r₁) / (Σops − n·ops₁).
-    let per_op = |total: Option<u64>, at_startup: Option<u64>| {
-        let at_startup = at_startup.unwrap_or(0) as f64;
-        let rest = operations - launches * startup_operations;
-        let per_op = (total? as f64 - launches * at_startup) / rest;
+    // A start is not the same to the record every time: less than one record per launch is nothing.
+    let besides = |total: Option<u64>, at_startup: Option<u64>| {
+        Some(total? as f64 - launches * at_startup.unwrap_or(0) as f64)
+    };
+    let rest = operations - launches * startup_operations;
+    let started = startup.map(|startup| &startup.evidence);
+    let records = besides(sum(|m| m.evidence.records), started.and_then(|s| s.records));
+    let is_noise = records.is_some_and(|records| records < launches);
+    let per_op = |besides: Option<f64>| {
+        let per_op = if is_noise { 0.0 } else { besides? / rest };
         (rest > 0.0).then(|| per_op.max(0.0))
     };
-    let sum = |field: fn(&Measured) -> Option<u64>| -> Option<u64> {
-        treated.iter().map(|m| field(m)).sum()
-    };
-    let started = startup.map(|startup| &startup.evidence);
-    let log_bytes_per_op = per_op(sum(|m| m.evidence.log_bytes), started.and_then(|s| s.log_bytes));
+    let log_bytes = besides(sum(|m| m.evidence.log_bytes), started.and_then(|s| s.log_bytes));
+    let log_bytes_per_op = per_op(log_bytes);
     let backlog_wait_s: Option<f64> = treated.iter().map(|m| m.evidence.backlog_wait_s).sum();
     let timed_operations: f64 = treated.iter().map(|m| m.sample.operations).sum();
     let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
     Evidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
-        records_per_op: per_op(sum(|m| m.evidence.records), started.and_then(|s| s.records)),
+        records_per_op: per_op(records),
         log_bytes_per_op,
         lost: sum(|m| m.evidence.lost),
         backlog_wait_s,

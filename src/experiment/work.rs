@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::shell::command_line;
 use crate::workload::catalogue::{self, Workload, similar};
 use crate::workload::kernels::Kernels;
 use crate::workload::launcher::{Job, Launched};
@@ -25,7 +26,7 @@ impl Work {
     pub fn name(&self) -> String {
         match self {
             Work::Kernel { workload, .. } => workload.name.clone(),
-            Work::Command { argv, .. } => argv.join(" "),
+            Work::Command { argv, .. } => command_line(argv.iter().map(String::as_str)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::format;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
-use super::{by_treatment, evidence, machine, sentence, sets};
+use super::{by_treatment, evidence, facts, machine, sentence, sets};
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -40,7 +40,6 @@ fn page(s: &Summary) -> Value {
     let figures = by_treatment(s).into_iter().map(|(treatment, rows)| {
         context! {
             treatment => format::label(treatment),
-            facts => facts(s, treatment),
             forest => forest::figure(&rows, &scale, s.margin_pct),
         }
     });
@@ -66,6 +65,10 @@ fn page(s: &Summary) -> Value {
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         drifts => drifts.collect::<Vec<Value>>(),
+        facts => facts::by_label(s).into_iter().map(|(label, facts)| context! {
+            label,
+            sentences => facts.iter().map(|fact| parts(fact)).collect::<Vec<_>>(),
+        }).collect::<Vec<Value>>(),
         failures => s.failures.iter().map(|failure| context! {
             workload => format::label(&failure.workload),
             arm => format::label(&failure.arm),
@@ -77,11 +80,6 @@ fn page(s: &Summary) -> Value {
         }).collect::<Vec<Value>>(),
         command => format::label(&s.command),
     }
-}
-
-fn facts(s: &Summary, treatment: &str) -> Vec<String> {
-    let found = s.treatments.iter().find(|known| known.label == treatment);
-    found.map_or_else(Vec::new, |known| known.facts.iter().map(|f| format::label(f)).collect())
 }
 
 /// A sentence in pieces, those between backticks being names.

@@ -41,6 +41,7 @@ mod tests {
         let mut s = sample::two_sets();
         s.results[1].pairs_needed = Some(40);
         s.results[1].evidence.other.insert("seccomp_mode".into(), "2".into());
+        s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         s.failure = Some("A canary's record did not arrive.".to_owned());
         s
     }

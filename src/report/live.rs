@@ -25,6 +25,15 @@ pub struct LiveRow {
     pub treatment: String,
     pub unit: String,
     pub progress: Progress,
+    /// What a log was last told of it.
+    pub(super) said: Option<Stage>,
+}
+
+impl LiveRow {
+    /// A row that is not measured yet.
+    pub fn new(workload: String, unit: String, treatment: String) -> LiveRow {
+        LiveRow { workload, unit, treatment, ..LiveRow::default() }
+    }
 }
 
 /// What is known of a row by now.
@@ -105,9 +114,11 @@ impl<W: Write> Live<W> {
         let Some(row) = self.view.rows.get_mut(row) else {
             return;
         };
-        let news = row.progress.stage != progress.stage && progress.stage != Stage::Measuring;
+        // A verdict may be taken back and come again while a row is still measured: said once is enough.
+        let news = progress.stage != Stage::Measuring && row.said.as_ref() != Some(&progress.stage);
         row.progress = progress;
         if news && (self.size)().is_none() {
+            row.said = Some(row.progress.stage.clone());
             let line = frame::verdict_line(row, self.view.elapsed, self.view.margin_pct);
             self.write(&format!("{line}\n"));
         }
@@ -184,12 +195,7 @@ mod tests {
     use super::*;
 
     fn rows(count: usize) -> Vec<LiveRow> {
-        let row = |i| LiveRow {
-            workload: format!("w{i}"),
-            treatment: "audit".to_owned(),
-            unit: "lps".to_owned(),
-            progress: Progress::default(),
-        };
+        let row = |i| LiveRow::new(format!("w{i}"), "lps".to_owned(), "audit".to_owned());
         (0..count).map(row).collect()
     }
 

@@ -197,6 +197,7 @@ mod tests {
                 pairs: i,
                 stage: stage(i),
             },
+            ..LiveRow::default()
         };
         View {
             rows: (0..count).map(row).collect(),

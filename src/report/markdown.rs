@@ -3,7 +3,7 @@
 use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
-use super::{evidence, machine, sentence, sets};
+use super::{evidence, facts, machine, sentence, sets};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -18,10 +18,9 @@ pub fn render(s: &Summary) -> String {
         parts.push(format!("Evidence:\n\n{}", evidence.to_markdown()));
     }
     parts.extend(remarks(s));
-    let described = s.treatments.iter().filter(|treatment| !treatment.facts.is_empty());
-    parts.extend(described.map(|treatment| {
-        let facts = format::label(&treatment.facts.join(" "));
-        format!("{}: {facts}", code(&treatment.label))
+    parts.extend(facts::by_label(s).into_iter().map(|(label, facts)| {
+        let facts: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
+        format!("{}:\n\n{}", code(&label), facts.join("\n"))
     }));
     parts.push(format!("Machine: {}", machine::line(&s.machine)));
     parts.push(format!(

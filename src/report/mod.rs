@@ -10,6 +10,7 @@ use summary::{Row, Summary};
 mod bar;
 pub mod csv;
 mod evidence;
+mod facts;
 mod findings;
 pub mod format;
 pub mod html;

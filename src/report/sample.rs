@@ -23,6 +23,7 @@ pub fn audit() -> Summary {
         machine: machine(),
         baseline: "none".to_owned(),
         baseline_state: Some("clean".to_owned()),
+        baseline_facts: Vec::new(),
         treatments: vec![Treatment {
             label: "audit".to_owned(),
             facts: vec![

@@ -56,6 +56,9 @@ pub struct Summary {
     /// What kind of baseline that was, e.g. `clean` or `residual`; absent where it has no meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline_state: Option<String>,
+    /// What the baseline's own treatment says of itself; empty for `none`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub baseline_facts: Vec<String>,
     /// The treatments, in the order given on the command line.
     pub treatments: Vec<Treatment>,
     pub results: Vec<Row>,

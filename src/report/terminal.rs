@@ -7,7 +7,7 @@ pub use super::sets::sets_table;
 use super::summary::Summary;
 use super::table::Table;
 use super::text::{emphasise, wrap};
-use super::{evidence, machine, sentence};
+use super::{evidence, facts, machine, sentence};
 
 /// No terminal is narrower, and no layout fits one that is.
 const NARROWEST: usize = 40;
@@ -75,9 +75,11 @@ impl Page {
     /// What was changed, on which machine, and how to do it again.
     fn context(&mut self, s: &Summary) {
         let mut lines = Vec::new();
-        for treatment in s.treatments.iter().filter(|t| !t.facts.is_empty()) {
-            let facts = format!("{}: {}", treatment.label, treatment.facts.join(" "));
-            lines.extend(wrap(&format::label(&facts), self.width, 2));
+        for (label, facts) in facts::by_label(s) {
+            lines.push(format!("{label}:"));
+            for fact in facts {
+                lines.extend(wrap(&format!("- {fact}"), self.width, 2));
+            }
         }
         if let Some(state) = &s.baseline_state {
             let baseline = format!("baseline: {}, {state}", s.baseline);

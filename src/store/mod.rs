@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+mod process;
 mod read;
 pub mod record;
 mod schema;

@@ -4,6 +4,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
+use super::process::process_start;
 use super::record::{Entry, Header, Kind, Measured, Startup, Stored, Work};
 use super::{Error, Store};
 use crate::machine;
@@ -48,7 +49,7 @@ impl Store {
     /// Where the database cannot be read.
     pub fn history(&self) -> Result<Vec<Entry>, Error> {
         self.rows(
-            "SELECT id, started, state, command, pid, boot_id,
+            "SELECT id, started, state, command, pid, pid_started, boot_id,
                 (SELECT count(*) FROM sample WHERE experiment = experiment.id)
              FROM experiment ORDER BY started DESC, rowid DESC",
             [],
@@ -56,9 +57,9 @@ impl Store {
                 Ok(Entry {
                     id: row.get(0)?,
                     started: row.get(1)?,
-                    state: state(row, 2, 4, 5)?,
+                    state: state(row)?,
                     command: row.get(3)?,
-                    samples: row.get(6)?,
+                    samples: row.get(7)?,
                 })
             },
         )
@@ -139,7 +140,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         },
         started: row.get("started")?,
         elapsed_s: row.get::<_, Option<f64>>("elapsed_s")?.unwrap_or(0.0),
-        state: state(row, "state", "pid", "boot_id")?,
+        state: state(row)?,
         failure: row.get("failure")?,
         baseline_state: row.get("baseline_state")?,
         warnings: json(row, "warnings")?,
@@ -165,21 +166,15 @@ fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
 }
 
 /// One that is still marked as running but whose process is gone was interrupted.
-fn state<I: rusqlite::RowIndex>(
-    row: &Row<'_>,
-    state: I,
-    pid: I,
-    boot: I,
-) -> rusqlite::Result<State> {
-    let state: String = row.get(state)?;
+fn state(row: &Row<'_>) -> rusqlite::Result<State> {
+    let state: String = row.get("state")?;
     Ok(match state.as_str() {
         "complete" => State::Complete,
         "failed" => State::Failed,
         "running" => {
-            let pid: i32 = row.get(pid)?;
-            let boot: String = row.get(boot)?;
-            let is_alive = rustix::process::Pid::from_raw(pid)
-                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+            let started: Option<i64> = row.get("pid_started")?;
+            let boot: String = row.get("boot_id")?;
+            let is_alive = started.is_some() && process_start(row.get("pid")?) == started;
             if is_alive && boot == machine::boot_id() { State::Running } else { State::Interrupted }
         }
         _ => State::Interrupted,

@@ -26,6 +26,7 @@ CREATE TABLE experiment (
     baseline_state TEXT,
     warnings TEXT NOT NULL,            -- JSON
     pid INTEGER NOT NULL,              -- whose process measures, while it is running
+    pid_started INTEGER,               -- when that started, in ticks since boot: pids come again
     boot_id TEXT NOT NULL
 ) STRICT;
 CREATE TABLE arm (

@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::process::process_start;
 use super::record::{Header, Measured, Startup};
 use super::{Error, Store};
 use crate::machine;
@@ -22,8 +23,8 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, machine, warnings, pid, boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, '[]', ?11, ?12)",
+                fixed_pairs, machine, warnings, pid, pid_started, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, '[]', ?11, ?12, ?13)",
             params![
                 id,
                 header.kind.as_str(),
@@ -36,6 +37,7 @@ impl Store {
                 header.fixed_pairs,
                 json(&header.machine),
                 std::process::id(),
+                process_start(std::process::id()),
                 machine::boot_id(),
             ],
         )?;

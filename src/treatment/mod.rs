@@ -148,8 +148,8 @@ pub trait Treatment {
     ///
     /// # Errors
     /// [`Error::NotInForce`]
-    fn after(&mut self, is_treated: bool, launched: &Launched) -> Result<Evidence, Error> {
-        let _ = (is_treated, launched);
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
+        let _ = launch;
         Ok(Evidence::default())
     }
 
@@ -171,6 +171,15 @@ pub trait Treatment {
         let _ = guard;
         Ok(())
     }
+}
+
+/// A launch that is over, as the treatments of its pair are told of it.
+pub struct Launch<'a> {
+    /// Whether it was in the arm of the treatment that is asked.
+    pub is_treated: bool,
+    /// The set-up of its arm, with the parts of all treatments.
+    pub setup: &'a Setup,
+    pub launched: &'a Launched,
 }
 
 /// What a treatment produced during one launch.

@@ -9,8 +9,8 @@ use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::Setting;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Error, Evidence, Treatment};
-use crate::workload::launcher::{Launched, Setup};
+use crate::treatment::{Bench, Error, Evidence, Launch, Treatment};
+use crate::workload::launcher::Setup;
 
 /// `audit:residual`: auditing was enabled and is off again.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl Treatment for Residual {
 
     /// The context itself is invisible from outside; what gives it to one arm and keeps it from the
     /// other is not.
-    fn after(&mut self, _: bool, _: &Launched) -> Result<Evidence, Error> {
+    fn after(&mut self, _: &Launch) -> Result<Evidence, Error> {
         let client = self.client.as_mut().ok_or_else(|| system("sample before apply"))?;
         if client.status().map_err(needs)?.enabled != 0 {
             return Err(Error::NotInForce("auditing was switched on while we measured".into()));

@@ -18,7 +18,7 @@ use crate::treatment::{Bench, Error, Probe};
 
 const KIND: &str = "audit";
 /// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
-/// differ by a few per cent at most (`reference/security-treatments.md` §1a).
+/// differ by a few per cent at most.
 const CONTEXT_RATIO: f64 = 1.15;
 
 /// Whether auditing was in use here before.
@@ -55,7 +55,7 @@ pub fn probe() -> Probe {
         Ok(status) => match refusal(&status) {
             Some(why) => Probe::Conflict(why),
             None if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) => Probe::Available,
-            None => Probe::Broken("only x86-64 and AArch64 have been tried".into()),
+            None => Probe::Broken("auditing is weighed on x86-64 and AArch64 only".into()),
         },
     }
 }

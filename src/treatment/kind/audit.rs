@@ -19,8 +19,10 @@ use crate::treatment::audit::stream::Stream;
 use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
-use crate::treatment::{Bench, Error, Evidence, Kind, Parameter, Probe, Treatment, absolute};
-use crate::workload::launcher::{Launched, Setup};
+use crate::treatment::{
+    Bench, Error, Evidence, Kind, Launch, Parameter, Probe, Treatment, absolute,
+};
+use crate::workload::launcher::Setup;
 
 pub static KIND: Audit = Audit;
 
@@ -134,7 +136,9 @@ impl Treatment for Auditing {
             Some((file, path)) => {
                 let auditctl = rule_file::find_auditctl().map_err(Error::Unavailable)?;
                 self.lines = file.load(&auditctl, bench.scratch).map_err(system)?;
-                if !self.lines.iter().any(|line| line.outcome == Outcome::Loaded) {
+                let is_in_force =
+                    |line: &Line| matches!(line.outcome, Outcome::Loaded | Outcome::Present);
+                if !self.lines.iter().any(is_in_force) {
                     return Err(Error::Unavailable(no_rule_loaded(path, &self.lines)));
                 }
                 client.add_rule(&Rule::watch(&canary, KEY)).map_err(needs)?;
@@ -171,7 +175,8 @@ impl Treatment for Auditing {
         Ok(())
     }
 
-    fn after(&mut self, is_treated: bool, launched: &Launched) -> Result<Evidence, Error> {
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
+        let Launch { is_treated, launched, .. } = *launch;
         let on = self.on.as_mut().ok_or_else(|| system("sample before apply"))?;
         on.check_configuration()?;
         let counts = on.stream.window(&mut on.client)?;
@@ -268,9 +273,10 @@ fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
     let count =
         |wanted: fn(&Outcome) -> bool| lines.iter().filter(|line| wanted(&line.outcome)).count();
     format!(
-        "{}: {} rules loaded, {} refused, {} lines skipped.",
+        "{}: {} rules loaded, {} that this host had already, {} refused, {} lines skipped.",
         path.display(),
         count(|outcome| *outcome == Outcome::Loaded),
+        count(|outcome| *outcome == Outcome::Present),
         count(|outcome| matches!(outcome, Outcome::Refused(_))),
         count(|outcome| matches!(outcome, Outcome::Skipped(_))),
     )
@@ -278,7 +284,7 @@ fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
 
 fn line_fact(line: &Line) -> Option<String> {
     match &line.outcome {
-        Outcome::Loaded => None,
+        Outcome::Loaded | Outcome::Present => None,
         Outcome::Refused(reason) => {
             Some(format!("Line {} refused ({reason}): {}", line.number, line.text))
         }

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use crate::treatment::label::Parameters;
 use crate::treatment::seccomp::bpf::{self, Instruction};
 use crate::treatment::seccomp::oci_profile::{self, Compiled};
-use crate::treatment::{Error, Evidence, Kind, Parameter, Probe, Treatment, absolute};
-use crate::workload::launcher::{Launched, Setup};
+use crate::treatment::{Error, Evidence, Kind, Launch, Parameter, Probe, Treatment, absolute};
+use crate::workload::launcher::{Setup, status_number};
 
 pub static KIND: Seccomp = Seccomp;
 
 /// About what a container's profile makes of the average system call.
 const DEFAULT_COMPARES: u32 = 50;
+/// `SECCOMP_MODE_FILTER`.
+const FILTER_MODE: u32 = 2;
 
 pub struct Seccomp;
 
@@ -76,8 +78,9 @@ enum Filter {
 
 struct Filtering {
     filter: Filter,
-    /// Mode and number of filters of `weigh` itself, which every worker inherits.
-    own: (u32, u32),
+    /// Mode and number of filters of `weigh` itself, which every worker inherits. Kernels before
+    /// 5.9 do not tell the number.
+    own: (u32, Option<u32>),
 }
 
 impl Filtering {
@@ -94,21 +97,24 @@ impl Treatment for Filtering {
         Setup { seccomp: is_treated.then(|| self.program()), ..Setup::default() }
     }
 
-    fn after(&mut self, is_treated: bool, launched: &Launched) -> Result<Evidence, Error> {
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
         let (own_mode, own_filters) = self.own;
-        let expected = if is_treated { (2, own_filters + 1) } else { (own_mode, own_filters) };
-        let found = launched.seccomp_mode.zip(launched.seccomp_filters);
-        if found == Some(expected) {
+        // The other arm may have a filter too: of another treatment, or of the baseline.
+        let has_filter = launch.setup.seccomp.is_some();
+        let mode = if has_filter { FILTER_MODE } else { own_mode };
+        let filters = own_filters.map(|own| own + u32::from(has_filter));
+        let found = (launch.launched.seccomp_mode, launch.launched.seccomp_filters);
+        if has_filter >= launch.is_treated && found == (Some(mode), filters) {
             return Ok(Evidence::default());
         }
+        let show = |number: Option<u32>| number.map_or("unknown".into(), |n: u32| n.to_string());
         Err(Error::NotInForce(format!(
-            "the {} process should have had seccomp mode {} with {} filters, and had {}",
-            if is_treated { "treated" } else { "baseline" },
-            expected.0,
-            expected.1,
-            found.map_or("none that could be read".into(), |(mode, filters)| format!(
-                "mode {mode} with {filters}"
-            )),
+            "the {} process should have had seccomp mode {mode} with {} filters; its mode was {}, \
+             with {}",
+            if launch.is_treated { "treated" } else { "other" },
+            show(filters),
+            show(found.0),
+            show(found.1),
         )))
     }
 
@@ -128,16 +134,17 @@ impl Treatment for Filtering {
     }
 }
 
-fn own_seccomp() -> (u32, u32) {
+fn own_seccomp() -> (u32, Option<u32>) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let number = |name| crate::workload::launcher::status_number(&status, name).unwrap_or(0);
-    (number("Seccomp"), number("Seccomp_filters"))
+    let number = |name| status_number(&status, name);
+    (number("Seccomp").unwrap_or(0), number("Seccomp_filters"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::treatment::label;
+    use crate::workload::launcher::Launched;
 
     #[test]
     fn parameters_that_make_no_sense_are_refused() {
@@ -150,15 +157,30 @@ mod tests {
 
     #[test]
     fn a_sample_without_the_filter_is_no_evidence() {
-        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, 0) };
-        let launched = |mode, filters| Launched {
-            seccomp_mode: Some(mode),
-            seccomp_filters: Some(filters),
-            ..Launched::default()
+        let treatment = |own| Filtering { filter: Filter::Compares(1), own };
+        let is_believed = |own, is_treated, seccomp_mode, seccomp_filters| {
+            let mut treatment = treatment(own);
+            let setup = treatment.setup(is_treated);
+            let launched = Launched { seccomp_mode, seccomp_filters, ..Launched::default() };
+            treatment.after(&Launch { is_treated, setup: &setup, launched: &launched }).is_ok()
         };
-        assert!(treatment.after(true, &launched(2, 1)).is_ok());
-        assert!(treatment.after(true, &launched(0, 0)).is_err());
-        assert!(treatment.after(false, &launched(2, 1)).is_err());
-        assert!(treatment.after(true, &Launched::default()).is_err());
+        let (none, unknown) = ((0, Some(0)), (0, None));
+        assert!(is_believed(none, true, Some(2), Some(1)));
+        assert!(!is_believed(none, true, Some(0), Some(0)));
+        assert!(!is_believed(none, false, Some(2), Some(1)));
+        assert!(is_believed(none, false, Some(0), Some(0)));
+        assert!(!is_believed(none, true, None, None));
+        assert!(is_believed(unknown, true, Some(2), None), "a kernel before 5.9");
+        assert!(!is_believed((2, Some(1)), true, Some(2), Some(1)), "only what was inherited");
+    }
+
+    #[test]
+    fn the_baseline_may_have_a_filter_of_its_own() {
+        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let setup = treatment.setup(true);
+        let launched =
+            Launched { seccomp_mode: Some(2), seccomp_filters: Some(1), ..Launched::default() };
+        let launch = Launch { is_treated: false, setup: &setup, launched: &launched };
+        assert!(treatment.after(&launch).is_ok());
     }
 }

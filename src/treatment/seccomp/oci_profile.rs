@@ -104,10 +104,10 @@ fn compile(text: &str, host: &Host) -> Result<Compiled, String> {
             bpf::MAX_INSTRUCTIONS
         ));
     }
-    let description = format!(
-        "{} system calls have rules, {unknown_names} names are of other machines or kernels",
-        rules.len()
-    );
+    let mut description = format!("{} system calls have rules", rules.len());
+    if unknown_names > 0 {
+        description += &format!(", {unknown_names} names are of other machines or kernels");
+    }
     Ok(Compiled { program, description })
 }
 
