@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{find, state_dir};
+use crate::machine;
 
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
@@ -25,6 +26,8 @@ const SCRATCH: &str = "scratch directory";
 struct Journal {
     /// The process that made the changes.
     pid: u32,
+    /// In which life of the kernel it did so.
+    boot_id: String,
     entries: Vec<Entry>,
 }
 
@@ -53,7 +56,7 @@ impl Guard {
     pub fn arm() -> io::Result<Guard> {
         let pid = std::process::id();
         let path = state_dir::path()?.join(format!("{pid}.journal"));
-        let journal = Journal { pid, entries: Vec::new() };
+        let journal = Journal { pid, boot_id: machine::boot_id(), entries: Vec::new() };
         write(&path, &journal)?;
         let lock = File::open(lock_path(&path)?)?;
         flock(&lock, FlockOperation::LockExclusive)?;
@@ -196,6 +199,10 @@ fn undo_journal(path: &Path) -> Result<(), String> {
 
 fn undo_all(path: &Path, journal: &mut Journal) -> Result<(), String> {
     let mut left = Vec::new();
+    // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
+    if journal.boot_id != machine::boot_id() {
+        journal.entries.retain(|entry| entry.kind == SCRATCH);
+    }
     for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
         if let Err(problem) = undo(&entry) {
             left.push(problem);
@@ -245,4 +252,51 @@ fn write(path: &Path, journal: &Journal) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(journal)?)?;
     file.sync_all()?;
     fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(boot_id: String, scratch: &Path) -> Journal {
+        let entry = |kind: &str, state| Entry { kind: kind.into(), state };
+        // No kind of treatment has this name, so undoing its entry is an error.
+        let entries = vec![
+            entry(SCRATCH, Value::String(scratch.display().to_string())),
+            entry("no such treatment", Value::Null),
+        ];
+        Journal { pid: 1, boot_id, entries }
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_in_the_journal_and_the_rest_is_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, scratch) =
+            (directory.path().join("1.journal"), directory.path().join("scratch"));
+        fs::create_dir(&scratch).unwrap();
+        write(&path, &journal(machine::boot_id(), &scratch)).unwrap();
+        assert!(
+            undo_journal(&path).unwrap_err().contains("no such treatment") && !scratch.exists()
+        );
+        let left: Journal = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(left.entries.len(), 1);
+    }
+
+    #[test]
+    fn a_journal_of_an_earlier_boot_touches_the_kernel_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, scratch) =
+            (directory.path().join("1.journal"), directory.path().join("scratch"));
+        fs::create_dir(&scratch).unwrap();
+        write(&path, &journal("another boot".into(), &scratch)).unwrap();
+        assert!(undo_journal(&path).is_ok() && !scratch.exists() && !path.exists());
+    }
+
+    #[test]
+    fn a_damaged_journal_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("1.journal");
+        fs::write(&path, "{").unwrap();
+        assert!(undo_journal(&path).unwrap_err().contains("1.journal is damaged"));
+    }
 }

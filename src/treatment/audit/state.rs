@@ -121,10 +121,11 @@ impl Snapshot {
     pub fn undo(&self) -> Result<(), String> {
         let say = |what: &str, error: io::Error| format!("cannot put back {what}: {error}");
         let mut client = Client::open().map_err(|error| needs(error).to_string())?;
-        // From here on nobody waits for room in the queue: without a sink, that would take a minute.
-        let wait = client.set(Setting::BacklogWaitTime(0));
-        wait.map_err(|error| needs(error).to_string())?;
-        wake_waiting(&mut client).map_err(|error| say("the queue", error))?;
+        if self.healthy_daemon().is_none() {
+            // Nobody is to wait for room in a queue that nobody drains: that would take a minute.
+            client.set(Setting::BacklogWaitTime(0)).map_err(|error| needs(error).to_string())?;
+            wake_waiting(&mut client).map_err(|error| say("the queue", error))?;
+        }
         let now = client.status().map_err(|error| needs(error).to_string())?;
         if now.enabled != self.status.enabled {
             client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
