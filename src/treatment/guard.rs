@@ -1,7 +1,5 @@
 //! The guard: a process that undoes what an experiment changed when `weigh` dies, by whatever
-//! signal, and the journal that both read, which survives them for `weigh restore`.
-//!
-//! A change is written down, and on disk, *before* it is made. Entries are undone last first.
+//! signal. Both read the journal, which survives them for `weigh restore`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,33 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{find, state_dir};
+use super::journal::{Entry, Journal, SCRATCH, lock_path, undo, undo_all, undo_journal, write};
+use super::state_dir;
 use crate::machine;
 
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
-
-/// An entry that removes a directory tree instead of undoing a treatment.
-const SCRATCH: &str = "scratch directory";
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Journal {
-    /// The process that made the changes.
-    pid: u32,
-    /// In which life of the kernel it did so.
-    boot_id: String,
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Entry {
-    /// The kind of treatment that undoes this, or [`SCRATCH`].
-    kind: String,
-    state: Value,
-}
 
 /// The running guard of one experiment.
 pub struct Guard {
@@ -167,136 +146,4 @@ fn is_running(journal: &Path) -> bool {
         .and_then(rustix::process::Pid::from_raw)
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
     is_held && is_alive
-}
-
-/// The journal is replaced with every entry, so the lock is on a file of its own beside it.
-fn lock_path(journal: &Path) -> io::Result<PathBuf> {
-    let path = journal.with_extension("lock");
-    fs::OpenOptions::new().create(true).append(true).open(&path)?;
-    Ok(path)
-}
-
-fn undo_journal(path: &Path) -> Result<(), String> {
-    let say = |error: io::Error| format!("{}: {error}", path.display());
-    let lock = File::open(lock_path(path).map_err(say)?).map_err(say)?;
-    // The guard and `weigh restore` may both be at it: the second finds nothing left.
-    flock(&lock, FlockOperation::LockExclusive).map_err(|error| say(error.into()))?;
-    let text = match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let _ = fs::remove_file(path.with_extension("lock"));
-            return Ok(());
-        }
-        other => other.map_err(say)?,
-    };
-    let mut journal: Journal = serde_json::from_slice(&text).map_err(|error| {
-        format!(
-            "the journal {} is damaged ({error}); see what `auditctl -s` and `-l` show",
-            path.display()
-        )
-    })?;
-    undo_all(path, &mut journal)
-}
-
-fn undo_all(path: &Path, journal: &mut Journal) -> Result<(), String> {
-    let mut left = Vec::new();
-    // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
-    if journal.boot_id != machine::boot_id() {
-        journal.entries.retain(|entry| entry.kind == SCRATCH);
-    }
-    for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        if let Err(problem) = undo(&entry) {
-            left.push(problem);
-            journal.entries.insert(0, entry);
-        }
-    }
-    if left.is_empty() {
-        let _ = fs::remove_file(path);
-        let _ = fs::remove_file(path.with_extension("lock"));
-        return Ok(());
-    }
-    let _ = write(path, journal);
-    Err(left.join("\n"))
-}
-
-fn undo(entry: &Entry) -> Result<(), String> {
-    if entry.kind == SCRATCH {
-        return remove_scratch(&entry.state);
-    }
-    match find(&entry.kind) {
-        Some(kind) => kind.undo(&entry.state),
-        None => {
-            Err(format!("the journal names a treatment `{}` that this weigh lacks", entry.kind))
-        }
-    }
-}
-
-fn remove_scratch(state: &Value) -> Result<(), String> {
-    let Some(directory) = state.as_str() else { return Ok(()) };
-    // Workers that are just being killed may still create files.
-    const ATTEMPTS: u32 = 20;
-    for attempt in 1..=ATTEMPTS {
-        match fs::remove_dir_all(directory) {
-            Ok(()) => break,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            Err(error) if attempt == ATTEMPTS => return Err(format!("{directory}: {error}")),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(50)),
-        }
-    }
-    Ok(())
-}
-
-/// Replaces the journal in one step, and returns when it is on disk.
-fn write(path: &Path, journal: &Journal) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
-    file.write_all(&serde_json::to_vec(journal)?)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn journal(boot_id: String, scratch: &Path) -> Journal {
-        let entry = |kind: &str, state| Entry { kind: kind.into(), state };
-        // No kind of treatment has this name, so undoing its entry is an error.
-        let entries = vec![
-            entry(SCRATCH, Value::String(scratch.display().to_string())),
-            entry("no such treatment", Value::Null),
-        ];
-        Journal { pid: 1, boot_id, entries }
-    }
-
-    #[test]
-    fn what_cannot_be_undone_stays_in_the_journal_and_the_rest_is_undone() {
-        let directory = tempfile::tempdir().unwrap();
-        let (path, scratch) =
-            (directory.path().join("1.journal"), directory.path().join("scratch"));
-        fs::create_dir(&scratch).unwrap();
-        write(&path, &journal(machine::boot_id(), &scratch)).unwrap();
-        assert!(
-            undo_journal(&path).unwrap_err().contains("no such treatment") && !scratch.exists()
-        );
-        let left: Journal = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        assert_eq!(left.entries.len(), 1);
-    }
-
-    #[test]
-    fn a_journal_of_an_earlier_boot_touches_the_kernel_no_more() {
-        let directory = tempfile::tempdir().unwrap();
-        let (path, scratch) =
-            (directory.path().join("1.journal"), directory.path().join("scratch"));
-        fs::create_dir(&scratch).unwrap();
-        write(&path, &journal("another boot".into(), &scratch)).unwrap();
-        assert!(undo_journal(&path).is_ok() && !scratch.exists() && !path.exists());
-    }
-
-    #[test]
-    fn a_damaged_journal_is_named() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("1.journal");
-        fs::write(&path, "{").unwrap();
-        assert!(undo_journal(&path).unwrap_err().contains("1.journal is damaged"));
-    }
 }

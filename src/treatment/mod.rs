@@ -18,6 +18,7 @@ use crate::workload::launcher::{Launched, Setup};
 
 pub mod audit;
 pub mod guard;
+pub mod journal;
 pub mod label;
 pub mod seccomp;
 pub mod state_dir;

@@ -27,7 +27,7 @@ pub fn program() -> &'static Path {
 
 /// The machine to oneself: what is measured meanwhile, or done to the kernel's audit configuration,
 /// is done by one test at a time, whatever test program it is in.
-pub struct Turn(#[allow(dead_code, reason = "held")] File);
+pub struct Turn(File);
 
 impl Turn {
     pub fn take() -> Turn {
@@ -126,9 +126,8 @@ impl Home {
 
     /// Opens the database as another program would.
     pub fn open_database(&self) -> Connection {
-        let connection =
-            Connection::open_with_flags(self.database(), OpenFlags::SQLITE_OPEN_READ_WRITE);
-        let connection = connection.unwrap();
+        let write = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let connection = Connection::open_with_flags(self.database(), write).unwrap();
         connection.busy_timeout(Duration::from_secs(10)).unwrap();
         connection
     }
@@ -139,11 +138,8 @@ impl Home {
 
     /// Samples of all experiments; 0 where there is no database yet.
     pub fn samples(&self) -> i64 {
-        let Ok(database) =
-            Connection::open_with_flags(self.database(), OpenFlags::SQLITE_OPEN_READ_ONLY)
-        else {
-            return 0;
-        };
+        let read = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let Ok(database) = Connection::open_with_flags(self.database(), read) else { return 0 };
         database.query_row("SELECT count(*) FROM sample", [], |row| row.get(0)).unwrap_or(0)
     }
 
