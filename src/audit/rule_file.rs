@@ -92,7 +92,7 @@ impl RuleFile {
         for (number, text) in &self.lines {
             let outcome = if is_rule(text) {
                 std::fs::write(&single, format!("{text}\n"))?;
-                load_single(auditctl, &single)?
+                load_single(auditctl, &single, text)?
             } else {
                 Outcome::Skipped(skip_reason(text).into())
             };
@@ -134,13 +134,13 @@ fn skip_reason(text: &str) -> &'static str {
     }
 }
 
-fn load_single(auditctl: &Path, single: &Path) -> io::Result<Outcome> {
-    let output = Command::new(auditctl)
-        .arg("-R")
-        .arg(single)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()?;
+fn load_single(auditctl: &Path, single: &Path, text: &str) -> io::Result<Outcome> {
+    let run = |command: &mut Command| command.env("LC_ALL", "C").stdin(Stdio::null()).output();
+    if run(Command::new(auditctl).arg("-R").arg(single))?.status.success() {
+        return Ok(Outcome::Loaded);
+    }
+    // With a file, auditctl gives its reason to syslog; to arguments, it gives it here.
+    let output = run(Command::new(auditctl).args(text.split_whitespace()))?;
     if output.status.success() {
         return Ok(Outcome::Loaded);
     }

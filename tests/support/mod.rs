@@ -248,10 +248,11 @@ impl Outcome {
         self.assert_says(parts);
     }
 
-    /// Whether all of these are in what it said.
+    /// All of these are in what it said, wherever the lines were broken.
     #[track_caller]
     pub fn assert_says(&self, parts: &[&str]) {
-        let said = format!("{}{}", self.stdout, self.stderr);
+        let said = format!("{}\n{}", self.stdout, self.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!said.contains("panicked") && !said.contains("RUST_BACKTRACE"), "{self:#?}");
         for part in parts {
             assert!(said.contains(part), "`{part}` is not said: {self:#?}");

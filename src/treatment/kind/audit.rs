@@ -296,7 +296,7 @@ fn line_fact(line: &Line) -> Option<String> {
 
 fn no_rule_loaded(path: &std::path::Path, lines: &[Line]) -> String {
     let reasons: Vec<String> = lines.iter().filter_map(line_fact).take(5).collect();
-    format!("no rule of {} could be loaded:\n  {}", path.display(), reasons.join("\n  "))
+    format!("no rule of {} could be loaded: {}", path.display(), reasons.join("; "))
 }
 
 #[cfg(test)]
