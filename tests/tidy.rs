@@ -97,7 +97,10 @@ fn lines_fit_a_screen() {
     for (name, text) in sources(&["rs", "c", "h"]) {
         for (number, line) in text.lines().enumerate() {
             let columns = line.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
-            if columns > MAX_COLUMNS && !line.contains("r#\"") {
+            // A workload's own words are shown as one line, and so written as one.
+            let is_text =
+                ["r#\"", ".summary =", ".source ="].iter().any(|mark| line.contains(mark));
+            if columns > MAX_COLUMNS && !is_text {
                 problems.push(format!("{name}:{}: {columns} columns", number + 1));
             }
         }

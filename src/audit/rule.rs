@@ -68,22 +68,6 @@ impl Rule {
         rule
     }
 
-    /// Whether both mean the same rule: a listed rule lacks the flag that put it first, and the
-    /// kernel is free to leave trailing bytes away.
-    pub fn same_as(&self, other: &Rule) -> bool {
-        let normal = |rule: &Rule| {
-            let mut bytes = rule.0.clone();
-            if bytes.len() >= FIXED_BYTES {
-                let flags = rule.word(0) & !FILTER_PREPEND;
-                bytes[..4].copy_from_slice(&flags.to_ne_bytes());
-                let strings_bytes = rule.word(STRINGS_BYTES_AT) as usize;
-                bytes.truncate(FIXED_BYTES.saturating_add(strings_bytes));
-            }
-            bytes
-        };
-        normal(self) == normal(other)
-    }
-
     fn new(flags: u32, action: u32) -> Rule {
         let mut rule = Rule(vec![0; FIXED_BYTES]);
         rule.set_word(0, flags);
@@ -135,21 +119,5 @@ mod tests {
         assert_eq!(&rule.as_bytes()[FIXED_BYTES..], b"/tmp/cweigh");
         assert_eq!(rule.word(STRINGS_BYTES_AT), 11);
         assert_eq!(rule.word(FIELD_COUNT_AT), 3);
-    }
-
-    #[test]
-    fn a_listed_rule_equals_the_one_that_was_put_first() {
-        let loaded = Rule::never_task(4243);
-        let mut listed = loaded.clone();
-        listed.set_word(0, FILTER_TASK);
-        assert!(loaded.same_as(&listed));
-        assert!(!loaded.same_as(&Rule::never_task(4244)));
-    }
-
-    #[test]
-    fn foreign_bytes_of_any_length_are_no_rule_of_ours() {
-        for length in 0..FIXED_BYTES + 8 {
-            assert!(!Rule::from_bytes(vec![0xff; length]).same_as(&Rule::never_task(1)));
-        }
     }
 }

@@ -59,13 +59,13 @@ pub struct Compare {
     #[arg(long, value_name = "TREATMENT", default_value = "none")]
     base: String,
     /// Measuring ends after this time, whether or not every row has its verdict
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration, allow_hyphen_values = true)]
     budget: Duration,
     /// Measure just this many pairs per row and judge once, by Wilcoxon's test
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
     /// Differences within this are equivalent
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage, allow_hyphen_values = true)]
     margin: f64,
     /// Decides the order of everything; the same seed gives the same order
     #[arg(long, value_name = "N")]

@@ -48,7 +48,8 @@ impl Row {
     }
 }
 
-/// Judges all rows together. Those that failed are not: they have no result, and do not count among those compared.
+/// Judges all rows together. Those that failed are not: they have no result, and do not count among
+/// those compared.
 pub fn judge(rows: &mut [Row], design: &Design) {
     let judgements =
         judge_rows(rows.iter().filter(|row| row.failure.is_none()).map(|row| &row.betting), design);

@@ -149,7 +149,7 @@ mod tests {
         assert!((score(&[(5.0, 5.0)]) - 5.0).abs() < 1e-12);
     }
 
-    /// The published report of one copy of UnixBench 6.0.0 on a machine like this: rates, indices, and the score.
+    /// A report of UnixBench 6.0.0 itself, of one copy: rates, indices, and the score.
     #[test]
     fn the_index_agrees_with_a_report_of_unixbench_itself() {
         let published = [

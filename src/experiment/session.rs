@@ -45,9 +45,9 @@ pub fn execute(
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;
     let _alone = only_one_at_a_time()?;
-    let _claims = claim_resources(&treatments)?;
+    let claims = claim_resources(&treatments)?;
     let mut guard =
-        Guard::arm().map_err(|error| format!("cannot start the guard process: {error}"))?;
+        Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
     let begun = begin(request, store, &mut guard);
     let (id, kernels, scratch, works) = match begun {
         Ok(begun) => begun,
@@ -149,7 +149,10 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
     let machine = Facts { scratch: Some(place), ..Facts::read() };
     let mut warnings = machine.warnings();
     if kernels.is_static {
-        warnings.push("The workloads are linked statically, because this system lacks the loader for the others.".into());
+        warnings.push(
+            "The workloads are linked statically: this system lacks the loader for the others."
+                .into(),
+        );
     }
     let header = Header {
         kind: if matches!(request.plan, Plan::Compare { .. }) { Kind::Compare } else { Kind::Run },

@@ -4,10 +4,13 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::Value;
 
 use super::journal::{Entry, Journal, SCRATCH, lock_path, undo, undo_all, undo_journal, write};
@@ -28,22 +31,28 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Opens a journal and starts the guard.
+    /// Opens a journal and starts the guard, which holds the claims on what exists once per kernel as
+    /// long as it lives: nobody may take it before it is put back.
     ///
     /// # Errors
     /// Where the state directory cannot be written to.
-    pub fn arm() -> io::Result<Guard> {
+    pub fn arm(claims: Vec<UnixListener>) -> io::Result<Guard> {
         let pid = std::process::id();
         let path = state_dir::path()?.join(format!("{pid}.journal"));
         let journal = Journal { pid, boot_id: machine::boot_id(), entries: Vec::new() };
         write(&path, &journal)?;
         let lock = File::open(lock_path(&path)?)?;
         flock(&lock, FlockOperation::LockExclusive)?;
-        let mut child = crate::own_program::command(SUBCOMMAND)
-            .arg(&path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()?;
+        let mut command = crate::own_program::command(SUBCOMMAND);
+        command.arg(&path).stdin(Stdio::piped()).stdout(Stdio::null());
+        // SAFETY: between fork and exec there is one system call per claim, and no allocation.
+        unsafe {
+            command.pre_exec(move || {
+                let inherit = |claim| fcntl_setfd(claim, FdFlags::empty());
+                claims.iter().try_for_each(inherit).map_err(io::Error::from)
+            });
+        }
+        let mut child = command.spawn()?;
         let done = child.stdin.take();
         Ok(Guard { path, _lock: lock, journal, child, done })
     }

@@ -55,7 +55,8 @@ static void prepare(void)
 	if (sched_setaffinity(0, sizeof one, &one) < 0)
 		fail("cannot stay on one CPU: %s", strerror(errno));
 	signal(SIGPIPE, SIG_IGN); /* a dead partner shall be an error, not a death without words */
-	partner_usage = mmap(NULL, sizeof *partner_usage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	partner_usage = mmap(NULL, sizeof *partner_usage, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (partner_usage == MAP_FAILED || pipe(to_partner) < 0 || pipe(from_partner) < 0)
 		fail("mmap or pipe: %s", strerror(errno));
 	partner = fork();

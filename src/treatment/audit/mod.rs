@@ -19,12 +19,18 @@ pub const TREATED_LOGINUID: u32 = 1_994_000_002;
 pub fn needs(error: io::Error) -> Error {
     Error::Unavailable(match error.raw_os_error() {
         Some(libc::EPERM) => {
-            "auditing needs root: CAP_AUDIT_CONTROL and CAP_AUDIT_WRITE are missing (try `sudo weigh …`)".into()
+            "auditing needs root: CAP_AUDIT_CONTROL and CAP_AUDIT_WRITE are missing (try `sudo \
+             weigh …`)"
+                .into()
         }
         Some(libc::ECONNREFUSED) => {
-            "auditing can only be changed from the first user and process namespace, not from a container".into()
+            "auditing can only be changed from the first user and process namespace, not from a \
+             container"
+                .into()
         }
-        Some(libc::EPROTONOSUPPORT) => "this kernel was built without auditing (CONFIG_AUDIT)".into(),
+        Some(libc::EPROTONOSUPPORT) => {
+            "this kernel was built without auditing (CONFIG_AUDIT)".into()
+        }
         _ => format!("the kernel's audit interface: {error}"),
     })
 }
