@@ -22,6 +22,7 @@ CREATE TABLE experiment (
     alpha REAL NOT NULL,
     margin REAL NOT NULL,              -- as a fraction
     fixed_pairs INTEGER,
+    sets INTEGER NOT NULL,
     machine TEXT NOT NULL,             -- JSON
     baseline_state TEXT,
     warnings TEXT NOT NULL,            -- JSON
