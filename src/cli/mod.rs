@@ -9,6 +9,7 @@ use crate::store::{self, Store};
 
 mod audience;
 mod compare;
+mod doctor;
 mod export;
 mod generate;
 mod history;
@@ -36,6 +37,7 @@ Examples:
   weigh compare none                    what does this machine call different that is the same?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh show                            the latest experiment again
+  weigh doctor                          is this machine fit to measure?
 
 Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
 
@@ -65,6 +67,7 @@ enum Command {
     Run(run::Run),
     List(list::List),
     Show(show::Show),
+    Doctor(doctor::Doctor),
     Export(export::Export),
     History(history::History),
     Restore(restore::Restore),
@@ -112,6 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(command) => command.run(&context),
         Command::List(command) => command.run(),
         Command::Show(command) => command.run(&context),
+        Command::Doctor(command) => command.run(&context),
         Command::Export(command) => command.run(&context),
         Command::History(command) => command.run(&context),
         Command::Restore(command) => command.run(),

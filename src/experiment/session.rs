@@ -2,8 +2,7 @@
 //! treatments applied and taken back around every set, and nothing left behind on any way out.
 
 use std::fs::File;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -15,10 +14,11 @@ use super::host::describe_scratch;
 use super::measure::Session;
 use super::request::{Audience, Plan, Request, build_treatments};
 use super::work::{Work, resolve};
-use crate::machine::Facts;
+use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
 use crate::store::Store;
 use crate::store::record::{self, Header, Kind};
+use crate::treatment::claim::claim;
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::treatment::{Named, state_dir};
 use crate::workload::kernels::Kernels;
@@ -115,18 +115,8 @@ fn only_one_at_a_time() -> Result<File, String> {
     }
 }
 
-/// What a treatment occupies exists once per kernel, whatever is in this state directory. An abstract
-/// socket is a lock that all users of a network namespace see and that no death leaves behind.
 fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
-    let occupied = treatments.iter().filter_map(|named| named.treatment.occupies());
-    let claim = |resource: &str| {
-        let address = SocketAddr::from_abstract_name(format!("weighbridge: {resource}"))
-            .map_err(|error| error.to_string())?;
-        UnixListener::bind_addr(&address).map_err(|_| {
-            format!("another experiment on this host is using {resource}; wait for it, or end it")
-        })
-    };
-    occupied.map(claim).collect()
+    treatments.iter().filter_map(|named| named.treatment.occupies()).map(claim).collect()
 }
 
 type Begun = (String, Kernels, PathBuf, Vec<Work>);
@@ -149,7 +139,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
     };
     let place = format!("{} ({})", describe_scratch(&scratch), std::env::temp_dir().display());
     let machine = Facts { scratch: Some(place), ..Facts::read() };
-    let mut warnings = machine.warnings();
+    let mut warnings = check::warnings(&machine, &Probes::read(&[std::env::temp_dir()]));
     if kernels.is_static {
         warnings.push(
             "The workloads are linked statically: this system lacks the loader for the others."

@@ -29,6 +29,8 @@ pub struct Facts {
     pub memory_bytes: u64,
     /// `SwapTotal` of `/proc/meminfo`, in bytes.
     pub swap_bytes: Option<u64>,
+    /// `SwapFree` of `/proc/meminfo`, in bytes.
+    pub swap_free_bytes: Option<u64>,
     /// Whose virtual machine this is, e.g. `QEMU` or `kvm`; `None` on hardware.
     /// `/sys/hypervisor/type`, the flag `hypervisor` of `/proc/cpuinfo`,
     /// `/sys/class/dmi/id/sys_vendor`, the clocks that exist.
@@ -75,6 +77,9 @@ pub struct Facts {
     pub scratch: Option<String>,
     /// Ticks that the hypervisor took since the boot: see [`Pressure::steal_ticks`].
     pub steal_ticks: Option<u64>,
+    /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
+    /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.
+    pub thermal_throttles: Option<u64>,
 }
 
 impl Facts {
@@ -97,6 +102,7 @@ impl Facts {
             cpus_online: cpus(&text("/sys/devices/system/cpu/online")),
             memory_bytes: meminfo(source, "MemTotal").unwrap_or_default(),
             swap_bytes: meminfo(source, "SwapTotal"),
+            swap_free_bytes: meminfo(source, "SwapFree"),
             hypervisor: hypervisor(source),
             container: container(source),
             distribution: distribution(source),
@@ -123,6 +129,7 @@ impl Facts {
             psi_cpu_avg10: psi_cpu_some(source, "avg10"),
             scratch: None,
             steal_ticks: Pressure::read_from(root).steal_ticks,
+            thermal_throttles: thermal_throttles(source),
             kernel,
         }
     }
@@ -184,6 +191,17 @@ fn mitigations(source: Source) -> BTreeMap<String, String> {
         Some((name, state))
     };
     source.names(directory).into_iter().filter_map(state).collect()
+}
+
+fn thermal_throttles(source: Source) -> Option<u64> {
+    let directory = "/sys/devices/system/cpu";
+    let count = |cpu: String| -> Option<u64> {
+        source
+            .text(&format!("{directory}/{cpu}/thermal_throttle/core_throttle_count"))?
+            .parse()
+            .ok()
+    };
+    source.names(directory).into_iter().filter_map(count).reduce(u64::saturating_add)
 }
 
 /// The word in brackets of `always [madvise] never`.

@@ -3,16 +3,19 @@
 //! Everything is read from `/proc`, `/sys` and a few files of the distribution. Reading never
 //! fails: what is absent stays empty.
 
+pub mod check;
 mod facts;
+pub mod fix;
 pub mod pressure;
+pub mod probes;
 mod source;
 mod surroundings;
-mod warnings;
 
 use std::path::Path;
 
 pub use facts::Facts;
 pub use pressure::Pressure;
+pub use probes::Probes;
 
 /// Changes with every boot, for telling whether a process of an earlier one can still live. Empty
 /// when not known.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::find;
+use super::settings::{self, SETTINGS};
 use crate::machine;
 
 /// An entry that removes a directory tree instead of undoing a treatment.
@@ -29,7 +30,7 @@ pub struct Journal {
 /// One change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The kind of treatment that undoes this, or [`SCRATCH`].
+    /// The kind of treatment that undoes this, or [`SCRATCH`], or [`SETTINGS`].
     pub kind: String,
     pub state: Value,
 }
@@ -99,6 +100,9 @@ pub fn undo_all(path: &Path, journal: &mut Journal) -> Result<(), String> {
 pub fn undo(entry: &Entry) -> Result<(), String> {
     if entry.kind == SCRATCH {
         return remove_scratch(&entry.state);
+    }
+    if entry.kind == SETTINGS {
+        return settings::undo(&entry.state);
     }
     match find(&entry.kind) {
         Some(kind) => kind.undo(&entry.state),

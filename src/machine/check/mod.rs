@@ -1,0 +1,142 @@
+//! What about this machine disturbs a measurement: one small function per check, each with what it
+//! found, what that does to a measurement, and how to mend it. `weigh doctor` shows all of them; those
+//! that are warnings stand in every report.
+
+use serde::Serialize;
+
+use super::{Facts, Probes};
+
+mod cpu;
+mod kernel;
+mod memory;
+mod others;
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It makes results wrong or needlessly wide; in every report.
+    Warning,
+    /// Worth knowing: it limits what a result says, or could not be seen.
+    Note,
+    Good,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, e.g. `CPU governor`.
+    pub name: &'static str,
+    pub severity: Severity,
+    /// How it is now, e.g. `powersave`.
+    pub now: String,
+    /// What that does to a measurement, a whole sentence.
+    pub effect: String,
+    /// How to mend it, a whole sentence with the command between backticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+impl Finding {
+    fn new(
+        name: &'static str,
+        severity: Severity,
+        now: impl Into<String>,
+        effect: &str,
+    ) -> Finding {
+        Finding { name, severity, now: now.into(), effect: effect.into(), mend: None }
+    }
+
+    fn mend(self, how: &str) -> Finding {
+        Finding { mend: Some(how.into()), ..self }
+    }
+
+    /// All of it in one line, for the warnings of a report.
+    pub fn sentence(&self) -> String {
+        let mend = self.mend.as_deref().map(|mend| format!(" {mend}")).unwrap_or_default();
+        format!("{}: {}. {}{mend}", self.name, self.now, self.effect)
+    }
+}
+
+/// What the checks look at.
+struct Seen<'a> {
+    facts: &'a Facts,
+    probes: &'a Probes,
+}
+
+/// A check; `None` where there is nothing to look at.
+type Check = fn(&Seen) -> Option<Finding>;
+
+/// All checks, in the order shown.
+const CHECKS: &[Check] = &[
+    others::load,
+    others::stolen_time,
+    cpu::governor,
+    cpu::boost,
+    cpu::smt,
+    cpu::isolation,
+    cpu::throttling,
+    cpu::clock,
+    memory::layout,
+    memory::huge_pages,
+    memory::swap,
+    kernel::mitigations,
+    kernel::security_modules,
+    kernel::audit,
+    kernel::counters,
+    others::hypervisor,
+];
+
+/// Does all checks.
+pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
+    let seen = Seen { facts, probes };
+    let findings = CHECKS.iter().filter_map(|check| check(&seen));
+    findings.chain(probes.space.iter().map(others::free_space)).collect()
+}
+
+/// The warnings among the findings, in whole sentences.
+pub fn warnings(facts: &Facts, probes: &Probes) -> Vec<String> {
+    let findings = check(facts, probes);
+    let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning);
+    warnings.map(Finding::sentence).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::probes::Space;
+    use super::super::source::tests::root_with;
+    use super::*;
+
+    /// What a check found on a machine with these files.
+    pub(in super::super) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
+        let facts = Facts::read_from(root_with(files).path());
+        check(&facts, &Probes::default()).into_iter().find(|finding| finding.name == name)
+    }
+
+    #[test]
+    fn an_unknown_machine_has_no_warnings() {
+        assert_eq!(warnings(&Facts::default(), &Probes::default()), [""; 0]);
+    }
+
+    #[test]
+    fn a_full_disk_is_a_warning_that_names_the_place() {
+        let space = |free_bytes| Space { place: "/scratch".into(), free_bytes };
+        let probes = Probes { space: vec![space(1 << 20), space(1 << 40)], ..Probes::default() };
+        let warnings = warnings(&Facts::default(), &probes);
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_finding_is_one_line_in_a_report() {
+        let finding = Finding::new("A", Severity::Warning, "b", "C.").mend("Do `d`.");
+        assert_eq!(finding.sentence(), "A: b. C. Do `d`.");
+    }
+
+    #[test]
+    fn this_machine_is_checked_without_failing() {
+        let findings = check(&Facts::read(), &Probes::read(&[std::env::temp_dir()]));
+        assert!(findings.iter().any(|finding| finding.name == "Memory layout"));
+        assert!(findings.iter().any(|finding| finding.name == "Free space"));
+    }
+}

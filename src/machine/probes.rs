@@ -1,0 +1,77 @@
+//! What no file tells: it is found out by trying.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The outcome of the tries; what is `None` or empty was not tried.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probes {
+    /// Whether instructions can be counted, or why not.
+    pub counters: Option<Result<(), String>>,
+    /// The kernel's audit status; `None` also where it may not be read. The caller fills it in, since
+    /// this room does not know the audit protocol.
+    pub audit: Option<Audit>,
+    /// The room in each directory that was asked about and exists.
+    pub space: Vec<Space>,
+}
+
+/// What concerns a measurement of the kernel's audit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// 0 off, 1 on, 2 on and locked until the next boot.
+    pub enabled: u32,
+    /// Process id of the audit daemon, 0 for none.
+    pub daemon_pid: u32,
+}
+
+/// The room in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    pub place: PathBuf,
+    /// What an unprivileged user may still write.
+    pub free_bytes: u64,
+}
+
+impl Probes {
+    /// Tries on this machine; changes nothing and never fails.
+    pub fn read(places: &[PathBuf]) -> Probes {
+        let space = |place: &PathBuf| {
+            let found = rustix::fs::statvfs(place).ok()?;
+            let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
+            Some(Space { place: place.clone(), free_bytes })
+        };
+        Probes {
+            counters: Some(count_instructions().map_err(|error| error.to_string())),
+            audit: None,
+            space: places.iter().filter_map(space).collect(),
+        }
+    }
+}
+
+/// Opens a counter of this process's own instructions, and closes it again: perf_event_open(2).
+fn count_instructions() -> io::Result<()> {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    const ATTRIBUTE_BYTES: u64 = 64;
+    const TYPE_HARDWARE: u64 = 0;
+    const INSTRUCTIONS: u64 = 1;
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    const DISABLED_AND_USER_SPACE_ONLY: u64 = 1 | 1 << 5 | 1 << 6;
+    // struct perf_event_attr in its first version: type and size, config, …, flags as the sixth word.
+    let mut attribute = [0_u64; 8];
+    (attribute[0], attribute[1]) = (TYPE_HARDWARE | ATTRIBUTE_BYTES << 32, INSTRUCTIONS);
+    attribute[5] = DISABLED_AND_USER_SPACE_ONLY;
+    if cfg!(target_endian = "big") {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: the kernel reads the 64 bytes that the structure says it has.
+    let counter = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, attribute.as_ptr(), 0, -1, -1, CLOSE_ON_EXEC)
+    };
+    if counter < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let fd = i32::try_from(counter).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Settings of the machine that are changed for a while, journalled and undone like a treatment.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::claim::claim;
+use super::guard::Guard;
+use crate::machine::fix::Setting;
+
+/// The journal's entry for them.
+pub const SETTINGS: &str = "settings of the machine";
+
+/// Settings that were changed, until [`Changed::restore`], or until this process dies.
+pub struct Changed {
+    guard: Guard,
+}
+
+impl Changed {
+    /// Changes what [`crate::machine::fix::plan`] finds below `root`, all of it or nothing.
+    ///
+    /// # Errors
+    /// A sentence, where a setting cannot be changed or another `weigh` is at it.
+    pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
+        let resource = format!("the settings of the CPUs below {}", root.display());
+        let mut guard = Guard::arm(vec![claim(&resource)?])
+            .map_err(|error| format!("cannot start the guard process: {error}"))?;
+        match write_down_and_apply(settings, &mut guard) {
+            Ok(()) => Ok(Changed { guard }),
+            Err(problem) => {
+                let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
+                Err(problem + &left)
+            }
+        }
+    }
+
+    /// Puts the settings back.
+    ///
+    /// # Errors
+    /// Sentences that say what is left; the journal stays for `weigh restore`.
+    pub fn restore(self) -> Result<(), String> {
+        self.guard.disarm()
+    }
+}
+
+fn write_down_and_apply(settings: &[Setting], guard: &mut Guard) -> Result<(), String> {
+    let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
+    guard.write_down(SETTINGS, state).map_err(|error| format!("the journal: {error}"))?;
+    for setting in settings {
+        setting.apply().map_err(|error| {
+            format!("cannot change {}: {error}; changing it needs root", setting.file.display())
+        })?;
+    }
+    Ok(())
+}
+
+/// Undoes the journal's entry, the last first.
+///
+/// # Errors
+/// A sentence for each setting that could not be put back.
+pub fn undo(state: &Value) -> Result<(), String> {
+    let settings: Vec<Setting> = serde_json::from_value(state.clone())
+        .map_err(|error| format!("the journal's settings are damaged: {error}"))?;
+    let undo = |setting: &Setting| {
+        let say = |error| format!("cannot put back {}: {error}", setting.file.display());
+        setting.undo().map_err(say).err()
+    };
+    let left: Vec<String> = settings.iter().rev().filter_map(undo).collect();
+    if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+}

@@ -1,0 +1,153 @@
+//! `weigh doctor`, on made-up files: virtual machines have no governor to change.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Home, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A machine whose governor follows the load and whose boost is on.
+struct Machine {
+    home: Home,
+    governor: PathBuf,
+    boost: PathBuf,
+    root: String,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let home = Home::new();
+        let cpufreq = home.path("root/sys/devices/system/cpu/cpufreq");
+        fs::create_dir_all(cpufreq.join("policy0")).unwrap();
+        let governor = cpufreq.join("policy0/scaling_governor");
+        fs::write(&governor, "powersave\n").unwrap();
+        fs::write(cpufreq.join("policy0/scaling_available_governors"), "performance powersave\n")
+            .unwrap();
+        let boost = cpufreq.join("boost");
+        fs::write(&boost, "1\n").unwrap();
+        let root = home.path("root").display().to_string();
+        Machine { home, governor, boost, root }
+    }
+
+    fn settings(&self) -> (String, String) {
+        let word = |path| fs::read_to_string(path).unwrap().trim().to_owned();
+        (word(&self.governor), word(&self.boost))
+    }
+
+    fn is_as_found(&self) -> bool {
+        self.settings() == ("powersave".into(), "1".into())
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.settings() == ("performance".into(), "0".into())
+    }
+
+    /// Starts a command that outlasts the test, and waits until the settings are changed.
+    fn start_fixed(&self) -> support::Running {
+        let fix = ["doctor", "--root", &self.root, "--fix", "--", "sleep", "600"];
+        let mut running = self.home.start(self.home.weigh(&fix));
+        assert!(wait_until(LIMIT, || self.is_fixed() || running.has_ended()));
+        assert!(self.is_fixed(), "{}", running.said());
+        running
+    }
+}
+
+#[test]
+fn it_says_what_disturbs_and_how_to_mend_it() {
+    let machine = Machine::new();
+    let doctor = ["doctor", "--root", &machine.root];
+    let outcome = machine.home.run(&doctor);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    outcome.assert_says(&["CPU governor powersave", "cpupower frequency-set -g performance"]);
+    let json = machine.home.run(&[&doctor[..], &["--json"]].concat()).json();
+    assert_eq!(json["schema"], "weighbridge/doctor/1");
+    assert_eq!(json["findings"][0]["name"], "CPU governor");
+    assert_eq!(json["findings"][0]["severity"], "warning");
+    assert!(machine.is_as_found());
+}
+
+#[test]
+fn this_machine_is_looked_at_without_being_changed() {
+    let home = Home::new();
+    let outcome = home.run(&["doctor", "--json"]);
+    assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+    let json = outcome.json();
+    let names: Vec<&str> = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["name"].as_str().unwrap())
+        .collect();
+    for name in ["Load", "Memory layout", "Auditing", "CPU counters", "Free space"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_fix_lasts_as_long_as_the_command_and_its_status_is_kept() {
+    let machine = Machine::new();
+    let script = format!("cat {} {}; exit 7", machine.governor.display(), machine.boost.display());
+    let outcome =
+        machine.home.run(&["doctor", "--root", &machine.root, "--fix", "--", "sh", "-c", &script]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(7), "performance0"), "{outcome:#?}");
+    assert!(machine.is_as_found());
+    assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn killed_it_puts_the_settings_back_and_ends_the_command() {
+    let machine = Machine::new();
+    let mut running = machine.start_fixed();
+    running.kill();
+    assert_eq!(running.finish().signal, Some(9));
+    assert!(wait_until(LIMIT, || machine.is_as_found()), "{:?}", machine.settings());
+    let nobody = wait_until(LIMIT, || machine.home.processes().is_empty());
+    assert!(nobody, "{:#?}", machine.home.describe_processes());
+    assert!(wait_until(LIMIT, || machine.home.leftovers().is_empty()));
+}
+
+#[test]
+fn with_the_guard_killed_as_well_restore_puts_them_back() {
+    let machine = Machine::new();
+    let running = machine.start_fixed();
+    for pid in machine.home.processes() {
+        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    }
+    running.finish();
+    assert!(machine.is_fixed(), "nobody was left to restore anything");
+    machine.home.succeed(&["restore"]).assert_says(&["Put back", ".journal"]);
+    assert!(machine.is_as_found());
+    assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn sigterm_ends_the_command_and_the_settings_go_back() {
+    let machine = Machine::new();
+    let running = machine.start_fixed();
+    kill_process(Pid::from_raw(running.pid()).unwrap(), Signal::TERM).unwrap();
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(128 + 15), "{outcome:#?}");
+    assert!(machine.is_as_found());
+}
+
+#[test]
+fn two_at_a_time_are_refused_and_a_setting_that_cannot_be_changed_is_named() {
+    let machine = Machine::new();
+    let running = machine.start_fixed();
+    fs::write(&machine.boost, "1\n").unwrap();
+    let fix = ["doctor", "--root", &machine.root, "--fix", "--", "true"];
+    machine.home.run(&fix).assert_error(&["another experiment on this host is using the settings"]);
+    drop(running);
+    let other = Machine::new();
+    fs::remove_file(&other.boost).unwrap();
+    let outcome =
+        other.home.run(&["doctor", "--root", &other.root, "--fix", "--", "no-such-program"]);
+    outcome.assert_error(&["cannot run no-such-program"]);
+    assert_eq!(fs::read_to_string(&other.governor).unwrap().trim(), "powersave");
+}
