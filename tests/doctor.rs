@@ -63,7 +63,7 @@ fn it_says_what_disturbs_and_how_to_mend_it() {
     let doctor = ["doctor", "--root", &machine.root];
     let outcome = machine.home.run(&doctor);
     assert_eq!(outcome.code, Some(1), "{outcome:#?}");
-    outcome.assert_says(&["CPU governor powersave", "cpupower frequency-set -g performance"]);
+    outcome.assert_says(&["CPU governor: powersave", "cpupower frequency-set -g performance"]);
     let json = machine.home.run(&[&doctor[..], &["--json"]].concat()).json();
     assert_eq!(json["schema"], "weighbridge/doctor/1");
     assert_eq!(json["findings"][0]["name"], "CPU governor");
@@ -116,8 +116,12 @@ fn killed_it_puts_the_settings_back_and_ends_the_command() {
 fn with_the_guard_killed_as_well_restore_puts_them_back() {
     let machine = Machine::new();
     let running = machine.start_fixed();
-    for pid in machine.home.processes() {
-        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    // Stopped first, so that the guard does not see the death of the other.
+    let processes = machine.home.processes();
+    for signal in [Signal::STOP, Signal::KILL] {
+        for pid in &processes {
+            let _ = kill_process(Pid::from_raw(*pid).unwrap(), signal);
+        }
     }
     running.finish();
     assert!(machine.is_fixed(), "nobody was left to restore anything");

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::process::Command;
 
-use support::{Home, Turn, program};
+use support::{Home, Turn, program, row};
 
 fn home_with_an_experiment() -> (Home, String) {
     let home = Home::new();
@@ -131,4 +131,25 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     );
     command.args(["-c", &script]);
     home.start(command).finish().assert_error(&["cannot write the output", "No space left"]);
+}
+
+#[test]
+fn every_sample_is_stored_with_what_others_took_and_every_row_has_its_bound() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--csv", "r.csv"]);
+    let json = home.json();
+    let row = row(&json, "getppid");
+    let spoilt = row["spoilt_pairs"].as_u64().unwrap();
+    let csv = fs::read_to_string(home.path("r.csv")).unwrap();
+    let marked = csv.lines().filter(|line| line.ends_with(",true")).count();
+    assert_eq!(marked as u64, spoilt, "{csv}");
+    let at_most = row["cost_at_most_pct"].as_f64().unwrap();
+    let (low, effect) = (row["low_pct"].as_f64().unwrap(), row["effect_pct"].as_f64().unwrap());
+    assert!(-effect <= at_most && at_most <= -low, "{row:#}");
+    let told = home.query_text(
+        "SELECT min(json_extract(sample, '$.disturbance.during_ns') > \
+                    json_extract(sample, '$.elapsed_ns')) || '' FROM sample",
+    );
+    assert_eq!(told, "1", "a launch takes longer than its timed part");
 }

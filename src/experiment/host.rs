@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::{Platform, SampleError, Slot, Stop};
 use super::work::Work;
+use crate::machine::pressure::{Disturbance, Pressure};
 use crate::report::summary::Failure;
 use crate::store::Store;
 use crate::store::record::{Measured, Startup};
@@ -122,7 +123,7 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
-        let (launched, evidence) = self.launch(arm, job)?;
+        let (launched, evidence, _) = self.launch(arm, job)?;
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };
@@ -133,11 +134,17 @@ impl<'a> Host<'a> {
     }
 
     /// Launches a job in an arm, with the treatments told before and asked after.
-    fn launch(&mut self, arm: usize, job: &Job) -> Result<(Launched, Evidence), SampleError> {
+    fn launch(
+        &mut self,
+        arm: usize,
+        job: &Job,
+    ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
         for (index, named) in self.treatments.iter_mut().enumerate() {
             named.treatment.before(index == arm)?;
         }
+        let (started, pressure) = (Instant::now(), Pressure::read());
         let launched = self.arms[arm].launcher.run(job, self.site.bench.interrupted)?;
+        let disturbance = Pressure::read().since(pressure, started.elapsed());
         let mut evidence = Evidence::default();
         // All are asked, not only those of the pair: each has a say in what the other arms are.
         for (index, named) in self.treatments.iter_mut().enumerate() {
@@ -148,7 +155,7 @@ impl<'a> Host<'a> {
                 evidence = found;
             }
         }
-        Ok((launched, evidence))
+        Ok((launched, evidence, disturbance))
     }
 
     fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
@@ -188,7 +195,7 @@ impl Platform for Host<'_> {
         job.environment
             .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
         let started_s = self.site.started.elapsed().as_secs_f64();
-        let (launched, evidence) = self.launch(slot.arm, &job)?;
+        let (launched, evidence, disturbance) = self.launch(slot.arm, &job)?;
         let sample =
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
@@ -208,6 +215,7 @@ impl Platform for Host<'_> {
             started_s,
             sample,
             evidence,
+            disturbance: Some(disturbance),
         };
         self.site
             .store

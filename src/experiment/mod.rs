@@ -2,12 +2,13 @@
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
 pub mod engine;
-pub mod host;
+mod host;
 pub mod measure;
 pub mod order;
 pub mod request;
 pub mod row;
 pub mod run_report;
 pub mod session;
+mod spoilt;
 pub mod summarise;
 pub mod work;

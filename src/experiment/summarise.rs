@@ -1,9 +1,11 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::spoilt;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::{Betting, DEFAULT_SCALE};
+use crate::stats::bound::lower_bound;
 use crate::stats::estimate::median;
 use crate::stats::judge::{Design, Judgement, judge_rows};
 use crate::store::record::{Measured, Stored};
@@ -89,6 +91,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .zip(judgements)
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
+            row.notes.extend(spoilt::note(row.spoilt_pairs));
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
             row
         })
@@ -119,6 +122,7 @@ fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
 
 /// The samples of a pair are next to each other in the order measured.
 fn pairs(samples: &[&Measured]) -> Vec<Pair> {
+    let judge = spoilt::Judge::new(samples);
     samples
         .windows(2)
         .filter(|both| {
@@ -134,6 +138,7 @@ fn pairs(samples: &[&Measured]) -> Vec<Pair> {
                 treated_rate: treated.sample.rate(),
                 baseline_first,
                 set: both[0].set,
+                is_spoilt: both.iter().any(|sample| judge.is_spoilt(sample)),
             }
         })
         .collect()
@@ -159,6 +164,7 @@ fn row(
     let series = &measurements.series;
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
     let evidence = evidence(stored, measurements);
+    let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
     let unit = measurements.treated.iter().find_map(|m| m.sample.unit.clone());
     Row {
         workload: work.name.clone(),
@@ -170,15 +176,23 @@ fn row(
         effect_pct: percent(judgement.estimate),
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
+        cost_at_most_pct: cost_at_most_pct(stored, series, design),
         verdict: judgement.verdict,
         within_margin: judgement.within_margin,
         pairs: series.len(),
         pairs_needed: judgement.pairs_needed,
+        spoilt_pairs,
         notes: notes(&evidence),
         evidence,
         sets: sets(series, design),
         series: series.clone(),
     }
+}
+
+/// Nothing is concluded from an experiment that failed.
+fn cost_at_most_pct(stored: &Stored, series: &[Pair], design: &Design) -> Option<f64> {
+    let bound = bound(lower_bound(&betting(series.iter()), design))?;
+    (stored.state != State::Failed).then_some(-bound)
 }
 
 /// A log-ratio as a change in per cent.

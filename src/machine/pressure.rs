@@ -1,6 +1,7 @@
 //! How much of the CPU others took: read before and after a sample, the difference tells.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,16 @@ impl Pressure {
         Pressure::read_from(Path::new("/"))
     }
 
+    /// How much they grew since `earlier`, `elapsed` ago.
+    pub fn since(self, earlier: Pressure, elapsed: Duration) -> Disturbance {
+        let grew = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Disturbance {
+            during_ns: elapsed.as_nanos().try_into().unwrap_or(u64::MAX),
+            psi_cpu_us: grew(self.psi_cpu_us, earlier.psi_cpu_us),
+            steal_ticks: grew(self.steal_ticks, earlier.steal_ticks),
+        }
+    }
+
     /// The counters below another root directory than `/`.
     pub fn read_from(root: &Path) -> Pressure {
         let source = Source::new(root);
@@ -30,6 +41,37 @@ impl Pressure {
             psi_cpu_us: psi_cpu_some(source, "total"),
             steal_ticks: source.text("/proc/stat").and_then(|stat| steal(&stat)),
         }
+    }
+}
+
+/// What others took while one launch ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbance {
+    /// How long the launch took, from before its fork to its end.
+    pub during_ns: u64,
+    /// As [`Pressure::psi_cpu_us`]; the launch's own processes wait as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psi_cpu_us: Option<u64>,
+    /// As [`Pressure::steal_ticks`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steal_ticks: Option<u64>,
+}
+
+impl Disturbance {
+    /// Share of the time in which some task waited for a CPU.
+    pub fn waiting_share(self) -> Option<f64> {
+        self.share(self.psi_cpu_us? as f64 * 1e3)
+    }
+
+    /// Share of the time, of one CPU, that was surely stolen: the counter is rounded down to whole
+    /// ticks, so of t ticks only t − 1 are sure.
+    pub fn stolen_share(self) -> Option<f64> {
+        const TICK_NS: f64 = 1e7;
+        self.share(self.steal_ticks?.saturating_sub(1) as f64 * TICK_NS)
+    }
+
+    fn share(self, taken_ns: f64) -> Option<f64> {
+        (self.during_ns > 0).then(|| taken_ns / self.during_ns as f64)
     }
 }
 
@@ -66,6 +108,18 @@ mod tests {
         let expected = Pressure { psi_cpu_us: Some(14_393_367), steal_ticks: Some(35) };
         assert_eq!(Pressure::read_from(root.path()), expected);
         assert_eq!(psi_cpu_some(Source::new(root.path()), "avg10"), Some(1.5));
+    }
+
+    #[test]
+    fn the_shares_are_of_the_time_between_two_readings() {
+        let at = |psi_cpu_us, steal_ticks| Pressure { psi_cpu_us, steal_ticks };
+        let disturbance =
+            at(Some(9000), Some(13)).since(at(Some(4000), Some(10)), Duration::from_millis(100));
+        assert_eq!(disturbance.waiting_share(), Some(0.05));
+        assert_eq!(disturbance.stolen_share(), Some(0.2));
+        let unknown = at(None, Some(1)).since(at(Some(1), None), Duration::ZERO);
+        assert_eq!(unknown, Disturbance::default());
+        assert_eq!((unknown.waiting_share(), unknown.stolen_share()), (None, None));
     }
 
     #[test]

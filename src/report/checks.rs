@@ -65,11 +65,11 @@ fn title(severity: Severity) -> &'static str {
 
 /// What is good is told in a line; the rest with its effect and what to do.
 fn paragraph(finding: &Finding, width: usize, colour: bool) -> Vec<String> {
-    let head = format!("{:<17}  {}", finding.name, format::label(&finding.now));
+    let now = format::label(&finding.now);
     if finding.severity == Severity::Good {
-        return vec![format::shorten(&head, width)];
+        return vec![format::shorten(&format!("{:<17}  {now}", finding.name), width)];
     }
-    let mut lines = wrap(&head, width, 4);
+    let mut lines = wrap(&format!("{}: {now}", finding.name), width, 4);
     let indented = |text: &str| -> Vec<String> {
         let lines = wrap(text, width.saturating_sub(4), 0);
         lines.iter().map(|line| format!("    {}", emphasise(line, colour))).collect()

@@ -3,7 +3,7 @@
 use super::summary::Summary;
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
-                      baseline_rate,treated_rate,log_ratio\n";
+                      baseline_rate,treated_rate,log_ratio,spoilt\n";
 
 /// The pairs of all rows, in the order measured. Sets and pairs count from 1.
 pub fn render(s: &Summary) -> String {
@@ -22,6 +22,7 @@ pub fn render(s: &Summary) -> String {
                 number(pair.baseline_rate),
                 number(pair.treated_rate),
                 number(pair.log_ratio()),
+                pair.is_spoilt.to_string(),
             ];
             text += &cells.join(",");
             text.push('\n');
@@ -58,7 +59,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         let columns = lines[0].split(',').count();
-        assert_eq!(columns, 11);
+        assert_eq!(columns, 12);
         assert!(lines[2].starts_with("k3f9,syscall,audit,lps,1,2,4.7,"), "{}", lines[2]);
         assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
     }

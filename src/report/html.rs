@@ -12,7 +12,7 @@ use super::format;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
-use super::{by_treatment, evidence, facts, machine, sentence, sets};
+use super::{bounds, by_treatment, evidence, facts, machine, sentence, sets};
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -103,6 +103,7 @@ fn result(row: &Row, margin_pct: f64) -> Value {
         unit => format::label(&row.unit),
         effect => format::percent(row.effect_pct),
         interval => format::interval(row.low_pct, row.high_pct),
+        cost_at_most => bounds::of(row),
         class => class(row.verdict),
         verdict => format::verdict(row.verdict, row.within_margin, margin_pct),
         pairs => format::integer(row.pairs as u64),

@@ -3,7 +3,7 @@
 use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
-use super::{evidence, facts, machine, sentence, sets};
+use super::{bounds, evidence, facts, machine, sentence, sets};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -11,6 +11,7 @@ pub fn render(s: &Summary) -> String {
     if !s.results.is_empty() {
         parts.push(results(s).to_markdown());
     }
+    parts.extend(bounds::sentence(s));
     if let Some(sets) = sets::sets_table(s) {
         parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
     }

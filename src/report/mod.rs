@@ -8,6 +8,7 @@ use std::str::FromStr;
 use summary::{Row, Summary};
 
 mod bar;
+mod bounds;
 pub mod checks;
 pub mod csv;
 mod evidence;

@@ -150,6 +150,7 @@ fn rows() -> Vec<Row> {
     rows[11].verdict = Verdict::Inconclusive;
     (rows[11].low_pct, rows[11].high_pct) = (Some(-1.94), Some(1.27));
     rows[11].pairs_needed = Some(40);
+    rows[11].cost_at_most_pct = Some(1.79);
     rows[4].evidence.lost = Some(16_910);
     rows[4].notes = vec!["Cheaper because evidence was dropped.".to_owned()];
     rows
@@ -168,10 +169,12 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         effect_pct,
         low_pct: None,
         high_pct: None,
+        cost_at_most_pct: None,
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
         within_margin: false,
         pairs,
         pairs_needed: None,
+        spoilt_pairs: 0,
         evidence: evidence(treated, unit),
         notes: Vec::new(),
         sets: Vec::new(),
@@ -217,5 +220,6 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),
         baseline_first: jitter(3) > 0.0,
         set: 0,
+        is_spoilt: false,
     }
 }

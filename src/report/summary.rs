@@ -94,6 +94,10 @@ pub struct Row {
     /// The interval of the effect; `None` while there are too few pairs to bound that side.
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
+    /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
+    /// negative where it surely gains; `None` while the pairs do not bound it.
+    #[serde(default)]
+    pub cost_at_most_pct: Option<f64>,
     pub verdict: Verdict,
     /// Whether a slower or faster row also stays within the margin.
     pub within_margin: bool,
@@ -101,6 +105,10 @@ pub struct Row {
     /// For an inconclusive row: how many more pairs it would probably take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs_needed: Option<usize>,
+    /// How many of the pairs the machine spoilt: others took the CPU while a sample ran. They count like
+    /// the others.
+    #[serde(default)]
+    pub spoilt_pairs: usize,
     pub evidence: Evidence,
     /// Why this row needs care, e.g. "cheaper because evidence was dropped".
     pub notes: Vec<String>,
@@ -132,6 +140,8 @@ pub struct Pair {
     pub baseline_first: bool,
     /// Which set of `--sets`, from 0.
     pub set: usize,
+    /// Whether others took the CPU while one of the two ran; `docs/statistics.md` has the thresholds.
+    pub is_spoilt: bool,
 }
 
 impl Pair {

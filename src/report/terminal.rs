@@ -7,7 +7,7 @@ pub use super::sets::sets_table;
 use super::summary::Summary;
 use super::table::Table;
 use super::text::{emphasise, wrap};
-use super::{evidence, facts, machine, sentence};
+use super::{bounds, evidence, facts, machine, sentence};
 
 /// No terminal is narrower, and no layout fits one that is.
 const NARROWEST: usize = 40;
@@ -21,6 +21,9 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     if !s.results.is_empty() {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, width).lines(colour));
+        if let Some(bounds) = bounds::sentence(s) {
+            page.lines.extend(wrap(&bounds, width, 2));
+        }
     }
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);

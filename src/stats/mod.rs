@@ -3,6 +3,7 @@
 //! `docs/statistics.md` explains the choice; every formula below names its source.
 
 pub mod betting;
+pub mod bound;
 #[cfg(test)]
 mod calibration;
 mod crossing;

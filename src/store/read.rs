@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use super::process::process_start;
-use super::record::{Entry, Header, Kind, Measured, Startup, Stored, Work};
+use super::record::{Entry, Header, Kind, Measured, SampleColumn, Startup, Stored, Work};
 use super::{Error, Store};
 use crate::machine;
 use crate::report::summary::{Failure, State};
@@ -153,6 +153,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
 }
 
 fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
+    let SampleColumn { sample, disturbance } = json(row, "sample")?;
     Ok(Measured {
         work: row.get("work")?,
         arm: row.get("arm")?,
@@ -161,8 +162,9 @@ fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
         pair: row.get("pair")?,
         position: row.get("position")?,
         started_s: row.get("started_s")?,
-        sample: json(row, "sample")?,
+        sample,
         evidence: json(row, "evidence")?,
+        disturbance,
     })
 }
 

@@ -1,6 +1,9 @@
 //! What is stored, as the other rooms see it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::machine::Facts;
+use crate::machine::pressure::Disturbance;
 use crate::report::summary::{Failure, State};
 use crate::treatment::Evidence;
 use crate::workload::sample::Sample;
@@ -69,6 +72,17 @@ pub struct Measured {
     pub started_s: f64,
     pub sample: Sample,
     pub evidence: Evidence,
+    /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// The JSON in the column `sample`: what the workload printed, and beside it what weigh saw.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SampleColumn {
+    #[serde(flatten)]
+    pub sample: Sample,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
 }
 
 /// What one launch produced besides its operations, measured once per workload and arm.

@@ -55,7 +55,7 @@ CREATE TABLE sample (
     pair INTEGER NOT NULL,             -- within work and treatment
     position INTEGER NOT NULL,         -- 0 was measured first
     started_s REAL NOT NULL,           -- from the start of the experiment
-    sample TEXT NOT NULL,              -- JSON, as the workload printed it
+    sample TEXT NOT NULL,              -- JSON, as the workload printed it, and `disturbance`
     evidence TEXT NOT NULL             -- JSON
 ) STRICT;
 CREATE INDEX sample_of_experiment ON sample (experiment, number);

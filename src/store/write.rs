@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::process::process_start;
-use super::record::{Header, Measured, Startup};
+use super::record::{Header, Measured, SampleColumn, Startup};
 use super::{Error, Store};
 use crate::machine;
 use crate::report::summary::{Failure, State};
@@ -60,6 +60,8 @@ impl Store {
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
     pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
+        let column =
+            SampleColumn { sample: measured.sample.clone(), disturbance: measured.disturbance };
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
                 started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -72,7 +74,7 @@ impl Store {
                 measured.pair,
                 measured.position,
                 measured.started_s,
-                json(&measured.sample),
+                json(&column),
                 json(&measured.evidence),
             ],
         )
