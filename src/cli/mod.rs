@@ -9,6 +9,7 @@ use crate::store::{self, Store};
 
 mod audience;
 mod compare;
+mod diff;
 mod doctor;
 mod export;
 mod generate;
@@ -67,6 +68,7 @@ enum Command {
     Run(run::Run),
     List(list::List),
     Show(show::Show),
+    Diff(diff::Diff),
     Doctor(doctor::Doctor),
     Export(export::Export),
     History(history::History),
@@ -115,6 +117,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(command) => command.run(&context),
         Command::List(command) => command.run(),
         Command::Show(command) => command.run(&context),
+        Command::Diff(command) => command.run(&context),
         Command::Doctor(command) => command.run(&context),
         Command::Export(command) => command.run(&context),
         Command::History(command) => command.run(&context),

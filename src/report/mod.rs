@@ -11,6 +11,7 @@ mod bar;
 mod bounds;
 pub mod checks;
 pub mod csv;
+pub mod diff;
 mod evidence;
 mod facts;
 mod findings;

@@ -13,6 +13,7 @@ pub mod multiplicity;
 mod normal;
 #[cfg(test)]
 pub(crate) mod simulated;
+pub mod unpaired;
 mod wealth;
 pub mod wilcoxon;
 

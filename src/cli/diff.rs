@@ -1,0 +1,65 @@
+//! `weigh diff`: two stored experiments side by side.
+
+use std::io;
+
+use clap::Args;
+
+use super::{ABOVE_LIMIT, Context, output, value};
+use crate::experiment::diff::diff;
+use crate::report;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh diff k3f9qx m2abcd                   what changed from the first to the second?
+  weigh diff k3f m2a --json
+  weigh diff k3f m2a --fail-above 5%         for CI: exit status 1 where a row got worse by more
+  weigh compare seccomp:compares=500 --base seccomp:compares=50
+      Better, where it can be done: both in one experiment, in pairs.
+
+Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error.";
+
+/// Compare two stored experiments, which were not paired
+///
+/// Holds rows against each other that have the same workload, treatment and unit: the rate of the
+/// baseline, and the effect of the treatment. The intervals hold the noise within the two
+/// experiments only. What differs between them besides (boot, heat, neighbours) is not in any
+/// interval: to decide something, weigh both in one experiment with `weigh compare`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Diff {
+    /// The earlier experiment, or the beginning of its id
+    before: String,
+    /// The later one
+    after: String,
+    /// Write the result as JSON, as documented in docs/diff.md
+    #[arg(long)]
+    json: bool,
+    /// Exit with status 1 where an effect (of runs: a rate) got worse by more than this, and by more
+    /// than the noise within the experiments
+    #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    fail_above: Option<f64>,
+}
+
+impl Diff {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let store = context.open_store()?;
+        let load = |id: &str| {
+            let id = store.find(Some(id)).map_err(|error| error.to_string())?;
+            store.load(&id).map_err(|error| error.to_string())
+        };
+        let (before, after) = (load(&self.before)?, load(&self.after)?);
+        let diff = diff(&before, &after)?;
+        let text = if self.json {
+            report::diff::json(&diff).map_err(|error| error.to_string())?
+        } else {
+            let colour = output::wants_colour(context.color, &io::stdout());
+            report::diff::text(&diff, output::width(), colour)
+        };
+        output::print(&text)?;
+        let is_worse = |limit: f64| {
+            let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
+            decisive.into_iter().any(|change| change.is_worse_by(limit * 100.0))
+        };
+        Ok(if self.fail_above.is_some_and(is_worse) { ABOVE_LIMIT } else { 0 })
+    }
+}

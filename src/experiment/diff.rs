@@ -1,0 +1,167 @@
+//! Holds a stored experiment against an earlier one, row by row. The two were not paired, and nothing
+//! here pretends that they were.
+
+use super::run_report::RunReport;
+use super::summarise::{bound, percent, summarise};
+use crate::report::diff::{Change, Diff, Row, SCHEMA, Side, caveat, machine_changes};
+use crate::report::summary::State;
+use crate::stats::Interval;
+use crate::stats::betting::{Betting, DEFAULT_SCALE};
+use crate::stats::estimate::{hodges_lehmann, median};
+use crate::stats::unpaired::{difference, median_interval};
+use crate::stats::wilcoxon::signed_rank_interval;
+use crate::store::record::{Kind, Stored};
+
+/// Error rate of each interval.
+const ALPHA: f64 = 0.05;
+
+/// What one experiment has of a row.
+struct Measured {
+    workload: String,
+    treatment: String,
+    unit: String,
+    /// ln of the baseline's rates.
+    rates: Vec<f64>,
+    /// Empty for a run.
+    log_ratios: Vec<f64>,
+}
+
+/// How `after` differs from `before`.
+///
+/// # Errors
+/// A sentence, where they have nothing in common that can be held against each other.
+pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
+    for stored in [before, after] {
+        if stored.state == State::Failed {
+            return Err(format!("{} failed, and its numbers mean nothing", stored.id));
+        }
+    }
+    if before.header.kind != after.header.kind {
+        return Err(format!(
+            "{} and {} are not of one kind: one is a run of this machine alone, the other compares",
+            before.id, after.id
+        ));
+    }
+    let (of_before, of_after) = (gather(before), gather(after));
+    let mut results = Vec::new();
+    for row in &of_before {
+        if let Some(other) = of_after.iter().find(|other| other.is_same(row)) {
+            results.push(hold_against((before, row), (after, other)));
+        }
+    }
+    if results.is_empty() {
+        return Err(format!(
+            "{} and {} have no workload in common under the same treatment and in the same unit",
+            before.id, after.id
+        ));
+    }
+    let missing = |rows: &[Measured], others: &[Measured], id: &str| -> Vec<String> {
+        let only = rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)));
+        only.map(|row| format!("{} under {} ({}): {id}", row.workload, row.treatment, row.unit))
+            .collect()
+    };
+    let mut only_in_one = missing(&of_before, &of_after, &before.id);
+    only_in_one.extend(missing(&of_after, &of_before, &after.id));
+    Ok(Diff {
+        schema: SCHEMA,
+        before: side(before),
+        after: side(after),
+        alpha: ALPHA,
+        caveat: caveat(&results),
+        machine: machine_changes(&before.header.machine, &after.header.machine),
+        results,
+        only_in_one,
+    })
+}
+
+fn side(stored: &Stored) -> Side {
+    Side {
+        id: stored.id.clone(),
+        started: stored.started.clone(),
+        command: stored.header.command.clone(),
+    }
+}
+
+impl Measured {
+    fn is_same(&self, other: &Measured) -> bool {
+        (&self.workload, &self.treatment, &self.unit)
+            == (&other.workload, &other.treatment, &other.unit)
+    }
+}
+
+fn gather(stored: &Stored) -> Vec<Measured> {
+    match stored.header.kind {
+        Kind::Compare => {
+            let rows = summarise(stored).results.into_iter();
+            let measured = rows.map(|row| Measured {
+                rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
+                log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
+                workload: row.workload,
+                treatment: row.treatment,
+                unit: row.unit,
+            });
+            measured.collect()
+        }
+        Kind::Run => {
+            let rates = |workload: &str| -> Vec<f64> {
+                let is_of_it = |work: usize| stored.header.works[work].name == workload;
+                let samples = stored.samples.iter().filter(|sample| is_of_it(sample.work));
+                samples.map(|sample| sample.sample.rate().ln()).collect()
+            };
+            let rows = RunReport::new(stored).results.into_iter();
+            let measured = rows.map(|row| Measured {
+                rates: rates(&row.workload),
+                log_ratios: Vec::new(),
+                workload: row.workload,
+                treatment: stored.header.arms.first().cloned().unwrap_or_default(),
+                unit: row.unit,
+            });
+            measured.collect()
+        }
+    }
+}
+
+fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Row {
+    let ((_, earlier), (_, later)) = (before, after);
+    let middle = |values: &[f64]| median(values).unwrap_or(0.0);
+    let intervals = [earlier, later].map(|row| median_interval(&row.rates, ALPHA / 2.0));
+    let centres = [middle(&earlier.rates), middle(&later.rates)];
+    let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
+    let effect = has_effect.then(|| {
+        let centres = [earlier, later].map(|row| hodges_lehmann(&row.log_ratios).unwrap_or(0.0));
+        let intervals = [before, after].map(|(stored, row)| of_effect(stored, &row.log_ratios));
+        change(centres, centres.map(percent), intervals)
+    });
+    Row {
+        workload: earlier.workload.clone(),
+        treatment: earlier.treatment.clone(),
+        unit: earlier.unit.clone(),
+        rate: change(centres, centres.map(f64::exp), intervals),
+        effect,
+    }
+}
+
+/// The interval of an effect within its experiment, at half the error rate: the same two as its report
+/// shows.
+fn of_effect(stored: &Stored, log_ratios: &[f64]) -> Interval {
+    let interval = match stored.header.fixed_pairs {
+        Some(fixed) if log_ratios.len() >= fixed => signed_rank_interval(log_ratios, ALPHA / 2.0),
+        _ => Betting::from_log_ratios(log_ratios, DEFAULT_SCALE)
+            .ok()
+            .map(|betting| betting.interval(ALPHA / 2.0)),
+    };
+    interval.unwrap_or(Interval::UNBOUNDED)
+}
+
+/// `centres` and `intervals` are logarithms, before and after; `shown` is what people read.
+fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Change {
+    let interval = difference(intervals[0], intervals[1]);
+    Change {
+        before: shown[0],
+        after: shown[1],
+        change_pct: percent(centres[1] - centres[0]),
+        low_pct: bound(interval.low),
+        high_pct: bound(interval.high),
+        is_beyond_noise: interval.low > 0.0 || interval.high < 0.0,
+    }
+}

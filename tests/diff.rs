@@ -1,0 +1,92 @@
+//! `weigh diff`: two stored experiments, on a workload whose rate the test decides.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+
+use support::{Home, Outcome, Turn};
+
+/// A home with a command that prints the rate that `operations` holds.
+fn home() -> Home {
+    let home = Home::new();
+    let script = home.file(
+        "work",
+        "#!/bin/sh\nread n < operations\necho \"{\\\"operations\\\":$n,\\\"elapsed_ns\\\":1000000000}\"\n",
+    );
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    home
+}
+
+/// Weighs nothing at this rate, and gives the experiment's id.
+fn measure(home: &Home, operations: u32) -> String {
+    home.file("operations", format!("{operations}\n"));
+    let outcome = home.run(&["compare", "none", "--pairs", "10", "--json", "-", "--", "./work"]);
+    outcome.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn diff(home: &Home, ids: [&str; 2], more: &[&str]) -> Outcome {
+    home.run(&[&["diff", ids[0], ids[1]], more].concat())
+}
+
+#[test]
+fn a_rate_that_changed_is_told_with_the_caveat() {
+    let _turn = Turn::take();
+    let home = home();
+    let (before, after) = (measure(&home, 1000), measure(&home, 900));
+    let outcome = diff(&home, [&before, &after], &[]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    outcome.assert_says(&[
+        "the rate of the baseline changed by more than the noise within the two in 1 of 1 row",
+        "and the effect in 0",
+        "They were not paired",
+        "two experiments cannot tell how much",
+    ]);
+    let json = diff(&home, [&before, &after], &["--json"]).json();
+    assert_eq!(json["schema"], "weighbridge/diff/1");
+    let row = &json["results"][0];
+    assert_eq!((&row["workload"], &row["unit"]), (&"./work".into(), &"runs/s".into()));
+    assert!((row["rate"]["change_pct"].as_f64().unwrap() + 10.0).abs() < 1e-9, "{row:#}");
+    assert_eq!(row["rate"]["is_beyond_noise"], true);
+    assert_eq!(row["effect"]["change_pct"], 0.0);
+    let back = diff(&home, [&after, &before], &["--json"]).json();
+    let change = back["results"][0]["rate"]["change_pct"].as_f64().unwrap();
+    assert!((change - 100.0 / 9.0).abs() < 1e-9, "{change}");
+}
+
+#[test]
+fn the_exit_status_of_two_runs_is_about_their_rates() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let run = || {
+        let run = ["run", "getppid", "--samples", "8", "--json", "-"];
+        home.succeed(&run).json()["id"].as_str().unwrap().to_owned()
+    };
+    let (before, after) = (run(), run());
+    // No rate can fall by more than all of it.
+    let outcome = diff(&home, [&before, &after], &["--fail-above", "99.9%"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    // Were the second half as fast, the exit status would say so.
+    let database = home.open_database();
+    for (id, rate) in [(&before, 1000), (&after, 500)] {
+        let set = "UPDATE sample SET sample = json_set(sample, '$.rate', ?2) WHERE experiment = ?1";
+        database.execute(set, (id, rate)).unwrap();
+    }
+    let outcome = diff(&home, [&before, &after], &["--fail-above", "5%", "--json"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    assert_eq!(outcome.json()["results"][0].get("effect"), None);
+    assert_eq!(diff(&home, [&after, &before], &["--fail-above", "5%"]).code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_held_against_each_other_is_refused() {
+    let _turn = Turn::take();
+    let home = home();
+    let own = measure(&home, 1000);
+    let stat = home.run(&["compare", "none", "-w", "stat", "--pairs", "8", "--json", "-"]).json();
+    let stat = stat["id"].as_str().unwrap();
+    diff(&home, [&own, stat], &[]).assert_error(&["no workload in common"]);
+    let run = home.succeed(&["run", "stat", "--samples", "3", "--json", "-"]).json();
+    let run = run["id"].as_str().unwrap();
+    diff(&home, [stat, run], &[]).assert_error(&["not of one kind"]);
+    diff(&home, [stat, "zzzzzz"], &[]).assert_error(&["no experiment `zzzzzz`"]);
+}
