@@ -112,10 +112,8 @@ fn killed_it_puts_the_settings_back_and_ends_the_command() {
     assert!(wait_until(LIMIT, || machine.home.leftovers().is_empty()));
 }
 
-#[test]
-fn with_the_guard_killed_as_well_restore_puts_them_back() {
-    let machine = Machine::new();
-    let running = machine.start_fixed();
+/// Weigh, its guard and the command.
+fn kill_everything(machine: &Machine, running: support::Running) {
     // Stopped first, so that the guard does not see the death of the other.
     let processes = machine.home.processes();
     for signal in [Signal::STOP, Signal::KILL] {
@@ -124,8 +122,28 @@ fn with_the_guard_killed_as_well_restore_puts_them_back() {
         }
     }
     running.finish();
+}
+
+#[test]
+fn with_the_guard_killed_as_well_restore_puts_them_back() {
+    let machine = Machine::new();
+    let running = machine.start_fixed();
+    kill_everything(&machine, running);
     assert!(machine.is_fixed(), "nobody was left to restore anything");
     machine.home.succeed(&["restore"]).assert_says(&["Put back", ".journal"]);
+    assert!(machine.is_as_found());
+    assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_next_fix_puts_back_what_a_dead_one_left() {
+    let machine = Machine::new();
+    kill_everything(&machine, machine.start_fixed());
+    let fix = ["doctor", "--root", &machine.root, "--fix", "--", "cat"];
+    let governor = machine.governor.display().to_string();
+    let outcome = machine.home.succeed(&[&fix[..], &[&governor]].concat());
+    outcome.assert_says(&["Put back what an earlier weigh", "was powersave"]);
+    assert_eq!(outcome.stdout, "performance");
     assert!(machine.is_as_found());
     assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());
 }

@@ -18,6 +18,7 @@ use crate::machine::check::{Severity, check};
 use crate::machine::fix::{Setting, plan};
 use crate::machine::probes::{Audit, Probes};
 use crate::report::checks;
+use crate::treatment::guard::restore_left_behind;
 use crate::treatment::settings::Changed;
 
 const EXAMPLES: &str = "\
@@ -78,6 +79,7 @@ impl Doctor {
     }
 
     fn fix(&self) -> Result<u8, String> {
+        put_back_what_was_left()?;
         let settings = plan(&self.root);
         if settings.is_empty() {
             output::note("Nothing to change: no governor or boost that disturbs is visible here.");
@@ -104,6 +106,17 @@ impl Doctor {
         }
         outcome
     }
+}
+
+/// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
+fn put_back_what_was_left() -> Result<(), String> {
+    let restored =
+        restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+    for one in restored {
+        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
+        output::note("Put back what an earlier weigh, now dead, had changed.");
+    }
+    Ok(())
 }
 
 /// The tries that take more than reading a file.
