@@ -3,19 +3,17 @@
 use serde::Serialize;
 
 use super::format;
-use super::machine;
+pub use super::machine::{FactChange, machine_changes};
 use super::paint::{BOLD, FAINT, paint};
 use super::table::{Align, Table};
 use super::text::wrap;
-use crate::machine::Facts;
 use crate::stats::estimate::median;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/diff/1";
 
-/// Facts that change by themselves, and so explain nothing.
-const RESTLESS: [&str; 6] =
-    ["uptime", "load 1min", "psi cpu avg10", "steal ticks", "thermal throttles", "swap free"];
+/// Longer names would not leave room for the numbers.
+const LONGEST_NAME: usize = 24;
 
 /// How a later experiment differs from an earlier one.
 #[derive(Clone, Debug, Serialize)]
@@ -41,14 +39,6 @@ pub struct Side {
     pub id: String,
     pub started: String,
     pub command: String,
-}
-
-/// A fact of the machine; an empty text is one that is not known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FactChange {
-    pub fact: String,
-    pub before: String,
-    pub after: String,
 }
 
 /// A workload, under a treatment, in both.
@@ -117,29 +107,6 @@ pub fn caveat(rows: &[Row]) -> String {
     )
 }
 
-/// What is not the same in two machines, or in one at two times.
-pub fn machine_changes(before: &Facts, after: &Facts) -> Vec<FactChange> {
-    let (before, after) = (machine::facts(before), machine::facts(after));
-    let value = |facts: &[(String, String)], name: &str| {
-        facts
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.clone())
-            .unwrap_or_default()
-    };
-    let added = after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key));
-    let names = before.iter().chain(added).map(|(key, _)| key.as_str());
-    names
-        .filter(|name| !RESTLESS.contains(name))
-        .map(|name| FactChange {
-            fact: name.to_owned(),
-            before: value(&before, name),
-            after: value(&after, name),
-        })
-        .filter(|change| change.before != change.after)
-        .collect()
-}
-
 /// The whole document, indented, with a newline at its end.
 ///
 /// # Errors
@@ -151,10 +118,15 @@ pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
 /// The report in lines of at most `width` characters.
 pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
     let mut lines = wrap(&format!("{} {}", sentence(diff), diff.caveat), width, 0);
-    lines.push(String::new());
-    for (number, line) in table(diff).to_lines(width).iter().enumerate() {
-        let style = if number == 0 { FAINT } else { anstyle::Style::new() };
-        lines.push(paint(line, style, colour));
+    for (title, table) in [("Rate of the baseline", rates(diff)), ("Effect", effects(diff))] {
+        if table.rows.is_empty() {
+            continue;
+        }
+        lines.extend([String::new(), paint(title, BOLD, colour)]);
+        for (number, line) in table.to_lines(width).iter().enumerate() {
+            let style = if number == 0 { FAINT } else { anstyle::Style::new() };
+            lines.push(paint(line, style, colour));
+        }
     }
     let mut list = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
@@ -196,44 +168,107 @@ fn sentence(diff: &Diff) -> String {
     )
 }
 
-fn table(diff: &Diff) -> Table {
-    let changes = |change: &Change| {
-        let mark = if change.is_beyond_noise { "" } else { " ~" };
-        [
-            format!("{}{mark}", format::percent(change.change_pct)),
-            format::interval(change.low_pct, change.high_pct),
-        ]
-    };
+/// A column of rates takes the unit; effects are per cent already.
+fn rates(diff: &Diff) -> Table {
+    let shown = |row: &Row, rate: f64| format::rate(rate, &row.unit);
     let cells = |row: &Row| {
-        let [change, interval] = changes(&row.rate);
-        let mut cells = vec![
-            format::label(&row.workload),
-            format::label(&row.treatment),
-            format::rate(row.rate.before, &row.unit),
-            format::rate(row.rate.after, &row.unit),
-            format::label(&row.unit),
-            change,
-            interval,
-        ];
-        let of_effect = |effect: &Change| {
-            let [change, interval] = changes(effect);
-            vec![format::percent(effect.before), format::percent(effect.after), change, interval]
-        };
-        cells.extend(row.effect.as_ref().map_or_else(|| vec![String::new(); 4], of_effect));
-        cells
+        let [before, after] = [row.rate.before, row.rate.after].map(|rate| shown(row, rate));
+        [names(row), vec![before, after, format::label(&row.unit)], change(&row.rate)].concat()
     };
-    let columns = vec![
-        ("workload", Align::Left),
-        ("treatment", Align::Left),
-        ("before", Align::Right),
-        ("after", Align::Right),
-        ("unit", Align::Left),
-        ("rate", Align::Right),
-        ("interval", Align::Left),
-        ("effect before", Align::Right),
-        ("after", Align::Right),
-        ("change", Align::Right),
-        ("interval", Align::Left),
-    ];
-    Table::new(columns, diff.results.iter().map(cells).collect())
+    let unit = [("unit", Align::Left)];
+    Table::new(columns(&unit), diff.results.iter().map(cells).collect())
+}
+
+/// The effects, without rows for runs.
+fn effects(diff: &Diff) -> Table {
+    let cells = |row: &Row| {
+        let effect = row.effect?;
+        let shown = [effect.before, effect.after].map(format::percent).to_vec();
+        Some([names(row), shown, change(&effect)].concat())
+    };
+    Table::new(columns(&[]), diff.results.iter().filter_map(cells).collect())
+}
+
+fn columns(unit: &[(&'static str, Align)]) -> Vec<(&'static str, Align)> {
+    let [left, right] = [Align::Left, Align::Right];
+    let first = [("workload", left), ("treatment", left), ("before", right), ("after", right)];
+    [&first[..], unit, &[("change", right), ("", left), ("interval", left)]].concat()
+}
+
+fn names(row: &Row) -> Vec<String> {
+    let names = [&row.workload, &row.treatment];
+    names.map(|name| format::shorten(&format::label(name), LONGEST_NAME)).to_vec()
+}
+
+/// A change that the noise within the experiments explains is marked.
+fn change(change: &Change) -> Vec<String> {
+    let mark = if change.is_beyond_noise { "" } else { "~" };
+    let interval = format::interval(change.low_pct, change.high_pct);
+    vec![format::percent(change.change_pct), mark.to_owned(), interval]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Facts;
+
+    fn diff() -> Diff {
+        let side =
+            |id: &str| Side { id: id.into(), started: "then".into(), command: "weigh".into() };
+        let change = |before, after, change_pct, is_beyond_noise| Change {
+            before,
+            after,
+            change_pct,
+            low_pct: Some(change_pct - 2.0),
+            high_pct: Some(change_pct + 2.0),
+            is_beyond_noise,
+        };
+        let row = |effect| Row {
+            workload: "getppid".into(),
+            treatment: "seccomp".into(),
+            unit: "lps".into(),
+            rate: change(1000.0, 900.0, -10.0, true),
+            effect,
+        };
+        let results = vec![row(None), row(Some(change(-20.0, -19.0, 1.25, false)))];
+        let other = Facts { kernel: "6.6".into(), uptime_s: Some(5.0), ..Facts::default() };
+        Diff {
+            schema: SCHEMA,
+            before: side("aaa"),
+            after: side("bbb"),
+            alpha: 0.05,
+            caveat: caveat(&results),
+            machine: machine_changes(&Facts::default(), &other),
+            results,
+            only_in_one: vec!["stat under none (lps): aaa".into()],
+        }
+    }
+
+    #[test]
+    fn the_caveat_is_said_before_any_number_and_tells_the_width() {
+        let text = text(&diff(), 100, false);
+        let place = |part| text.find(part).unwrap_or_else(|| panic!("`{part}` is missing: {text}"));
+        assert!(place("They were not paired") < place("getppid"));
+        assert!(place("in 2 of 2") < place("±2.00 % of a rate"), "{text}");
+        assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
+        assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");
+        assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn only_commands_are_wider_than_the_terminal() {
+        for width in [60, 80, 100] {
+            let text = text(&diff(), width, false);
+            let wide = text.lines().filter(|line| line.chars().count() > width);
+            assert!(wide.clone().all(|line| line.contains(" of then: ")), "{text}");
+        }
+    }
+
+    #[test]
+    fn worse_is_what_fell_beyond_the_noise() {
+        let rate = diff().results[0].rate;
+        assert!(rate.is_worse_by(9.0) && !rate.is_worse_by(11.0));
+        assert!(!Change { is_beyond_noise: false, ..rate }.is_worse_by(1.0));
+        assert!(!Change { change_pct: 10.0, ..rate }.is_worse_by(1.0));
+    }
 }

@@ -1,9 +1,14 @@
 //! The machine's facts as keys and values, read from their JSON: a new fact shows up by itself.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::format;
 use crate::machine::Facts;
+
+/// Facts that change by themselves, and so explain nothing.
+const RESTLESS: [&str; 6] =
+    ["uptime", "load 1min", "psi cpu avg10", "steal ticks", "thermal throttles", "swap free"];
 
 /// Every fact that is known, nested ones with a dotted key.
 pub fn facts(machine: &Facts) -> Vec<(String, String)> {
@@ -35,6 +40,37 @@ pub fn line(machine: &Facts) -> String {
         fact("distribution").cloned(),
     ];
     shown.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A fact of the machine; an empty text is one that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FactChange {
+    pub fact: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// What is not the same in two machines, or in one at two times.
+pub fn machine_changes(before: &Facts, after: &Facts) -> Vec<FactChange> {
+    let (before, after) = (facts(before), facts(after));
+    let value = |facts: &[(String, String)], name: &str| {
+        facts
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+            .unwrap_or_default()
+    };
+    let added = after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key));
+    let names = before.iter().chain(added).map(|(key, _)| key.as_str());
+    names
+        .filter(|name| !RESTLESS.contains(name))
+        .map(|name| FactChange {
+            fact: name.to_owned(),
+            before: value(&before, name),
+            after: value(&after, name),
+        })
+        .filter(|change| change.before != change.after)
+        .collect()
 }
 
 fn flatten(key: &str, value: &Value, found: &mut Vec<(String, String)>) {
