@@ -122,6 +122,7 @@ impl Compare {
         let stored = store.load(&done.id).map_err(|error| error.to_string())?;
         let summary = summarise(&stored);
         self.report(&summary, context)?;
+        tell_errors(&summary);
         Ok(if is_as_before { self.exit_code(&summary) } else { super::ERROR })
     }
 
@@ -227,6 +228,21 @@ impl Compare {
             _ if is_open => INCONCLUSIVE,
             _ => 0,
         }
+    }
+}
+
+/// What makes the exit status that of an error, also where stdout goes elsewhere.
+fn tell_errors(summary: &Summary) {
+    if let Some(reason) = &summary.failure {
+        output::problem(&format!("the experiment failed: {reason}"));
+    }
+    if !summary.failures.is_empty() {
+        let mut names: Vec<&str> = summary.failures.iter().map(|f| f.workload.as_str()).collect();
+        names.dedup();
+        output::problem(&format!(
+            "there is no result of {}; the report says why",
+            names.join(", ")
+        ));
     }
 }
 
