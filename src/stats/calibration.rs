@@ -10,7 +10,8 @@ use super::simulated::{Machine, Noise};
 const ALPHA: f64 = 0.05;
 const PAIRS: usize = 200;
 const REPETITIONS: u64 = 2000;
-const NOISES: [Noise; 4] = [Noise::White, Noise::HeavyTailed, Noise::Drifting, Noise::Alternating];
+const NOISES: [Noise; 5] =
+    [Noise::White, Noise::HeavyTailed, Noise::Wandering, Noise::Drifting, Noise::Alternating];
 
 /// α and three standard errors of a rate that was counted in `repetitions`.
 fn allowed(repetitions: u64) -> f64 {
@@ -79,6 +80,11 @@ fn false_alarms_keep_the_promise_under_white_noise() {
 #[test]
 fn false_alarms_keep_the_promise_under_heavy_tails() {
     false_alarms_keep_the_promise(Noise::HeavyTailed);
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_heavy_tails_and_drift() {
+    false_alarms_keep_the_promise(Noise::Wandering);
 }
 
 #[test]

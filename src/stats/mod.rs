@@ -10,8 +10,8 @@ pub mod estimate;
 pub mod judge;
 pub mod multiplicity;
 mod normal;
-#[cfg(test)]
-pub(crate) mod simulated;
+pub mod simulated;
+mod spread;
 mod wealth;
 pub mod wilcoxon;
 
