@@ -34,13 +34,13 @@ struct Options {
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let repetitions = Repetitions { per_cell: 1000, suites: 100 };
+        let repetitions = Repetitions { per_cell: 300, suites: 20 };
         let mut options = Options { write: None, seconds: 60.0, database: None, repetitions };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             match argument.as_str() {
                 "--bench" => {} // cargo says so
-                "--quick" => options.repetitions = Repetitions { per_cell: 50, suites: 5 },
+                "--quick" => options.repetitions = Repetitions { per_cell: 30, suites: 2 },
                 "--write" => options.write = Some(value()?.into()),
                 "--database" => options.database = Some(value()?.into()),
                 "--seconds" => {

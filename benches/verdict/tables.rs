@@ -12,8 +12,8 @@ use crate::sequential::TOOLS;
 /// The effects that are looked for, as changes of the rate.
 const EFFECTS: [f64; 3] = [0.0, -0.01, -0.03];
 
-/// What one row may take: 200 pairs of the simulated machine.
-const ROW_BUDGET_S: f64 = 40.0;
+/// What one row may take: 100 pairs of the simulated machine.
+const ROW_BUDGET_S: f64 = 20.0;
 
 /// A tenth of the wall time of UnixBench's two runs, 56 minutes.
 pub const SUITE_BUDGET_S: f64 = 336.0;
