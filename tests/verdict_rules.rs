@@ -17,7 +17,8 @@ fn assert_near(found: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn student_agrees_with_its_table() {
-    // Two-sided 5 % and 1 % points of any table of Student's distribution; the last row is normal.
+    // Two-sided 5 % and 1 % points of any table of Student's distribution, of three or more decimals;
+    // the last row is normal.
     let points = [
         (12.706, 1.0, 0.05),
         (2.571, 5.0, 0.05),
@@ -27,8 +28,8 @@ fn student_agrees_with_its_table() {
         (1.959_964, 1e6, 0.05),
     ];
     for (t, degrees, p) in points {
-        assert_near(student::student_p(t, degrees), p, 2e-5);
-        assert_near(student::student_p(-t, degrees), p, 2e-5);
+        assert_near(student::student_p(t, degrees), p, 5e-5);
+        assert_near(student::student_p(-t, degrees), p, 5e-5);
     }
     assert_near(student::student_p(0.0, 7.0), 1.0, 1e-12);
 }
@@ -77,15 +78,13 @@ fn mann_whitney_counts_ties_as_halves() {
 
 #[test]
 fn welch_agrees_with_a_published_example() {
-    // The first example of Wikipedia's "Welch's t-test": t = −2.46, ν = 25.0, p = 0.021.
+    // rosettacode.org, "Welch's t-test", the first of its examples: p = 0.021378001462867.
     let a =
         [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
     let b =
-        [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 24.2];
+        [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4];
     let (t, degrees) = welch::statistic(&a, &b);
-    assert_near(t, 2.46, 0.01);
-    assert_near(degrees, 25.0, 0.05);
-    assert_near(student::student_p(t, degrees), 0.021, 5e-4);
+    assert_near(student::student_p(t, degrees), 0.021_378_001_462_867, 1e-9);
     assert_eq!(welch::differs(&a, &b), Some(Ordering::Greater));
 }
 
