@@ -45,7 +45,7 @@ pub struct NotFinite(pub f64);
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
 /// Memory is O(n); a push takes O(log n) and moves at most n numbers; an interval takes about
-/// 40 passes over the values.
+/// 20 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
