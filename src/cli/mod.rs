@@ -8,7 +8,7 @@ use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 use crate::store::{self, Store};
 
 mod audience;
-mod compare;
+pub mod compare;
 mod diff;
 mod doctor;
 mod export;

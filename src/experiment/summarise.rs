@@ -100,16 +100,25 @@ fn rows(stored: &Stored) -> Vec<Row> {
 
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
+    let arms = stored.header.arms.len();
+    // One pass over all samples, however many rows there are.
+    let mut of_rows: Vec<Vec<&Measured>> = vec![Vec::new(); stored.header.works.len() * arms];
+    for measured in &stored.samples {
+        if measured.treated_arm < arms
+            && let Some(of_row) = of_rows.get_mut(measured.work * arms + measured.treated_arm)
+        {
+            of_row.push(measured);
+        }
+    }
     let mut all = Vec::new();
     for work in 0..stored.header.works.len() {
         let name = &stored.header.works[work].name;
-        for arm in 1..stored.header.arms.len() {
+        for arm in 1..arms {
             let has_failed = stored.failures.iter().any(|failure| {
                 failure.workload == *name
                     && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
             });
-            let of_row: Vec<&Measured> =
-                stored.samples.iter().filter(|m| m.work == work && m.treated_arm == arm).collect();
+            let of_row = std::mem::take(&mut of_rows[work * arms + arm]);
             let series = pairs(&of_row);
             if !has_failed && !series.is_empty() {
                 let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
@@ -145,13 +154,10 @@ fn pairs(samples: &[&Measured]) -> Vec<Pair> {
 }
 
 fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Betting {
-    let mut betting = Betting::new(DEFAULT_SCALE);
-    for pair in pairs {
-        // Rates are checked to be positive and finite when they are measured; a database that
-        // someone changed can hold others, and they are not evidence.
-        let _ = betting.push(pair.log_ratio());
-    }
-    betting
+    // Rates are checked to be positive and finite when they are measured; a database that someone
+    // changed can hold others, and they are not evidence.
+    let usable: Vec<f64> = pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect();
+    Betting::from_log_ratios(&usable, DEFAULT_SCALE).expect("only finite values are left")
 }
 
 fn row(

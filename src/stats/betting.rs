@@ -19,8 +19,9 @@ use thiserror::Error;
 
 use super::Interval;
 use super::crossing::last_outside;
-use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted};
-use super::wealth::Wealth;
+use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted};
+use super::spread::earlier_mads;
+use super::wealth::{Wealth, log_mean, score};
 
 /// The scale of log-ratios that a machine without a history is assumed to have: 1 %.
 pub const DEFAULT_SCALE: f64 = 0.01;
@@ -44,7 +45,7 @@ pub struct NotFinite(pub f64);
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
 /// Memory is O(n); a push takes O(log n) and moves at most n numbers; an interval takes about
-/// 40 passes over the values.
+/// 20 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
@@ -75,15 +76,22 @@ impl Betting {
         }
     }
 
-    /// All of `log_ratios`, in the order measured: recomputes what an experiment said.
+    /// All of `log_ratios`, in the order measured: recomputes what an experiment said. The same as
+    /// pushing them one by one, in O(n log n) instead of O(n²).
     ///
     /// # Errors
     /// [`NotFinite`] for the first value that is infinite or not a number.
     pub fn from_log_ratios(log_ratios: &[f64], start_scale: f64) -> Result<Betting, NotFinite> {
-        let mut betting = Betting::new(start_scale);
-        for d in log_ratios {
-            betting.push(*d)?;
+        if let Some(d) = log_ratios.iter().find(|d| !d.is_finite()) {
+            return Err(NotFinite(*d));
         }
+        let mut betting = Betting::new(start_scale);
+        let mut scales = vec![betting.start_scale; log_ratios.len()];
+        earlier_mads(log_ratios, |past, mad| scales[past] = betting.scale_after(past, mad));
+        for (d, scale) in log_ratios.iter().zip(scales) {
+            betting.bet(*d, scale);
+        }
+        betting.sorted = sorted(log_ratios);
         Ok(betting)
     }
 
@@ -95,7 +103,14 @@ impl Betting {
         if !d.is_finite() {
             return Err(NotFinite(d));
         }
-        let scale = self.next_scale();
+        self.bet(d, self.next_scale());
+        let place = self.sorted.partition_point(|x| *x < d);
+        self.sorted.insert(place, d);
+        Ok(())
+    }
+
+    /// Plays one round at zero, and keeps the value and its scale.
+    fn bet(&mut self, d: f64, scale: f64) {
         let score = score(d, 0.0, scale);
         self.above_zero.bet(score);
         self.below_zero.bet(-score);
@@ -103,9 +118,6 @@ impl Betting {
         self.best_log_at_zero = self.best_log_at_zero.max(now);
         self.values.push(d);
         self.scales.push(scale);
-        let place = self.sorted.partition_point(|x| *x < d);
-        self.sorted.insert(place, d);
-        Ok(())
     }
 
     /// The log-ratios in the order measured.
@@ -154,21 +166,24 @@ impl Betting {
         (-self.best_log_at_zero).exp()
     }
 
-    /// s_i of the next pair, from the pairs before it: ln s_i = w ln(1.4826 MAD) + (1 − w) ln s_0
-    /// with w = i/(i + 3). One value has no spread, so the first two pairs take s_0.
+    /// s_i of the next pair. One value has no spread, so the first two pairs take s_0.
     fn next_scale(&self) -> f64 {
-        let past = self.sorted.len();
         match mad_of_sorted(&self.sorted) {
-            Some(mad) if past >= 2 => {
-                let i = (past + 1) as f64;
-                let weight = i / (i + 3.0);
-                let spread = (MAD_TO_SD * mad).max(SCALE_FLOOR);
-                (weight * spread.ln() + (1.0 - weight) * self.start_scale.ln()).exp()
-            }
+            Some(mad) if self.sorted.len() >= 2 => self.scale_after(self.sorted.len(), mad),
             _ => self.start_scale,
         }
     }
 
+    /// s_i from the MAD of the `past` = i − 1 pairs before it: ln s_i = w ln(1.4826 MAD) + (1 − w)
+    /// ln s_0 with w = i/(i + 3).
+    fn scale_after(&self, past: usize, mad: f64) -> f64 {
+        let i = (past + 1) as f64;
+        let weight = i / (i + 3.0);
+        let spread = (MAD_TO_SD * mad).max(SCALE_FLOOR);
+        (weight * spread.ln() + (1.0 - weight) * self.start_scale.ln()).exp()
+    }
+
+    /// ln of the wealth of the gambler who bets `sign` on d_i − `theta`.
     fn log_wealth(&self, theta: f64, sign: f64) -> f64 {
         let mut wealth = Wealth::new();
         for (d, scale) in self.values.iter().zip(&self.scales) {
@@ -185,20 +200,8 @@ impl Betting {
             return -sign * f64::INFINITY;
         };
         let resolution = scale / (self.pairs() as f64).sqrt();
-        last_outside(centre, resolution, -sign, |theta| self.log_wealth(theta, sign) >= threshold)
+        last_outside(centre, resolution, -sign, |theta| self.log_wealth(theta, sign) - threshold)
     }
-}
-
-/// ψ((d − θ)/s) with ψ(z) = tanh(1.5 z): odd, so that symmetry makes its mean zero, and bounded, so
-/// that no sample ruins a gambler.
-fn score(d: f64, theta: f64, scale: f64) -> f64 {
-    (1.5 * (d - theta) / scale).tanh()
-}
-
-/// ln ½(eᵃ + eᵇ).
-fn log_mean(a: f64, b: f64) -> f64 {
-    let (large, small) = if a > b { (a, b) } else { (b, a) };
-    large + (0.5 + 0.5 * (small - large).exp()).ln()
 }
 
 #[cfg(test)]
@@ -213,6 +216,21 @@ mod tests {
 
     fn betting(d: &[f64]) -> Betting {
         Betting::from_log_ratios(d, DEFAULT_SCALE).unwrap()
+    }
+
+    #[test]
+    fn all_at_once_is_the_same_as_one_by_one() {
+        for (n, noise) in
+            [(0, Noise::White), (1, Noise::White), (3, Noise::White), (500, Noise::Drifting)]
+        {
+            let d = measured(noise, -0.01, n, 7);
+            let mut pushed = Betting::new(DEFAULT_SCALE);
+            d.iter().for_each(|d| pushed.push(*d).unwrap());
+            let whole = betting(&d);
+            assert_eq!((&whole.scales, &whole.sorted), (&pushed.scales, &pushed.sorted));
+            assert_eq!(whole.p_zero(), pushed.p_zero());
+            assert_eq!(whole.interval(0.05), pushed.interval(0.05));
+        }
     }
 
     #[test]
@@ -266,30 +284,10 @@ mod tests {
     }
 
     #[test]
-    fn the_p_value_never_rises() {
-        let mut row = Betting::new(DEFAULT_SCALE);
-        let mut last = row.p_zero();
-        assert_eq!(last, 1.0);
-        for d in measured(Noise::White, -0.01, 100, 8) {
-            row.push(d).unwrap();
-            assert!(row.p_zero() <= last && row.p_zero() > 0.0);
-            last = row.p_zero();
-        }
-    }
-
-    #[test]
     fn a_value_that_is_not_finite_is_refused_and_changes_nothing() {
         let mut row = betting(&[0.1, 0.2]);
         assert_eq!(row.push(f64::INFINITY), Err(NotFinite(f64::INFINITY)));
         assert!(row.push(f64::NAN).is_err());
         assert_eq!(row.values(), [0.1, 0.2]);
-    }
-
-    #[test]
-    fn ten_thousand_pairs_do_not_overflow() {
-        let row = betting(&measured(Noise::White, 0.05, 10_000, 9));
-        let interval = row.interval(0.05);
-        assert!(interval.low < 0.05 && 0.05 < interval.high);
-        assert!(interval.half_width() < 1e-3);
     }
 }

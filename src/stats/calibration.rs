@@ -10,7 +10,8 @@ use super::simulated::{Machine, Noise};
 const ALPHA: f64 = 0.05;
 const PAIRS: usize = 200;
 const REPETITIONS: u64 = 2000;
-const NOISES: [Noise; 4] = [Noise::White, Noise::HeavyTailed, Noise::Drifting, Noise::Alternating];
+const NOISES: [Noise; 5] =
+    [Noise::White, Noise::HeavyTailed, Noise::Wandering, Noise::Drifting, Noise::Alternating];
 
 /// α and three standard errors of a rate that was counted in `repetitions`.
 fn allowed(repetitions: u64) -> f64 {
@@ -79,6 +80,11 @@ fn false_alarms_keep_the_promise_under_white_noise() {
 #[test]
 fn false_alarms_keep_the_promise_under_heavy_tails() {
     false_alarms_keep_the_promise(Noise::HeavyTailed);
+}
+
+#[test]
+fn false_alarms_keep_the_promise_under_heavy_tails_and_drift() {
+    false_alarms_keep_the_promise(Noise::Wandering);
 }
 
 #[test]
@@ -179,6 +185,32 @@ fn swapping_the_arms_mirrors_every_judgement() {
         assert!((there.p_zero - back.p_zero).abs() < 1e-12);
         assert_eq!(there.verdict == Verdict::Slower, back.verdict == Verdict::Faster);
     }
+}
+
+/// Log-ratios under white noise.
+fn measured(effect: f64, pairs: usize, seed: u64) -> Vec<f64> {
+    let mut machine = Machine::new(Noise::White, seed);
+    (0..pairs).map(|_| machine.pair(effect)).collect()
+}
+
+#[test]
+fn the_p_value_never_rises() {
+    let mut row = Betting::new(DEFAULT_SCALE);
+    let mut last = row.p_zero();
+    assert_eq!(last, 1.0);
+    for d in measured(-0.01, 100, 8) {
+        row.push(d).unwrap();
+        assert!(row.p_zero() <= last && row.p_zero() > 0.0);
+        last = row.p_zero();
+    }
+}
+
+#[test]
+fn ten_thousand_pairs_do_not_overflow() {
+    let row = Betting::from_log_ratios(&measured(0.05, 10_000, 9), DEFAULT_SCALE).unwrap();
+    let interval = row.interval(0.05);
+    assert!(interval.low < 0.05 && 0.05 < interval.high);
+    assert!(interval.half_width() < 1e-3);
 }
 
 /// Prints the table of `docs/statistics.md`; see there for the command.

@@ -11,8 +11,8 @@ pub mod estimate;
 pub mod judge;
 pub mod multiplicity;
 mod normal;
-#[cfg(test)]
-pub(crate) mod simulated;
+pub mod simulated;
+mod spread;
 pub mod unpaired;
 mod wealth;
 pub mod wilcoxon;

@@ -53,6 +53,18 @@ impl Wealth {
     }
 }
 
+/// ψ((d − θ)/s) with ψ(z) = tanh(1.5 z): odd, so that symmetry makes its mean zero, and bounded, so
+/// that no sample ruins a gambler.
+pub(super) fn score(d: f64, theta: f64, scale: f64) -> f64 {
+    (1.5 * (d - theta) / scale).tanh()
+}
+
+/// ln ½(eᵃ + eᵇ).
+pub(super) fn log_mean(a: f64, b: f64) -> f64 {
+    let (large, small) = if a > b { (a, b) } else { (b, a) };
+    large + (0.5 + 0.5 * (small - large).exp()).ln()
+}
+
 #[cfg(test)]
 mod tests {
     use rand::{RngExt, SeedableRng};

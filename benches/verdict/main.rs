@@ -1,0 +1,109 @@
+//! What other tools' rules, and ours, make of the same noise: how often each calls two identical
+//! systems different, and how long it takes to find 1 % and 3 %. `docs/verdicts.md` explains.
+//!
+//! ```text
+//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick]
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weighbridge::machine::Facts;
+use weighbridge::workload::{launcher, launcher_process};
+
+mod format;
+mod machine;
+mod ours;
+mod record;
+mod rules;
+mod sequential;
+mod tables;
+
+use tables::Repetitions;
+
+/// What was asked for.
+struct Options {
+    /// The document whose table is to be replaced.
+    write: Option<PathBuf>,
+    /// How long all workloads together are recorded.
+    seconds: f64,
+    /// Take the traces from here instead.
+    database: Option<PathBuf>,
+    repetitions: Repetitions,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+        let repetitions = Repetitions { per_cell: 300, suites: 20 };
+        let mut options = Options { write: None, seconds: 60.0, database: None, repetitions };
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--bench" => {} // cargo says so
+                "--quick" => options.repetitions = Repetitions { per_cell: 30, suites: 2 },
+                "--write" => options.write = Some(value()?.into()),
+                "--database" => options.database = Some(value()?.into()),
+                "--seconds" => {
+                    let seconds: f64 = value()?.parse().map_err(|_| "--seconds needs a number")?;
+                    options.seconds = seconds;
+                }
+                other => return Err(format!("`{other}` is no option")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1).peekable();
+    // The library starts its launcher as this program in a hidden role.
+    let result = match arguments.peek().map(String::as_str) {
+        Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
+        _ => Options::parse(arguments).and_then(|options| compare(&options)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("verdict: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(options: &Options) -> Result<(), String> {
+    let traces = match &options.database {
+        Some(path) => record::stored(path)?,
+        None => record::record(options.seconds)?,
+    };
+    let tables = [
+        tables::simulated(options.repetitions),
+        tables::recorded(&traces, options.repetitions),
+        tables::suite(&traces, options.repetitions),
+    ];
+    for table in &tables {
+        println!("{}", format::text(table));
+    }
+    if let Some(path) = &options.write {
+        let generated: Vec<String> = tables.iter().map(format::markdown).collect();
+        format::write(path, &format!("{}\n{}", provenance(options), generated.join("\n")))?;
+    }
+    Ok(())
+}
+
+/// Where, when and how much.
+fn provenance(options: &Options) -> String {
+    let facts = Facts::read();
+    let traces = match &options.database {
+        Some(_) => "traces from stored A/A experiments".to_owned(),
+        None => format!("traces of {} s in all", options.seconds),
+    };
+    format!(
+        "{}, {} CPUs, Linux {}{}. {} repetitions of each cell, {} of the suite; {traces}.\n",
+        facts.cpu_model,
+        facts.cpus_online,
+        facts.kernel,
+        facts.hypervisor.map(|name| format!(", under {name}")).unwrap_or_default(),
+        options.repetitions.per_cell,
+        options.repetitions.suites,
+    )
+}

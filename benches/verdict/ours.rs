@@ -1,0 +1,98 @@
+//! Our way: the engine itself, with its coins, its stopping and its judgement, on a machine that is
+//! not there.
+
+use std::time::Duration;
+
+use weighbridge::experiment::engine::{Observer, Platform, SampleError, Slot, Stop, run_set};
+use weighbridge::experiment::row::{Row, Unit};
+use weighbridge::stats::{Design, Verdict};
+
+use crate::machine::Machine;
+
+/// What became of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    /// Whether a difference was claimed at the end of any round, also one that was taken back.
+    pub ever_differed: bool,
+    /// Seconds of the experiment until the row had its last verdict and was precise, or its end.
+    pub seconds: f64,
+    /// Samples of this row.
+    pub samples: usize,
+}
+
+/// Weighs a treatment that changes ln(rate) by `effect` on all `machines`, as one experiment of at
+/// most `budget_s`.
+pub fn weigh(
+    machines: Vec<Box<dyn Machine + '_>>,
+    effect: f64,
+    seed: u64,
+    budget_s: f64,
+) -> Vec<Outcome> {
+    let units: Vec<Unit> = (0..machines.len()).map(|work| Unit { work, treated_arm: 1 }).collect();
+    let design = Design::default();
+    let budget = Duration::from_secs_f64(budget_s);
+    let mut watch = Watch {
+        design: &design,
+        done_s: vec![None; units.len()],
+        differed: vec![false; units.len()],
+    };
+    let mut bench = Bench { machines, effect, elapsed_s: 0.0 };
+    let (rows, _) = run_set(&units, &design, seed, 0, budget, &mut bench, &mut watch);
+    rows.iter()
+        .enumerate()
+        .map(|(number, row)| Outcome {
+            verdict: row.judgement.verdict,
+            ever_differed: watch.differed[number],
+            seconds: watch.done_s[number].unwrap_or(bench.elapsed_s),
+            samples: 2 * row.betting.pairs(),
+        })
+        .collect()
+}
+
+/// One machine per workload, and a clock that samples move.
+struct Bench<'a> {
+    machines: Vec<Box<dyn Machine + 'a>>,
+    effect: f64,
+    elapsed_s: f64,
+}
+
+impl Platform for Bench<'_> {
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs_f64(self.elapsed_s)
+    }
+
+    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        let machine = &mut self.machines[slot.unit.work];
+        self.elapsed_s += machine.sample_s();
+        let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
+        Ok(factor * machine.rate())
+    }
+
+    fn failed(&mut self, _: &Slot, _: &str) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// Notes when each row is done.
+struct Watch<'a> {
+    design: &'a Design,
+    done_s: Vec<Option<f64>>,
+    differed: Vec<bool>,
+}
+
+impl Observer for Watch<'_> {
+    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+
+    fn round(&mut self, rows: &[Row], elapsed: Duration, _: Option<Duration>) {
+        for (number, row) in rows.iter().enumerate() {
+            let verdict = row.judgement.verdict;
+            self.differed[number] |= matches!(verdict, Verdict::Slower | Verdict::Faster);
+            // Holm's method judges a row anew when others change: it may be done, and not again.
+            self.done_s[number] = match row.is_done(self.design) {
+                true => self.done_s[number].or(Some(elapsed.as_secs_f64())),
+                false => None,
+            };
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Traces of this machine: identical launches of the `unixbench` suite's kernels, or the A/A
+//! experiments of a database.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use weighbridge::cli::compare::SAMPLE_MS;
+use weighbridge::experiment::work::{Work, resolve};
+use weighbridge::store::Store;
+use weighbridge::store::record::{Kind, Stored};
+use weighbridge::workload::kernels::Kernels;
+use weighbridge::workload::launcher::{Launcher, Setup};
+
+use crate::machine::Trace;
+
+/// Fewer samples than this show nothing of how a machine wanders.
+const MIN_SAMPLES: usize = 40;
+
+/// Records every workload of the suite for an equal part of `seconds`, one after the other.
+///
+/// # Errors
+/// A sentence, where a workload cannot be launched or fails.
+pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
+    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let kernels = Kernels::unpack(scratch.path())?;
+    let works = resolve(&["unixbench".into()], &kernels)?;
+    let never = AtomicBool::new(false);
+    let mut launcher = Launcher::start(&Setup::default(), &never).map_err(|e| e.to_string())?;
+    let mut traces = Vec::new();
+    for work in &works {
+        eprintln!("recording {}", work.name());
+        let job = work.job(&kernels, scratch.path(), SAMPLE_MS);
+        let mut launch = |work: &Work| {
+            let launched = launcher.run(&job, &never).map_err(|error| error.to_string())?;
+            work.read(&launched).map_err(|problem| format!("{}: {problem}", work.name()))
+        };
+        let started = Instant::now();
+        let mut rates = Vec::new();
+        while started.elapsed().as_secs_f64() < seconds / works.len() as f64
+            || rates.len() < MIN_SAMPLES
+        {
+            rates.push(launch(work)?.rate());
+        }
+        let sample_s = started.elapsed().as_secs_f64() / rates.len() as f64;
+        traces.push(Trace { workload: work.name(), rates, sample_s });
+    }
+    Ok(traces)
+}
+
+/// The samples of all experiments of a database whose arms are all `none`, per workload. Between two
+/// samples of a row others were measured, so these wander more than recorded ones.
+///
+/// # Errors
+/// A sentence, where the database cannot be read or holds no such experiment.
+pub fn stored(path: &Path) -> Result<Vec<Trace>, String> {
+    let store = Store::open(path).map_err(|error| error.to_string())?;
+    let mut traces = Vec::new();
+    for entry in store.history().map_err(|error| error.to_string())? {
+        let stored = store.load(&entry.id).map_err(|error| error.to_string())?;
+        let is_control = stored.header.arms.iter().all(|arm| arm == "none");
+        if stored.header.kind == Kind::Compare && is_control {
+            traces.extend(traces_of(&stored));
+        }
+    }
+    match traces.is_empty() {
+        true => Err(format!("{}: no A/A experiment with enough samples", path.display())),
+        false => Ok(traces),
+    }
+}
+
+fn traces_of(stored: &Stored) -> Vec<Trace> {
+    let samples = stored.samples.len().max(1) as f64;
+    let trace = |(number, work): (usize, &weighbridge::store::record::Work)| Trace {
+        workload: format!("{} ({})", work.name, stored.id),
+        rates: stored
+            .samples
+            .iter()
+            .filter(|measured| measured.work == number)
+            .map(|measured| measured.sample.rate())
+            .collect(),
+        sample_s: stored.elapsed_s / samples,
+    };
+    let all = stored.header.works.iter().enumerate().map(trace);
+    all.filter(|trace| trace.rates.len() >= MIN_SAMPLES).collect()
+}

@@ -1,0 +1,169 @@
+//! Each rule given each noise, and what came of it, as tables of text and of Markdown.
+
+use std::cmp::Ordering;
+
+use weighbridge::stats::Verdict;
+use weighbridge::stats::estimate::median;
+
+use crate::machine::{Machine, NOISES, Replay, SIMULATED_S, Simulated, Trace};
+use crate::ours::{Outcome, weigh};
+use crate::sequential::TOOLS;
+
+/// The effects that are looked for, as changes of the rate.
+const EFFECTS: [f64; 3] = [0.0, -0.01, -0.03];
+
+/// What one row may take: 100 pairs of the simulated machine.
+const ROW_BUDGET_S: f64 = 20.0;
+
+/// A tenth of the wall time of UnixBench's two runs, 56 minutes.
+pub const SUITE_BUDGET_S: f64 = 336.0;
+
+/// How often each experiment is repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Repetitions {
+    /// Per noise, rule and effect.
+    pub per_cell: u64,
+    /// Of the whole suite.
+    pub suites: u64,
+}
+
+/// A table before it has a format.
+pub struct Table {
+    pub title: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A noise by name, and how to get a machine that has it.
+struct Source<'a> {
+    name: String,
+    sample_s: f64,
+    /// Samples that there are; more are these again.
+    available: usize,
+    machine: Box<dyn Fn(u64) -> Box<dyn Machine + 'a> + 'a>,
+}
+
+/// The noises of `src/stats/simulated.rs` under every rule.
+pub fn simulated(repetitions: Repetitions) -> Table {
+    let sources = NOISES.map(|(name, noise)| Source {
+        name: name.into(),
+        sample_s: SIMULATED_S,
+        available: usize::MAX,
+        machine: Box::new(move |seed| Box::new(Simulated::new(noise, seed))),
+    });
+    table("Simulated noise", &sources, repetitions.per_cell)
+}
+
+/// The traces of this machine under every rule.
+pub fn recorded(traces: &[Trace], repetitions: Repetitions) -> Table {
+    let sources: Vec<Source> = traces.iter().map(source).collect();
+    table("Traces of this machine", &sources, repetitions.per_cell)
+}
+
+fn source(trace: &Trace) -> Source<'_> {
+    // A prime step visits all starts, neighbouring repetitions far from each other.
+    let start = |seed: u64| (seed * 7919) as usize;
+    Source {
+        name: trace.workload.clone(),
+        sample_s: trace.sample_s,
+        available: trace.rates.len(),
+        machine: Box::new(move |seed| Box::new(Replay::new(trace, start(seed)))),
+    }
+}
+
+fn table(title: &str, sources: &[Source], repetitions: u64) -> Table {
+    let mut rows = Vec::new();
+    for source in sources {
+        eprintln!("judging {}", source.name);
+        for tool in TOOLS {
+            let samples = tool.samples_per_pass(source.sample_s, source.available);
+            let cells = EFFECTS.map(|effect| {
+                let said = |seed| {
+                    let mut machine = (source.machine)(seed);
+                    let (said, seconds) = tool.compare(machine.as_mut(), samples, effect.ln_1p());
+                    is_counted(said, effect).then_some(seconds)
+                };
+                cell(&(0..repetitions).map(said).collect::<Vec<_>>(), effect)
+            });
+            rows.push([vec![source.name.clone(), tool.name.into()], cells.to_vec()].concat());
+        }
+        let cells = EFFECTS.map(|effect| {
+            let said = |seed| {
+                let outcome =
+                    weigh(vec![(source.machine)(seed)], effect.ln_1p(), seed, ROW_BUDGET_S)[0];
+                counted_seconds(&outcome, effect)
+            };
+            cell(&(0..repetitions).map(said).collect::<Vec<_>>(), effect)
+        });
+        rows.push([vec![source.name.clone(), "weigh".into()], cells.to_vec()].concat());
+    }
+    let head = ["noise", "rule", "false alarms", "finds −1 %", "finds −3 %"];
+    Table { title: title.into(), head: head.map(String::from).to_vec(), rows }
+}
+
+/// Whether a word counts: any difference where there is none, slower where the treatment is.
+fn is_counted(said: Option<Ordering>, effect: f64) -> bool {
+    if effect == 0.0 { said.is_some() } else { said == Some(Ordering::Less) }
+}
+
+fn counted_seconds(outcome: &Outcome, effect: f64) -> Option<f64> {
+    let is_counted =
+        if effect == 0.0 { outcome.ever_differed } else { outcome.verdict == Verdict::Slower };
+    is_counted.then_some(outcome.seconds)
+}
+
+/// The share that is counted, and for an effect the median of its seconds.
+fn cell(seconds: &[Option<f64>], effect: f64) -> String {
+    let counted: Vec<f64> = seconds.iter().copied().flatten().collect();
+    let share = 100.0 * counted.len() as f64 / seconds.len() as f64;
+    match median(&counted) {
+        Some(typical) if effect != 0.0 => format!("{share:.0} % in {typical:.1} s"),
+        _ => format!("{share:.1} %"),
+    }
+}
+
+/// The whole suite as one experiment, judged together with Holm's method, every workload 3 % slower;
+/// and again without any difference.
+pub fn suite(traces: &[Trace], repetitions: Repetitions) -> Table {
+    let run = |effect: f64, repetition: u64| {
+        let machines = (0..)
+            .zip(traces)
+            .map(|(row, trace)| (source(trace).machine)(repetition * 31 + row))
+            .collect();
+        weigh(machines, effect.ln_1p(), repetition, SUITE_BUDGET_S)
+    };
+    let all = |effect: f64| -> Vec<Vec<Outcome>> {
+        (0..repetitions.suites).map(|repetition| run(effect, repetition)).collect()
+    };
+    eprintln!("judging the whole suite");
+    let (slowed, same) = (all(-0.03), all(0.0));
+    let share = |of: &[Vec<Outcome>], row: usize, effect: f64| {
+        let seconds: Vec<_> = of.iter().map(|rows| counted_seconds(&rows[row], effect)).collect();
+        cell(&seconds, effect)
+    };
+    let mut rows: Vec<Vec<String>> = (0..traces.len())
+        .map(|row| {
+            let samples: Vec<f64> = slowed.iter().map(|rows| rows[row].samples as f64).collect();
+            let samples = median(&samples).unwrap_or(0.0);
+            let name = traces[row].workload.clone();
+            vec![name, share(&same, row, 0.0), share(&slowed, row, -0.03), samples.to_string()]
+        })
+        .collect();
+    let any = |rows: &Vec<Outcome>| rows.iter().any(|row| row.ever_differed).then_some(0.0);
+    let every = |rows: &Vec<Outcome>| {
+        let seconds = rows.iter().map(|row| counted_seconds(row, -0.03));
+        seconds.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max))
+    };
+    rows.push(vec![
+        "any (false alarms), all (finds)".into(),
+        cell(&same.iter().map(any).collect::<Vec<_>>(), 0.0),
+        cell(&slowed.iter().map(every).collect::<Vec<_>>(), -0.03),
+        String::new(),
+    ]);
+    let head = ["workload", "false alarms", "finds −3 %", "samples (median)"];
+    Table {
+        title: "The unixbench suite as one experiment".into(),
+        head: head.map(String::from).to_vec(),
+        rows,
+    }
+}
