@@ -9,5 +9,7 @@ pub mod request;
 pub mod row;
 pub mod run_report;
 pub mod session;
+#[cfg(test)]
+mod simulation;
 pub mod summarise;
 pub mod work;
