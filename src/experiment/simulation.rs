@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::engine::{Observer, Platform, SampleError, Slot, Stop, run_set};
 use super::row::{Row, Unit};
 use crate::stats::Verdict;
+use crate::stats::betting::DEFAULT_SCALE;
 use crate::stats::judge::Design;
 use crate::stats::simulated::{Machine, Noise};
 
@@ -89,7 +90,7 @@ impl Observer for Witness {
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (Row, Witness) {
-    let units = [Unit { work: 0, treated_arm: 1 }];
+    let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE }];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
     let (mut rows, result) =

@@ -1,11 +1,14 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::pairs::{Measurements, betting, gather};
+use crate::report::format;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
-use crate::stats::betting::{Betting, DEFAULT_SCALE};
+use crate::stats::betting::Betting;
 use crate::stats::estimate::median;
 use crate::stats::judge::{Design, Judgement, judge_rows};
+use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::store::record::{Measured, Stored};
 
 /// The design that an experiment was made with.
@@ -13,7 +16,6 @@ pub fn design(stored: &Stored) -> Design {
     Design {
         alpha: stored.header.alpha,
         margin: stored.header.margin.ln_1p(),
-        start_scale: DEFAULT_SCALE,
         fixed_pairs: stored.header.fixed_pairs,
     }
 }
@@ -58,18 +60,10 @@ fn elapsed_s(stored: &Stored) -> f64 {
     stored.elapsed_s.max(last)
 }
 
-/// A workload under a treatment, with all that was measured of it.
-struct Measurements<'a> {
-    work: usize,
-    arm: usize,
-    treated: Vec<&'a Measured>,
-    series: Vec<Pair>,
-}
-
 fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
     let design = design(stored);
-    let bettings: Vec<Betting> = measurements.iter().map(|m| betting(m.series.iter())).collect();
+    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let mut judgements = judge_rows(&bettings, &design);
     if stored.state == State::Failed {
@@ -85,63 +79,10 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
+            row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
             row
         })
         .collect()
-}
-
-/// Only whole pairs, of workloads that did not fail: a failed one has no result.
-fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
-    let mut all = Vec::new();
-    for work in 0..stored.header.works.len() {
-        let name = &stored.header.works[work].name;
-        for arm in 1..stored.header.arms.len() {
-            let has_failed = stored.failures.iter().any(|failure| {
-                failure.workload == *name
-                    && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
-            });
-            let of_row: Vec<&Measured> =
-                stored.samples.iter().filter(|m| m.work == work && m.treated_arm == arm).collect();
-            let series = pairs(&of_row);
-            if !has_failed && !series.is_empty() {
-                let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
-                all.push(Measurements { work, arm, treated, series });
-            }
-        }
-    }
-    all
-}
-
-/// The samples of a pair are next to each other in the order measured.
-fn pairs(samples: &[&Measured]) -> Vec<Pair> {
-    samples
-        .windows(2)
-        .filter(|both| {
-            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].position == 0
-        })
-        .map(|both| {
-            let baseline_first = both[0].arm == 0;
-            let (baseline, treated) =
-                if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
-            Pair {
-                started_s: both[0].started_s,
-                baseline_rate: baseline.sample.rate(),
-                treated_rate: treated.sample.rate(),
-                baseline_first,
-                set: both[0].set,
-            }
-        })
-        .collect()
-}
-
-fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Betting {
-    let mut betting = Betting::new(DEFAULT_SCALE);
-    for pair in pairs {
-        // Rates are checked to be positive and finite when they are measured; a database that
-        // someone changed can hold others, and they are not evidence.
-        let _ = betting.push(pair.log_ratio());
-    }
-    betting
 }
 
 fn row(
@@ -171,7 +112,7 @@ fn row(
         pairs_needed: judgement.pairs_needed,
         notes: notes(&evidence),
         evidence,
-        sets: sets(series, design),
+        sets: sets(measurements, design),
         series: series.clone(),
     }
 }
@@ -186,14 +127,16 @@ pub fn bound(log_ratio: f64) -> Option<f64> {
     log_ratio.is_finite().then(|| percent(log_ratio))
 }
 
-fn sets(series: &[Pair], design: &Design) -> Vec<SetEffect> {
+fn sets(measurements: &Measurements, design: &Design) -> Vec<SetEffect> {
+    let series = &measurements.series;
     let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
     if count < 2 {
         return Vec::new();
     }
     (0..count)
         .map(|set| {
-            let betting = betting(series.iter().filter(|pair| pair.set == set));
+            let of_set = series.iter().filter(|pair| pair.set == set);
+            let betting = betting(of_set, measurements.start_scale);
             let judgement = judge_rows([&betting], design).remove(0);
             SetEffect {
                 effect_pct: percent(judgement.estimate),
@@ -261,6 +204,20 @@ fn note_on_multiplicity(judgement: &Judgement, rows: usize) -> Option<String> {
              Holm's correction for that it is not yet decided"
         )
     })
+}
+
+/// A sample that changes the next one breaks what the interval rests on.
+fn note_on_order(series: &[Pair], alpha: f64) -> Option<String> {
+    let pairs: Vec<(f64, bool)> =
+        series.iter().map(|pair| (pair.log_ratio(), pair.baseline_first)).collect();
+    let found = order_effect(&pairs, alpha).filter(OrderEffect::is_significant)?;
+    let interval = found.interval;
+    Some(format!(
+        "the order matters: the effect of pairs with the baseline first, less that of the others, is \
+         {} {}; a sample may change the next one",
+        format::percent(percent(found.estimate)),
+        format::interval(bound(interval.low), bound(interval.high))
+    ))
 }
 
 fn notes(evidence: &Evidence) -> Vec<String> {

@@ -3,13 +3,16 @@
 //! `docs/statistics.md` explains the choice; every formula below names its source.
 
 pub mod betting;
+pub mod binomial;
 #[cfg(test)]
 mod calibration;
 mod crossing;
+pub mod detectable;
 pub mod estimate;
 pub mod judge;
 pub mod multiplicity;
 mod normal;
+pub mod order_effect;
 #[cfg(test)]
 pub(crate) mod simulated;
 mod wealth;

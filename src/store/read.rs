@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::process::process_start;
 use super::record::{Entry, Header, Kind, Measured, Startup, Stored, Work};
 use super::{Error, Store};
-use crate::machine;
+use crate::machine::{self, Facts};
 use crate::report::summary::{Failure, State};
 
 impl Store {
@@ -65,6 +65,26 @@ impl Store {
         )
     }
 
+    /// Ids of the calibrations of this machine that ended and did not fail, the latest first.
+    ///
+    /// The same machine is the same host name, CPU and kernel, also after another boot.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn calibrations(&self, machine: &Facts, latest: usize) -> Result<Vec<String>, Error> {
+        let is_same = "json_extract(machine, '$.hostname') = ?1
+            AND json_extract(machine, '$.cpu_model') = ?2 AND json_extract(machine, '$.kernel') = ?3";
+        self.rows(
+            &format!(
+                "SELECT id FROM experiment WHERE kind = 'calibrate' AND {is_same}
+                    AND state IN ('complete', 'interrupted')
+                 ORDER BY started DESC, rowid DESC LIMIT ?4"
+            ),
+            rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, latest],
+            |row| row.get(0),
+        )
+    }
+
     /// A whole experiment.
     ///
     /// # Errors
@@ -82,11 +102,15 @@ impl Store {
             |row| Ok((row.get(0)?, json(row, 1)?)),
         )?;
         (stored.header.arms, stored.facts) = arms.into_iter().unzip();
-        stored.header.works = self.rows(
-            "SELECT name, unit, syscalls_per_op FROM work WHERE experiment = ?1 ORDER BY number",
-            [id],
-            |row| Ok(Work { name: row.get(0)?, unit: row.get(1)?, syscalls_per_op: row.get(2)? }),
-        )?;
+        stored.header.works =
+            self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
+                Ok(Work {
+                    name: row.get("name")?,
+                    unit: row.get("unit")?,
+                    syscalls_per_op: row.get("syscalls_per_op")?,
+                    start_scale: row.get("start_scale")?,
+                })
+            })?;
         stored.samples = self.rows(
             "SELECT * FROM sample WHERE experiment = ?1 ORDER BY number",
             [id],
@@ -127,7 +151,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored {
         id: row.get("id")?,
         header: Header {
-            kind: if kind == Kind::Run.as_str() { Kind::Run } else { Kind::Compare },
+            kind: Kind::from_name(&kind).unwrap_or(Kind::Compare),
             command: row.get("command")?,
             seed: row.get::<_, i64>("seed")?.cast_unsigned(),
             budget_s: row.get("budget_s")?,
