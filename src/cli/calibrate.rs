@@ -41,10 +41,21 @@ pub struct Calibrate {
     #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
     /// This many experiments, one after the other
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     repeat: u32,
     /// Each experiment ends after this time, whether or not every row has its verdict
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value::duration, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = value::duration,
+        allow_hyphen_values = true
+    )]
     budget: Duration,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
@@ -71,7 +82,7 @@ impl Calibrate {
                 break;
             }
         }
-        let all = history(&store, &Facts::read(), usize::MAX)?;
+        let all = history(&store, &Facts::read(), None)?;
         let calibration = Calibration::of(&all)
             .ok_or("the experiment failed: `weigh show` tells why; there is no calibration")?;
         if let Some(path) = &self.json {

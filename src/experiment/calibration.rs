@@ -84,19 +84,22 @@ impl Tally {
     }
 }
 
-/// The calibrations of `machine`, at most the `latest`, whole.
+/// The calibrations of `machine`, whole, the latest first; all of them, or at most so many.
 ///
 /// # Errors
 /// A sentence, where the database cannot be read.
-pub fn history(store: &Store, machine: &Facts, latest: usize) -> Result<Vec<Stored>, String> {
-    let ids = store.calibrations(machine, latest).map_err(|error| error.to_string())?;
+pub fn history(
+    store: &Store,
+    machine: &Facts,
+    at_most: Option<usize>,
+) -> Result<Vec<Stored>, String> {
+    let ids = store.calibrations(machine, at_most).map_err(|error| error.to_string())?;
     ids.iter().map(|id| store.load(id).map_err(|error| error.to_string())).collect()
 }
 
 /// s₀ of every workload that was calibrated, as a standard deviation of log-ratios.
 pub fn start_scales(history: &[Stored]) -> BTreeMap<String, f64> {
-    let calibrated = by_workload(history).into_iter();
-    calibrated.map(|(name, rows)| (name, rows.noise())).collect()
+    by_workload(history).into_iter().map(|(name, rows)| (name, rows.noise())).collect()
 }
 
 impl Calibration {
@@ -222,10 +225,8 @@ mod tests {
         for number in 0..160 {
             let (pair, work, arm) = (number / 4, number / 2 % 2, number % 2);
             let rate = (machine.sample() + if arm == 1 { effect } else { 0.0 }).exp();
-            let sample = serde_json::from_value(
-                serde_json::json!({"operations": rate * 1e9, "elapsed_ns": 1000000000}),
-            )
-            .unwrap();
+            let json = format!(r#"{{"operations":{rate},"elapsed_ns":1000000000}}"#);
+            let sample = serde_json::from_str(&json).unwrap();
             let measured = Measured {
                 work,
                 arm,
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn a_machine_without_a_history_has_no_calibration() {
         let (_directory, store) = store();
-        let none = history(&store, &this_machine(), RECENT).unwrap();
+        let none = history(&store, &this_machine(), None).unwrap();
         assert!(Calibration::of(&none).is_none() && start_scales(&none).is_empty());
     }
 
@@ -263,7 +264,7 @@ mod tests {
     fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
         let (_directory, store) = store();
         (0..6).for_each(|seed| calibration(&store, seed, 0.0));
-        let history = history(&store, &this_machine(), RECENT).unwrap();
+        let history = history(&store, &this_machine(), None).unwrap();
         let scale = start_scales(&history)["stat"];
         assert!((0.011..0.018).contains(&scale), "√2 % per pair, not {scale}");
         let found = Calibration::of(&history).unwrap();
@@ -282,7 +283,7 @@ mod tests {
         let (_directory, store) = store();
         (0..3).for_each(|seed| calibration(&store, seed, 0.0));
         (3..5).for_each(|seed| calibration(&store, seed, 0.05));
-        let found = Calibration::of(&history(&store, &this_machine(), RECENT).unwrap()).unwrap();
+        let found = Calibration::of(&history(&store, &this_machine(), None).unwrap()).unwrap();
         assert_eq!((found.experiment_alarms.alarms, found.experiment_alarms.of), (2, 5));
         assert!(!found.experiment_alarms.is_within() && found.experiment_alarms.chance < 0.03);
         assert_eq!((found.row_alarms.alarms, found.row_alarms.of), (4, 10));
@@ -293,7 +294,7 @@ mod tests {
         let (_directory, store) = store();
         (0..4).for_each(|seed| calibration(&store, seed, 0.0));
         let newer_kernel = Facts { kernel: "6.2".into(), ..this_machine() };
-        assert!(history(&store, &newer_kernel, RECENT).unwrap().is_empty());
-        assert_eq!(history(&store, &this_machine(), 3).unwrap().len(), 3);
+        assert!(history(&store, &newer_kernel, None).unwrap().is_empty());
+        assert_eq!(history(&store, &this_machine(), Some(3)).unwrap().len(), 3);
     }
 }

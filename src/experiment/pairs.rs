@@ -79,8 +79,8 @@ pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start_scale: f64) -> B
     betting
 }
 
-/// What a pair of this work took, in seconds: twice the median time from the start of a sample to that of the next one,
-/// whichever it was.
+/// What a pair of this work took, in seconds: twice the median time from the start of a sample to
+/// that of the next one, whichever it was.
 pub fn pair_s(stored: &Stored, work: usize) -> Option<f64> {
     let costs: Vec<f64> = stored
         .samples

@@ -164,7 +164,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 .into(),
         );
     }
-    let scales = start_scales(&history(store, &machine, RECENT)?);
+    let scales = start_scales(&history(store, &machine, Some(RECENT))?);
     let header = Header {
         kind: request.kind,
         command: request.again.clone(),

@@ -65,13 +65,20 @@ impl Store {
         )
     }
 
-    /// Ids of the calibrations of this machine that ended and did not fail, the latest first.
+    /// Ids of the calibrations of this machine that ended and did not fail, the latest first; all of
+    /// them, or at most so many.
     ///
     /// The same machine is the same host name, CPU and kernel, also after another boot.
     ///
     /// # Errors
     /// Where the database cannot be read.
-    pub fn calibrations(&self, machine: &Facts, latest: usize) -> Result<Vec<String>, Error> {
+    pub fn calibrations(
+        &self,
+        machine: &Facts,
+        at_most: Option<usize>,
+    ) -> Result<Vec<String>, Error> {
+        // A negative limit is none (SQLite, "SELECT").
+        let limit = at_most.map_or(-1, |number| number as i64);
         let is_same = "json_extract(machine, '$.hostname') = ?1
             AND json_extract(machine, '$.cpu_model') = ?2 AND json_extract(machine, '$.kernel') = ?3";
         self.rows(
@@ -80,7 +87,7 @@ impl Store {
                     AND state IN ('complete', 'interrupted')
                  ORDER BY started DESC, rowid DESC LIMIT ?4"
             ),
-            rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, latest],
+            rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, limit],
             |row| row.get(0),
         )
     }
