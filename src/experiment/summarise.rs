@@ -227,3 +227,28 @@ fn notes(evidence: &Evidence) -> Vec<String> {
     }
     notes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thirty pairs whose second sample is faster by about `gain`.
+    fn series(gain: f64) -> Vec<Pair> {
+        let pair = |number: usize| {
+            let baseline_first = number.is_multiple_of(2);
+            let second = 100.0 * (gain + (number * 7919 % 13) as f64 * 1e-3 - 0.006).exp();
+            let [baseline_rate, treated_rate] =
+                if baseline_first { [100.0, second] } else { [second, 100.0] };
+            let started_s = number as f64;
+            Pair { started_s, baseline_rate, treated_rate, baseline_first, set: 0 }
+        };
+        (0..30).map(pair).collect()
+    }
+
+    #[test]
+    fn a_row_says_when_the_order_of_its_samples_matters() {
+        let note = note_on_order(&series(0.02), 0.05).unwrap();
+        assert!(note.starts_with("the order matters") && note.contains("+4."), "{note}");
+        assert_eq!(note_on_order(&series(0.0), 0.05), None);
+    }
+}
