@@ -53,11 +53,6 @@ impl Helper {
         Ok(Helper { child, requests, answers, unread: Vec::new() })
     }
 
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Sends one line.
     ///
     /// # Errors

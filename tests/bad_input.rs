@@ -205,12 +205,14 @@ fn a_database_where_none_can_be_is_named() {
 }
 
 #[test]
-fn reports_that_cannot_be_written_are_named_and_the_experiment_is_kept() {
+fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
     let _turn = Turn::take();
     let home = Home::new();
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
     home.run(&experiment).assert_error(&["cannot write no/such/file"]);
-    assert_eq!(home.json()["state"], "complete");
+    assert!(!home.database().exists(), "it began nevertheless");
+    let measured = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8"]);
+    assert!(matches!(measured.code, Some(0 | 3)), "{measured:#?}");
     let id = home.query_text("SELECT id FROM experiment");
     home.run(&["export", &id, "--csv", "-o", "no/such/file"]).assert_error(&["no/such/file"]);
     home.run(&["export", &id, "--html", "-o", "/dev/full"]).assert_error(&["/dev/full", "space"]);

@@ -131,7 +131,7 @@ fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
         "--pairs",
         "8",
     ]);
-    assert_measured(&outcome);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["`create-unlink` gave no result"]);
     let json = home.json();
     assert_eq!(json["results"].as_array().unwrap().len(), 1);

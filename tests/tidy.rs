@@ -8,10 +8,8 @@ const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COLUMNS: usize = 110;
 
 /// Longer than the rule, with the reason.
-const LONG_FILES: &[(&str, &str)] = &[
-    ("src/treatment/seccomp/oci_profile.rs", "a third of it is its tests"),
-    ("src/treatment/kind/audit.rs", "one treatment is one file"),
-];
+const LONG_FILES: &[(&str, &str)] =
+    &[("src/treatment/seccomp/oci_profile.rs", "a third of it is its tests")];
 
 fn sources(extensions: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -120,12 +118,7 @@ fn every_module_says_what_it_is() {
 #[test]
 fn nothing_is_left_for_later() {
     // Put together here, so that this file does not find itself.
-    let words = [
-        "TO".to_owned() + "DO",
-        "FIX".to_owned() + "ME",
-        "XX".to_owned() + "X",
-        "dbg".to_owned() + "!(",
-    ];
+    let words = ["TO".to_owned() + "DO", "FIX".to_owned() + "ME", "dbg".to_owned() + "!("];
     let mut problems = Vec::new();
     for (name, text) in sources(&["rs", "c", "h"]) {
         for (number, line) in text.lines().enumerate() {

@@ -68,6 +68,23 @@ impl Rule {
         rule
     }
 
+    /// Whether processes that it matches are born without an audit context.
+    pub fn is_never_task(&self) -> bool {
+        self.0.len() >= FIXED_BYTES
+            && self.word(0) & !FILTER_PREPEND == FILTER_TASK
+            && self.word(4) == ACTION_NEVER
+    }
+
+    /// The login uid that it asks for by equality.
+    pub fn loginuid(&self) -> Option<u32> {
+        let fields = (self.word(FIELD_COUNT_AT) as usize).min(MAX_FIELDS);
+        let index = (0..fields).find(|index| {
+            self.word(FIELDS_AT + index * 4) == FIELD_LOGINUID
+                && self.word(OPERATORS_AT + index * 4) == OPERATOR_EQUAL
+        })?;
+        Some(self.word(VALUES_AT + index * 4))
+    }
+
     fn new(flags: u32, action: u32) -> Rule {
         let mut rule = Rule(vec![0; FIXED_BYTES]);
         rule.set_word(0, flags);
@@ -111,6 +128,19 @@ mod tests {
     fn the_fixed_part_has_the_kernels_size() {
         assert_eq!(FIXED_BYTES, 1040);
         assert_eq!(Rule::never_task(1).as_bytes().len(), 1040);
+    }
+
+    #[test]
+    fn a_rule_tells_whom_it_exempts() {
+        let rule = Rule::never_task(4243);
+        assert!(rule.is_never_task());
+        assert_eq!(rule.loginuid(), Some(4243));
+        assert!(!Rule::always_exit(4243, "k").is_never_task());
+        assert_eq!(Rule::watch(Path::new("/x"), "k").loginuid(), None);
+        for length in 0..FIXED_BYTES + 8 {
+            let foreign = Rule::from_bytes(vec![0xff; length]);
+            let _ = (foreign.is_never_task(), foreign.loginuid());
+        }
     }
 
     #[test]

@@ -120,7 +120,12 @@ pub fn find_auditctl() -> Result<PathBuf, String> {
 }
 
 fn is_rule(text: &str) -> bool {
-    ["-a", "-A", "-w"].iter().any(|option| text.starts_with(option))
+    ["-a", "-A", "-w"].iter().any(|option| text.starts_with(option)) && !is_task_filter(text)
+}
+
+/// Such a rule exempts processes when they are started, the treated ones too.
+fn is_task_filter(text: &str) -> bool {
+    text.contains("never,task") || text.contains("task,never")
 }
 
 fn skip_reason(text: &str) -> &'static str {
@@ -130,6 +135,7 @@ fn skip_reason(text: &str) -> &'static str {
         "-e" => "weigh itself switches auditing on, and never locks it",
         "-f" => "the failure mode of this host stays as it is",
         "-b" => "its value is used as backlog=",
+        _ if is_task_filter(text) => "it would exempt the treated processes from all other rules",
         _ => "it is not a rule",
     }
 }

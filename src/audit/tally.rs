@@ -13,11 +13,9 @@ use super::{message, record};
 pub struct Counts {
     /// The number of the marker that closed this window.
     pub marker: u64,
-    /// Events of treated processes.
-    pub events: u64,
-    /// Records of these events, the end-of-event record included.
+    /// Records of treated processes between the two canaries, the end-of-event records included.
     pub records: u64,
-    /// Bytes that these events take in the log.
+    /// Bytes that these take in the log.
     pub log_bytes: u64,
     /// Processes that opened the canary and were audited doing so.
     pub canaries: Vec<u32>,
@@ -84,8 +82,8 @@ impl Tally {
     fn close(&mut self, event: &Event) {
         if event.is_canary {
             self.counts.canaries.push(event.pid);
-        } else {
-            self.counts.events += 1;
+        } else if self.counts.canaries.len() == 1 {
+            // Before the first canary a worker is only being made, and after the second it is over.
             self.counts.records += event.records;
             self.counts.log_bytes += event.log_bytes;
         }
@@ -127,20 +125,24 @@ mod tests {
     }
 
     #[test]
-    fn only_treated_processes_are_counted_and_the_canary_apart() {
+    fn only_treated_processes_are_counted_and_only_between_the_canaries() {
         let mut tally = Tally::new(4244, "/tmp/canary".into());
-        event(&mut tally, 1, 4244, "/etc/passwd");
-        event(&mut tally, 2, 4243, "/etc/passwd");
-        event(&mut tally, 3, 4244, "/tmp/canary");
+        event(&mut tally, 1, 4244, "/etc/before");
+        event(&mut tally, 2, 4244, "/tmp/canary");
+        event(&mut tally, 3, 4244, "/etc/passwd");
+        event(&mut tally, 4, 4243, "/etc/passwd");
+        event(&mut tally, 5, 4244, "/tmp/canary");
+        event(&mut tally, 6, 4244, "/etc/after");
         let counts = tally.close_window(1);
-        assert_eq!((counts.events, counts.records, counts.log_bytes), (1, 3, 30));
-        assert_eq!(counts.canaries, [9]);
+        assert_eq!((counts.records, counts.log_bytes), (3, 30));
+        assert_eq!(counts.canaries, [9, 9]);
         assert_eq!(tally.close_window(2), Counts { marker: 2, ..Counts::default() });
     }
 
     #[test]
     fn an_event_that_lost_its_end_counts_as_far_as_it_came() {
         let mut tally = Tally::new(4244, "/tmp/canary".into());
+        event(&mut tally, 1, 4244, "/tmp/canary");
         tally.count(message::SYSCALL, b"audit(1.2:7): pid=9 auid=4244", 10);
         assert_eq!(tally.close_window(1).records, 1);
     }

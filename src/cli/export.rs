@@ -60,7 +60,7 @@ impl Export {
                 report::render(format, &summarise(&stored)).map_err(|error| error.to_string())?
             }
             (Kind::Run, Format::Json) => RunReport::new(&stored).json(),
-            (Kind::Run, Format::Text) => super::run::render(&stored, false)?,
+            (Kind::Run, Format::Text) => super::run::render(&stored, false),
             (Kind::Run, _) => {
                 return Err(format!(
                     "{id} is a run of this machine alone, which is exported as --json or --text"

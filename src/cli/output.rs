@@ -50,6 +50,26 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Says what could not be put back; whether that is nothing.
+pub fn tell_what_is_left(left: Option<&str>) -> bool {
+    if let Some(left) = left {
+        problem(&format!("the system is not as it was: {left}\n`weigh restore` tries again"));
+    }
+    left.is_none()
+}
+
+/// Creates a file that a report will go to.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn check_writable(path: &std::path::Path) -> Result<(), String> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
 /// Writes a report to a file, or to stdout for `-`.
 ///
 /// # Errors

@@ -23,6 +23,9 @@ impl Restore {
             restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
         if restored.is_empty() {
             output::print("Nothing was left behind.\n")?;
+            if !rustix::process::geteuid().is_root() {
+                output::note("What root's experiments left is put back by `sudo weigh restore`.");
+            }
         }
         let mut left = Vec::new();
         for one in restored {

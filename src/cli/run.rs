@@ -51,6 +51,9 @@ impl Run {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
+        if let Some(path) = &self.json {
+            output::check_writable(path)?;
+        }
         let store = context.open_store()?;
         let request = self.request();
         let interrupted = listen_for_signals()?;
@@ -58,17 +61,19 @@ impl Run {
             Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
         let done = execute(&request, &store, &mut audience, &interrupted)?;
         audience.end_of_samples();
+        let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = store.load(&done.id).map_err(|error| error.to_string())?;
         if let Some(path) = &self.json {
             output::write_report(path, &RunReport::new(&stored).json())?;
         }
         if self.json.as_deref() != Some(std::path::Path::new("-")) {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            output::print(&render(&stored, colour)?)?;
+            output::print(&render(&stored, colour))?;
         }
         Ok(match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
+            _ if !is_as_before || !stored.failures.is_empty() => super::ERROR,
             _ => 0,
         })
     }
@@ -101,10 +106,7 @@ impl Run {
 }
 
 /// The report of a run, as text.
-///
-/// # Errors
-/// None today; `weigh show` treats it like the other formats.
-pub fn render(stored: &Stored, colour: bool) -> Result<String, String> {
+pub fn render(stored: &Stored, colour: bool) -> String {
     let report = RunReport::new(stored);
     let mut text = String::new();
     if let Some(failure) = &report.failure {
@@ -152,5 +154,5 @@ pub fn render(stored: &Stored, colour: bool) -> Result<String, String> {
         let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
     }
     let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
-    Ok(text)
+    text
 }

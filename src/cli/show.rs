@@ -29,7 +29,7 @@ impl Show {
         let stored = store.load(&id).map_err(|error| error.to_string())?;
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = match stored.header.kind {
-            Kind::Run => run::render(&stored, colour)?,
+            Kind::Run => run::render(&stored, colour),
             Kind::Compare | Kind::Calibrate => {
                 terminal::render(&summarise(&stored), output::width(), colour) + "\n"
             }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// `90s`, `5m`, `1h 30m`.
 ///
 /// # Errors
@@ -10,8 +13,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     parsed
         .and_then(|duration| Duration::try_from(duration).ok())
-        .filter(|duration| *duration >= Duration::from_secs(1))
-        .ok_or_else(|| "takes a time of at least a second, such as 90s, 5m or 1h30m".into())
+        .filter(|duration| (SHORTEST..=LONGEST).contains(duration))
+        .ok_or_else(|| "takes a time from a second to 30 days, such as 90s, 5m or 1h30m".into())
 }
 
 /// `1%` or `1`, as a fraction.
@@ -35,7 +38,7 @@ mod tests {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
-        for bad in ["", "5", "-5m", "0s", "soon"] {
+        for bad in ["", "5", "-5m", "0s", "soon", "9223372036854775807s"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

@@ -201,7 +201,6 @@ mod tests {
 
     /// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
     fn calibration(store: &Store, seed: u64, effect: f64) {
-        let names = ["stat", "pipe"];
         let work = |name: &str| Work {
             name: name.into(),
             unit: "lps".into(),
@@ -216,9 +215,10 @@ mod tests {
             alpha: 0.05,
             margin: 0.01,
             fixed_pairs: None,
+            sets: 1,
             machine: this_machine(),
             arms: vec!["none".into(), "none".into()],
-            works: names.map(work).to_vec(),
+            works: ["stat", "pipe"].map(work).to_vec(),
         };
         let id = store.begin(&header).unwrap();
         let mut machine = Machine::new(Noise::White, seed);

@@ -133,7 +133,12 @@ fn measure_pair(
     }
     let [baseline, treated] = rates;
     if let Err(error) = row.betting.push((treated / baseline).ln()) {
-        row.failure = Some(error.to_string());
+        let reason = error.to_string();
+        platform.failed(
+            &Slot { unit: row.unit, arm: row.unit.treated_arm, set, pair, position: 1 },
+            &reason,
+        )?;
+        row.failure = Some(reason);
     }
     row.spent += platform.elapsed() - started;
     Ok(())

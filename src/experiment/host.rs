@@ -22,14 +22,15 @@ pub struct Host<'a> {
     pub site: Site<'a>,
     arms: Vec<Arm>,
     treatments: Vec<Named>,
+    /// The unit of each work's first sample: others cannot be compared with it.
+    units: Vec<Option<String>>,
 }
 
+/// Treatment `n` is applied to arm `n`.
 struct Arm {
     label: String,
     launcher: Launcher,
     setup: Setup,
-    /// Which of the treatments is applied to this arm.
-    own: Option<usize>,
 }
 
 /// What is measured, where, and where it is kept.
@@ -72,20 +73,24 @@ impl<'a> Host<'a> {
                 })
                 .overridden_by(treatments[own].treatment.setup(true));
             let launcher = Launcher::start(&setup, site.bench.interrupted)?;
-            arms.push(Arm {
-                label: treatments[own].label.clone(),
-                launcher,
-                setup,
-                own: Some(own),
-            });
+            arms.push(Arm { label: treatments[own].label.clone(), launcher, setup });
         }
-        for (arm, named) in treatments.iter().enumerate() {
-            site.store.set_facts(site.id, arm, &named.treatment.facts()).map_err(stop)?;
-            if let Some(state) = named.treatment.baseline_state() {
-                site.store.set_baseline_state(site.id, Some(&state)).map_err(stop)?;
-            }
+        let units = vec![None; site.works.len()];
+        Ok(Host { site, arms, treatments, units })
+    }
+
+    /// Stores what the treatments say of themselves and of the baseline.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn store_facts(&self) -> Result<(), Stop> {
+        let Site { store, id, .. } = self.site;
+        for (arm, named) in self.treatments.iter().enumerate() {
+            store.set_facts(id, arm, &named.treatment.facts()).map_err(stop)?;
         }
-        Ok(Host { site, arms, treatments })
+        let state = (self.treatments.iter().enumerate())
+            .find_map(|(index, named)| named.treatment.state(index == 0));
+        store.set_baseline_state(id, state).map_err(stop)
     }
 
     /// Launches every kernel once in every arm for a single operation: one that does not work is
@@ -117,7 +122,7 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
-        let (launched, evidence) = self.launch(arm, arm, job)?;
+        let (launched, evidence) = self.launch(arm, job)?;
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };
@@ -127,26 +132,18 @@ impl<'a> Host<'a> {
             .map_err(|error| SampleError::Stop(stop(error)))
     }
 
-    /// Launches a job in an arm, with the treatments of the pair told before and asked after.
-    fn launch(
-        &mut self,
-        arm: usize,
-        treated_arm: usize,
-        job: &Job,
-    ) -> Result<(Launched, Evidence), SampleError> {
-        let own = self.arms[arm].own;
-        let mut concerned: Vec<usize> =
-            [0, treated_arm].iter().filter_map(|&arm| self.arms[arm].own).collect();
-        concerned.dedup();
-        for &index in &concerned {
-            self.treatments[index].treatment.before(own == Some(index))?;
+    /// Launches a job in an arm, with the treatments told before and asked after.
+    fn launch(&mut self, arm: usize, job: &Job) -> Result<(Launched, Evidence), SampleError> {
+        for (index, named) in self.treatments.iter_mut().enumerate() {
+            named.treatment.before(index == arm)?;
         }
         let launched = self.arms[arm].launcher.run(job, self.site.bench.interrupted)?;
         let mut evidence = Evidence::default();
-        for &index in &concerned {
-            let is_treated = own == Some(index);
+        // All are asked, not only those of the pair: each has a say in what the other arms are.
+        for (index, named) in self.treatments.iter_mut().enumerate() {
+            let is_treated = index == arm;
             let launch = Launch { is_treated, setup: &self.arms[arm].setup, launched: &launched };
-            let found = self.treatments[index].treatment.after(&launch)?;
+            let found = named.treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
             }
@@ -191,9 +188,15 @@ impl Platform for Host<'_> {
         job.environment
             .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
         let started_s = self.site.started.elapsed().as_secs_f64();
-        let (launched, evidence) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        let (launched, evidence) = self.launch(slot.arm, &job)?;
         let sample =
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
+        let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
+        let expected = self.units[slot.unit.work].get_or_insert_with(|| unit.clone());
+        if *expected != unit {
+            let problem = format!("it reported `{expected}` first and `{unit}` now");
+            return Err(SampleError::Workload(problem));
+        }
         let rate = sample.rate();
         let measured = Measured {
             work: slot.unit.work,

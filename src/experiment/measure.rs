@@ -68,7 +68,9 @@ impl Session<'_> {
                 }
             };
             let mut host = Host::set_up(site, treatments, guard, &mut announce)?;
-            let result = self.measure_set(&mut host, set, sets, audience);
+            // A later set finds what the first has left in the kernel; the reader wants what was.
+            let stored = if set == 0 { host.store_facts() } else { Ok(()) };
+            let result = stored.and_then(|()| self.measure_set(&mut host, set, sets, audience));
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;

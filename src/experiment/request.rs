@@ -62,6 +62,9 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
     let named: Vec<Named> =
         labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
+        if index > 1 && labels[1..index].contains(&one.label) {
+            return Err(format!("`{}` is given twice", one.label));
+        }
         let occupied = one.treatment.occupies();
         if let Some(other) = named[..index]
             .iter()

@@ -14,7 +14,7 @@ use super::calibration::{RECENT, history, start_scales};
 use super::engine::Stop;
 use super::host::describe_scratch;
 use super::measure::Session;
-use super::request::{Audience, Request, build_treatments};
+use super::request::{Audience, Plan, Request, build_treatments};
 use super::work::{Work, resolve};
 use crate::machine::Facts;
 use crate::report::summary::State;
@@ -54,8 +54,8 @@ pub fn execute(
         match begin(request, store, &mut guard) {
             Ok(begun) => begun,
             Err(problem) => {
-                let _ = guard.disarm();
-                return Err(problem);
+                let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
+                return Err(problem + &left);
             }
         };
     let mut session = Session {
@@ -79,10 +79,12 @@ pub fn execute(
     let closed = store
         .set_elapsed(&id, session.started.elapsed().as_secs_f64())
         .and_then(|()| store.finish(&id, state, failure.as_deref()));
-    match (closed, failure) {
-        (Ok(()), _) => Ok(Done { id, state, left }),
-        (Err(_), Some(reason)) => Err(reason),
-        (Err(error), None) => Err(error.to_string()),
+    match closed {
+        Ok(()) => Ok(Done { id, state, left }),
+        Err(error) => {
+            let problems = [failure.or_else(|| Some(error.to_string())), left];
+            Err(problems.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+        }
     }
 }
 
@@ -116,8 +118,8 @@ fn only_one_at_a_time() -> Result<File, String> {
     }
 }
 
-/// What a treatment occupies exists once per kernel, whoever's state directory says nothing of it.
-/// An abstract socket is a lock that all users see and that no death leaves behind.
+/// What a treatment occupies exists once per kernel, whatever is in this state directory. An abstract
+/// socket is a lock that all users of a network namespace see and that no death leaves behind.
 fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
     let occupied = treatments.iter().filter_map(|named| named.treatment.occupies());
     let claim = |resource: &str| {
@@ -173,6 +175,10 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
         alpha: request.design.alpha,
         margin: request.margin,
         fixed_pairs: request.design.fixed_pairs,
+        sets: match request.plan {
+            Plan::Compare { sets } => sets,
+            Plan::Run { .. } | Plan::Classic => 1,
+        },
         machine,
         arms: request.arms.clone(),
         works: works

@@ -64,8 +64,13 @@ fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
     let design = design(stored);
     let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
+    // A number fixed in advance is one only where every set has reached it.
+    let pooled = Design {
+        fixed_pairs: design.fixed_pairs.map(|pairs| pairs * stored.header.sets),
+        ..design.clone()
+    };
     // What was measured up to a failure is kept, but nothing is concluded from it.
-    let mut judgements = judge_rows(&bettings, &design);
+    let mut judgements = judge_rows(&bettings, &pooled);
     if stored.state == State::Failed {
         for judgement in &mut judgements {
             judgement.verdict = Verdict::Inconclusive;
@@ -170,7 +175,7 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
     let rest = operations - launches * startup_operations;
     let started = startup.map(|startup| &startup.evidence);
     let records = besides(sum(|m| m.evidence.records), started.and_then(|s| s.records));
-    let is_noise = records.is_some_and(|records| records < launches);
+    let is_noise = startup.is_some() && records.is_some_and(|records| records < launches);
     let per_op = |besides: Option<f64>| {
         let per_op = if is_noise { 0.0 } else { besides? / rest };
         (rest > 0.0).then(|| per_op.max(0.0))
@@ -190,7 +195,7 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
         log_bytes,
         treated_s: log_bytes
             .map(|_| treated.iter().map(|m| m.sample.elapsed_ns as f64 / 1e9).sum()),
-        other: treated.last().map(|m| m.evidence.other.clone()).unwrap_or_default(),
+        other: treated.iter().flat_map(|m| m.evidence.other.clone()).collect(),
     }
 }
 
@@ -224,6 +229,13 @@ fn notes(evidence: &Evidence) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
         notes.push(format!("cheaper because evidence was dropped: {lost} audit records were lost"));
+    }
+    if evidence.other.contains_key("not_counted") {
+        notes.push(
+            "counted incompletely: records came faster than weigh could read them beside the audit \
+             daemon, which has them all"
+                .into(),
+        );
     }
     notes
 }

@@ -100,7 +100,7 @@ impl Work {
     }
 }
 
-/// A process that says nothing of itself is one operation, timed from fork to exit.
+/// A process that says nothing of itself is one operation, timed from its execution to its end.
 fn whole_process(launched: &Launched) -> Sample {
     Sample {
         operations: 1.0,

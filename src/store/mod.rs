@@ -1,5 +1,6 @@
 //! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,9 +47,10 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, Error> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(directory).map_err(|error| {
-                Error(format!("cannot create {}: {error}", directory.display()))
-            })?;
+            // Command lines that were weighed may hold secrets.
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(
+                |error| Error(format!("cannot create {}: {error}", directory.display())),
+            )?;
         }
         let said = |error| explain(path, &error);
         let connection = Connection::open(path).map_err(said)?;
@@ -103,6 +105,7 @@ mod tests {
             alpha: 0.05,
             margin: 0.01,
             fixed_pairs: None,
+            sets: 1,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
             works: vec![Work {
@@ -155,7 +158,10 @@ mod tests {
         store.add_sample(&id, &measured(0, 0)).unwrap();
         store
             .connection
-            .execute_batch("ALTER TABLE work DROP COLUMN start_scale; PRAGMA user_version = 1;")
+            .execute_batch(
+                "ALTER TABLE work DROP COLUMN start_scale;
+                 ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
+            )
             .unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.header.works[0].start_scale, 0.01);

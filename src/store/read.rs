@@ -165,6 +165,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             alpha: row.get("alpha")?,
             margin: row.get("margin")?,
             fixed_pairs: row.get("fixed_pairs")?,
+            sets: row.get("sets")?,
             machine: json(row, "machine")?,
             arms: Vec::new(),
             works: Vec::new(),

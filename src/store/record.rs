@@ -43,6 +43,8 @@ pub struct Header {
     /// As a fraction: 0.01.
     pub margin: f64,
     pub fixed_pairs: Option<usize>,
+    /// Complete, separate sets that were planned.
+    pub sets: usize,
     pub machine: Facts,
     /// Labels; the first is the baseline.
     pub arms: Vec<String>,

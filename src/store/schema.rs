@@ -22,6 +22,7 @@ CREATE TABLE experiment (
     alpha REAL NOT NULL,
     margin REAL NOT NULL,              -- as a fraction
     fixed_pairs INTEGER,
+    sets INTEGER NOT NULL,
     machine TEXT NOT NULL,             -- JSON
     baseline_state TEXT,
     warnings TEXT NOT NULL,            -- JSON
@@ -77,6 +78,8 @@ CREATE TABLE failure (
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
+/// The first databases of version 1 did not keep the number of sets.
+const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
 
 /// Creates the tables in a new database, brings an older one up to date, and refuses one that it
 /// does not know.
@@ -91,8 +94,11 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => TABLES,
-        1 => FROM_1,
+        0 => TABLES.to_owned(),
+        1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
+            FROM_1.to_owned()
+        }
+        1 => format!("{SETS} {FROM_1}"),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

@@ -23,8 +23,8 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, machine, warnings, pid, pid_started, boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, '[]', ?11, ?12, ?13)",
+                fixed_pairs, sets, machine, warnings, pid, pid_started, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, '[]', ?12, ?13, ?14)",
             params![
                 id,
                 header.kind.as_str(),
@@ -35,6 +35,7 @@ impl Store {
                 header.alpha,
                 header.margin,
                 header.fixed_pairs,
+                header.sets,
                 json(&header.machine),
                 std::process::id(),
                 process_start(std::process::id()),

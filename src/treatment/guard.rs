@@ -40,9 +40,10 @@ impl Guard {
         let pid = std::process::id();
         let path = state_dir::path()?.join(format!("{pid}.journal"));
         let journal = Journal { pid, boot_id: machine::boot_id(), entries: Vec::new() };
-        write(&path, &journal)?;
+        // The lock first: a journal without one is taken for one that was left behind.
         let lock = File::open(lock_path(&path)?)?;
         flock(&lock, FlockOperation::LockExclusive)?;
+        write(&path, &journal)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
         command.arg(&path).stdin(Stdio::piped()).stdout(Stdio::null());
         // SAFETY: between fork and exec there is one system call per claim, and no allocation.
@@ -114,6 +115,11 @@ impl Guard {
 /// # Errors
 /// A sentence that says what is left.
 pub fn run(journal: &Path) -> Result<(), String> {
+    // Who stops a service signals all of its processes; this one must outlive the others.
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
     let mut said = Vec::new();
     let _ = io::stdin().lock().read_to_end(&mut said);
     if said == b"done" { Ok(()) } else { undo_journal(journal) }

@@ -59,7 +59,8 @@ pub fn undo_journal(path: &Path) -> Result<(), String> {
     };
     let mut journal: Journal = serde_json::from_slice(&text).map_err(|error| {
         format!(
-            "the journal {} is damaged ({error}); see what `auditctl -s` and `-l` show",
+            "the journal {} is damaged ({error}); see what `auditctl -s` and `-l` show, mend that, and \
+             delete the file",
             path.display()
         )
     })?;

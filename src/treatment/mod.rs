@@ -159,8 +159,10 @@ pub trait Treatment {
         Vec::new()
     }
 
-    /// What kind of baseline the untreated arm is, where that is a question.
-    fn baseline_state(&self) -> Option<String> {
+    /// In a word, what the processes of the treated arm are, or of the others, where a reader must
+    /// know that of his baseline.
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        let _ = is_treated;
         None
     }
 

@@ -20,6 +20,9 @@ pub const SUBCOMMAND: &str = "__launcher";
 pub struct Setup {
     /// Written to `/proc/self/loginuid` before the first worker is forked.
     pub loginuid: Option<u32>,
+    /// The login uid under which the launcher itself is born, so that a rule can exempt it and what
+    /// it does around a sample makes no records.
+    pub exempt_loginuid: Option<u32>,
     /// A seccomp filter that every worker installs on itself just before it executes: the four
     /// fields of `struct sock_filter` per instruction.
     pub seccomp: Option<Vec<(u16, u8, u8, u32)>>,
@@ -33,6 +36,7 @@ impl Setup {
     pub fn overridden_by(self, own: Setup) -> Setup {
         Setup {
             loginuid: own.loginuid.or(self.loginuid),
+            exempt_loginuid: own.exempt_loginuid.or(self.exempt_loginuid),
             seccomp: own.seccomp.or(self.seccomp),
             canary: own.canary.or(self.canary),
         }
@@ -62,7 +66,7 @@ pub struct Launched {
     /// The last 64 KiB of each.
     pub stdout: String,
     pub stderr: String,
-    /// From before the fork to the end of the process.
+    /// From the execution of the program to its end.
     pub wall_ns: u64,
     pub user_ns: u64,
     pub system_ns: u64,
@@ -70,7 +74,7 @@ pub struct Launched {
     pub involuntary_switches: u64,
     pub minor_faults: u64,
     pub major_faults: u64,
-    /// `Seccomp:` and `Seccomp_filters:` of the worker's `/proc/PID/status` at its end.
+    /// `Seccomp:` and `Seccomp_filters:` of the worker's `/proc/PID/status` when it executes its program.
     pub seccomp_mode: Option<u32>,
     pub seccomp_filters: Option<u32>,
 }

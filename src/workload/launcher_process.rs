@@ -4,19 +4,19 @@
 //! ended the parent; the worker's whole process group goes with it.
 
 use std::fs;
-use std::io::{self, BufRead, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group,
+    pidfd_open, waitid, waitpid,
+};
 
 use super::launcher::{Answer, Job, Launched, Setup, status_number};
-
-const KEEP_OUTPUT_BYTES: usize = 64 << 10;
+use super::pipes::Pipes;
 
 /// Runs the launcher on stdin and stdout until end of input.
 ///
@@ -57,37 +57,69 @@ fn answer(answer: &Answer) -> io::Result<()> {
 }
 
 fn take(setup: &Setup) -> Result<(), String> {
-    // Orphans of a worker become ours, so that none outlives its sample.
-    rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|e| e.to_string())?;
-    if let Some(loginuid) = setup.loginuid {
-        fs::write("/proc/self/loginuid", loginuid.to_string()).map_err(|error| {
-            format!(
-                "cannot set the login uid ({error}): this needs CAP_AUDIT_CONTROL, and a host \
-                 without `--loginuid-immutable`"
-            )
-        })?;
+    if let Some(exempt) = setup.exempt_loginuid {
+        // A process keeps what it was born with: forked under the exempt login uid, the launcher
+        // itself makes no records, also when it then takes the login uid of its workers.
+        set_loginuid(exempt)?;
+        become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
     }
-    Ok(())
+    if let Some(loginuid) = setup.loginuid {
+        set_loginuid(loginuid)?;
+    }
+    // Orphans of a worker become ours, so that none outlives its sample.
+    rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| error.to_string())
+}
+
+fn set_loginuid(loginuid: u32) -> Result<(), String> {
+    fs::write("/proc/self/loginuid", loginuid.to_string()).map_err(|error| {
+        format!(
+            "cannot set the login uid ({error}): this needs CAP_AUDIT_CONTROL, and a host without \
+             `--loginuid-immutable`"
+        )
+    })
+}
+
+/// Forks, and goes on in the child; the parent only waits for it and ends as it did.
+fn become_a_child() -> io::Result<()> {
+    // SAFETY: the launcher has one thread, so the forked child may use the heap.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?),
+        child => {
+            let mut status = 0;
+            // SAFETY: the pointer is to a live variable. Ends at once, without the child's clean-up.
+            unsafe {
+                libc::waitpid(child, &raw mut status, 0);
+                libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1 })
+            }
+        }
+    }
 }
 
 /// Runs a job; `None` where the parent went away meanwhile.
 fn launch(setup: &Setup, job: &Job) -> io::Result<Option<Launched>> {
-    let started = Instant::now();
     let mut child = spawn(setup, job)?;
+    // It executes its program now. What was done until then is the launcher's, not the workload's.
+    let started = Instant::now();
     let pid = Pid::from_child(&child);
-    let (outcome, mut launched) = watch(&mut child, pid, started, job.timeout_ms)?;
-    launched.wall_ns = started.elapsed().as_nanos() as u64;
-    // It has ended but is not reaped, so its status can still be read.
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
-    launched.seccomp_mode = status.as_ref().ok().and_then(|text| status_number(text, "Seccomp"));
-    launched.seccomp_filters =
-        status.as_ref().ok().and_then(|text| status_number(text, "Seccomp_filters"));
+    let watched = watch(&mut child, pid, started, job.timeout_ms);
+    if watched.is_err() {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
     reap(pid, &mut launched)?;
-    end_leftovers(pid);
+    let Watched { outcome, wall_ns, stdout, stderr } = watched?;
     if let Outcome::ParentGone = outcome {
         return Ok(None);
     }
     launched.timed_out = matches!(outcome, Outcome::TimedOut);
+    launched.wall_ns = wall_ns;
+    launched.stdout = stdout;
+    launched.stderr = stderr;
+    let number = |name| status.as_ref().ok().and_then(|text| status_number(text, name));
+    launched.seccomp_mode = number("Seccomp");
+    launched.seccomp_filters = number("Seccomp_filters");
     if let Some(canary) = &setup.canary {
         launched.canary_after_pid = Some(open_in_child(canary)?);
     }
@@ -129,91 +161,44 @@ enum Outcome {
     ParentGone,
 }
 
-/// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
-/// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped.
-fn watch(
-    child: &mut Child,
-    pid: Pid,
-    started: Instant,
-    timeout_ms: u64,
-) -> io::Result<(Outcome, Launched)> {
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let stdin = io::stdin();
-    let mut stdout = child.stdout.take();
-    let mut stderr = child.stderr.take();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut outcome = Outcome::Ended;
-    let deadline = started + Duration::from_millis(timeout_ms);
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout =
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        let mut ready = vec![
-            PollFd::new(&pidfd, PollFlags::IN),
-            // Nothing is sent to us while a job runs, so readable means end of input.
-            PollFd::new(&stdin, PollFlags::IN),
-        ];
-        ready.extend(
-            stdout.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
-        );
-        ready.extend(
-            stderr.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
-        );
-        let count = match poll(&mut ready, Some(&timeout)) {
-            Err(rustix::io::Errno::INTR) => continue,
-            other => other?,
-        };
-        let is_ready: Vec<bool> = ready.iter().map(|fd| !fd.revents().is_empty()).collect();
-        drop(ready);
-        let has_stdout = stdout.is_some();
-        if has_stdout && is_ready[2] {
-            drain(&mut stdout, &mut out)?;
-        }
-        if stderr.is_some() && is_ready.get(2 + usize::from(has_stdout)) == Some(&true) {
-            drain(&mut stderr, &mut err)?;
-        }
-        if is_ready[0] {
-            break;
-        }
-        if is_ready[1] || count == 0 {
-            outcome = if count == 0 { Outcome::TimedOut } else { Outcome::ParentGone };
-            let _ = kill_process_group(pid, Signal::KILL);
-            let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
-            let _ = poll(&mut ended, None);
-            break;
-        }
-    }
-    // Whatever the worker left running must not hold the pipes open.
-    let _ = kill_process_group(pid, Signal::KILL);
-    while stdout.is_some() {
-        drain(&mut stdout, &mut out)?;
-    }
-    while stderr.is_some() {
-        drain(&mut stderr, &mut err)?;
-    }
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let launched = Launched {
-        pid: pid.as_raw_nonzero().get() as u32,
-        stdout: text(out),
-        stderr: text(err),
-        ..Launched::default()
-    };
-    Ok((outcome, launched))
+struct Watched {
+    outcome: Outcome,
+    wall_ns: u64,
+    stdout: String,
+    stderr: String,
 }
 
-/// Reads once; at the end the pipe goes. Only the tail is kept, so that a flood costs no memory.
-fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
-    let mut chunk = [0u8; 16 << 10];
-    let Some(reader) = pipe else { return Ok(()) };
-    let read_bytes = reader.read(&mut chunk)?;
-    if read_bytes == 0 {
-        *pipe = None;
-    }
-    kept.extend_from_slice(&chunk[..read_bytes]);
-    if kept.len() > 2 * KEEP_OUTPUT_BYTES {
-        kept.drain(..kept.len() - KEEP_OUTPUT_BYTES);
-    }
-    Ok(())
+/// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
+/// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
+/// and nothing that it started is left.
+fn watch(child: &mut Child, pid: Pid, started: Instant, timeout_ms: u64) -> io::Result<Watched> {
+    // Linux 5.3; before, we look every millisecond.
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    let mut pipes = Pipes::new(child);
+    let deadline = started + Duration::from_millis(timeout_ms);
+    let outcome = loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let parent_gone = pipes.wait(pidfd.as_ref(), left)?;
+        if has_ended(pid)? {
+            break Outcome::Ended;
+        }
+        if parent_gone {
+            break Outcome::ParentGone;
+        }
+        if left.is_zero() {
+            break Outcome::TimedOut;
+        }
+    };
+    let wall_ns = started.elapsed().as_nanos() as u64;
+    end_everything(pid)?;
+    pipes.drain_all()?;
+    let (stdout, stderr) = pipes.into_texts();
+    Ok(Watched { outcome, wall_ns, stdout, stderr })
+}
+
+fn has_ended(pid: Pid) -> io::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
 fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
@@ -239,21 +224,22 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills and reaps whatever the worker left behind, in its group or outside of it.
-fn end_leftovers(group: Pid) {
-    let _ = kill_process_group(group, Signal::KILL);
+/// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or
+/// outside of it. The worker itself is left to be reaped.
+fn end_everything(worker: Pid) -> io::Result<()> {
+    let _ = kill_process_group(worker, Signal::KILL);
+    waitid(WaitId::Pid(worker), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     loop {
         let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        let orphans: Vec<Pid> = children
-            .split_whitespace()
-            .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
-            .collect();
+        let children =
+            children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        let orphans: Vec<Pid> = children.filter(|pid| *pid != worker).collect();
         if orphans.is_empty() {
-            return;
+            return Ok(());
         }
         for orphan in orphans {
             let _ = kill_process(orphan, Signal::KILL);
-            let _ = rustix::process::waitpid(Some(orphan), rustix::process::WaitOptions::empty());
+            let _ = waitpid(Some(orphan), WaitOptions::empty());
         }
     }
 }
@@ -269,7 +255,7 @@ fn open_in_child(path: &Path) -> io::Result<u32> {
             unsafe { libc::_exit(i32::from(!opened)) }
         }
         pid => {
-            rustix::process::waitpid(Pid::from_raw(pid), rustix::process::WaitOptions::empty())?;
+            waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
             Ok(pid as u32)
         }
     }

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod kernels;
 pub mod launcher;
 pub mod launcher_process;
+pub mod pipes;
 pub mod sample;
 pub mod seccomp;
 pub mod suite;

@@ -64,8 +64,11 @@ fn parse(file: &str, text: &str) -> Result<Suite, String> {
         if member.baseline.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return Err(format!("{file}: the baseline of `{}` must be above 0", member.name));
         }
-        if member.classic_seconds == Some(0) || member.classic_passes == Some(0) {
-            return Err(format!("{file}: `{}` must run for at least 1 s, once", member.name));
+        if member.classic_seconds.is_some_and(|seconds| !(1..=600).contains(&seconds)) {
+            return Err(format!("{file}: `{}` must run for 1 to 600 seconds", member.name));
+        }
+        if member.classic_passes.is_some_and(|passes| !(1..=1000).contains(&passes)) {
+            return Err(format!("{file}: `{}` must run 1 to 1000 times", member.name));
         }
     }
     Ok(suite)

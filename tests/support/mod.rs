@@ -31,7 +31,7 @@ pub struct Turn(File);
 
 impl Turn {
     pub fn take() -> Turn {
-        let path = Path::new("/tmp/weighbridge-tests.lock");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("turn.lock");
         let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         Turn(lock)

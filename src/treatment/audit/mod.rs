@@ -6,9 +6,11 @@ use std::io;
 use super::Error;
 
 pub mod context;
+pub mod host;
 pub mod residual;
 pub mod state;
 pub mod stream;
+pub mod watch;
 
 /// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
 /// match the treated processes as they would match a person's.

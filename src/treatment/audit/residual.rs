@@ -3,7 +3,8 @@
 //! a `never,task` rule that is loaded while the process is forked.
 
 use super::context::cost_of_context;
-use super::state::{Host, Snapshot, host_sentences, look_at_host};
+use super::host::{CONTEXT_RATIO, Host, look_at_host};
+use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
@@ -18,7 +19,7 @@ pub struct Residual {
     client: Option<Client>,
     rules: Vec<Rule>,
     ratio: f64,
-    host: Option<Host>,
+    host: Option<(Host, Snapshot)>,
 }
 
 impl Treatment for Residual {
@@ -37,21 +38,36 @@ impl Treatment for Residual {
         let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
         self.rules = client.rules().map_err(needs)?;
         self.client = Some(client);
-        self.host = Some(host);
-        Ok(host_sentences(&host))
+        self.host = Some((host, snapshot));
+        Ok(vec![host.sentence()])
     }
 
-    fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), Error> {
-        let client = self.client.as_mut().ok_or_else(|| system("apply before prepare"))?;
-        client.set(Setting::Enabled(1)).map_err(needs)?;
-        client.set(Setting::Enabled(0)).map_err(needs)?;
+    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), Error> {
+        let missing = || system("apply before prepare");
+        let client = self.client.as_mut().ok_or_else(missing)?;
+        let (_, snapshot) = self.host.as_mut().ok_or_else(missing)?;
+        // What somebody else switches on later is not ours to switch off.
+        for (has_switched, enabled) in [(true, 1), (false, 0)] {
+            snapshot.has_switched |= has_switched;
+            snapshot.write_down(guard)?;
+            client.set(Setting::Enabled(enabled)).map_err(needs)?;
+        }
+        snapshot.has_switched = false;
+        snapshot.write_down(guard)?;
         self.ratio = cost_of_context(bench)?;
-        Ok(())
+        if self.ratio > CONTEXT_RATIO {
+            return Ok(());
+        }
+        Err(Error::NotInForce(format!(
+            "auditing left nothing behind that could be measured: getppid takes {:.2} times as long",
+            self.ratio
+        )))
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
         Setup {
             loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
+            exempt_loginuid: Some(BASELINE_LOGINUID),
             ..Setup::default()
         }
     }
@@ -76,12 +92,12 @@ impl Treatment for Residual {
                 .into(),
             format!("Measured when it was applied: getppid takes {:.2} times as long.", self.ratio),
         ];
-        facts.extend(self.host.iter().flat_map(host_sentences));
+        facts.extend(self.host.iter().map(|(host, _)| host.sentence()));
         facts
     }
 
-    fn baseline_state(&self) -> Option<String> {
-        Some("clean".into())
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        Some(if is_treated { "residual" } else { "clean" })
     }
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), Error> {

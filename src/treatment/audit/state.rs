@@ -8,30 +8,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::context::cost_of_context;
-use super::{BASELINE_LOGINUID, needs, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::{Setting, Status};
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Error, Probe};
+use crate::treatment::{Error, Probe};
 
 const KIND: &str = "audit";
-/// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
-/// differ by a few per cent at most.
-const CONTEXT_RATIO: f64 = 1.15;
-
-/// Whether auditing was in use here before.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Host {
-    /// New processes carry no audit context: auditing was never enabled since boot.
-    Clean,
-    /// Auditing is off, but new processes still carry a context, which makes `getppid` this many
-    /// times as long.
-    Residual { ratio: f64 },
-    /// Auditing is on.
-    Audited,
-}
 
 /// The configuration as it was found, and what was added to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,9 +23,11 @@ pub struct Snapshot {
     pub status: Status,
     /// In hexadecimal.
     rules: Vec<String>,
-    /// The rules that are ours; `None` while they are being loaded, when all that are not in
+    /// The rules that are ours; `None` while a rule file is being loaded, when all that are not in
     /// `rules` are.
     pub added: Option<Vec<String>>,
+    /// Whether `enabled` and the backlog limit are as we set them, and so ours to put back.
+    pub has_switched: bool,
 }
 
 /// What it takes, found out by asking the kernel and by opening the login uid for writing.
@@ -81,8 +67,18 @@ impl Snapshot {
         if let Some(why) = refusal(&status) {
             return Err(Error::Unavailable(why));
         }
+        delete_left_behind(client)?;
         let rules = client.rules().map_err(needs)?;
-        Ok(Snapshot { status, rules: rules.iter().map(hex).collect(), added: None })
+        if rules.iter().any(Rule::is_never_task) {
+            return Err(Error::Unavailable(
+                "this host has a rule that exempts processes from auditing when they are started \
+                 (`-a never,task`, see `auditctl -l`), so treated processes would not be audited; \
+                 remove that rule first"
+                    .into(),
+            ));
+        }
+        let rules = rules.iter().map(hex).collect();
+        Ok(Snapshot { status, rules, added: Some(Vec::new()), has_switched: false })
     }
 
     /// Reads it from a journal.
@@ -127,7 +123,7 @@ impl Snapshot {
             wake_waiting(&mut client).map_err(|error| say("the queue", error))?;
         }
         let now = client.status().map_err(|error| needs(error).to_string())?;
-        if now.enabled != self.status.enabled {
+        if self.has_switched && now.enabled != self.status.enabled {
             client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
         }
         if self.added.is_none() {
@@ -142,7 +138,7 @@ impl Snapshot {
                 other => other.map_err(|error| say("the rules", error))?,
             }
         }
-        if now.backlog_limit != self.status.backlog_limit {
+        if self.has_switched && now.backlog_limit != self.status.backlog_limit {
             client
                 .set(Setting::BacklogLimit(self.status.backlog_limit))
                 .map_err(|error| say("the backlog limit", error))?;
@@ -180,7 +176,7 @@ impl Snapshot {
             return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
         }
         let settings = |s: &Status| (s.enabled, s.backlog_limit, s.backlog_wait_time);
-        if settings(&status) != settings(&self.status) {
+        if self.has_switched && settings(&status) != settings(&self.status) {
             let (enabled, limit, wait) = settings(&self.status);
             return Err(format!(
                 "the audit status is not as it was: `auditctl -e {enabled} -b {limit} \
@@ -209,41 +205,14 @@ fn wake_waiting(client: &mut Client) -> io::Result<()> {
     Ok(())
 }
 
-/// Finds out what state this host is in; loads the rule that exempts the baseline on the way.
-///
-/// # Errors
-/// Where the rule cannot be loaded, or the login uid not set.
-pub fn look_at_host(
-    bench: &Bench,
-    guard: &mut Guard,
-    client: &mut Client,
-    snapshot: &mut Snapshot,
-) -> Result<Host, Error> {
-    snapshot.write_down(guard)?;
-    client.add_rule(&Rule::never_task(BASELINE_LOGINUID)).map_err(needs)?;
-    if snapshot.status.enabled != 0 {
-        return Ok(Host::Audited);
-    }
-    let ratio = cost_of_context(bench)?;
-    Ok(if ratio > CONTEXT_RATIO { Host::Residual { ratio } } else { Host::Clean })
-}
-
-/// What a person must know before, and a reader after.
-pub fn host_sentences(host: &Host) -> Vec<String> {
-    vec![match host {
-        Host::Clean => {
-            "Auditing was never enabled on this host since it booted. Enabling it leaves an \
-             audit context in every process started later, a cost that stays until the next boot; \
-             `weigh compare audit:residual` tells how much."
-                .into()
+/// Rules for our login uids are of an experiment whose journal was lost, or written elsewhere.
+fn delete_left_behind(client: &mut Client) -> Result<(), Error> {
+    for rule in client.rules().map_err(needs)? {
+        if matches!(rule.loginuid(), Some(BASELINE_LOGINUID | TREATED_LOGINUID)) {
+            client.delete_rule(&rule).map_err(needs)?;
         }
-        Host::Residual { ratio } => format!(
-            "Auditing was enabled earlier since this host booted, so its processes carry an audit \
-             context even with auditing off: getppid takes {ratio:.2} times as long as without. The \
-             baseline here has none."
-        ),
-        Host::Audited => "Auditing was already on here, and its own rules stay in force.".into(),
-    }]
+    }
+    Ok(())
 }
 
 fn is_alive(pid: u32) -> bool {
@@ -265,8 +234,12 @@ mod tests {
     #[test]
     fn a_snapshot_survives_its_journal_and_knows_its_own_rules() {
         let before = Rule::never_task(7);
-        let snapshot =
-            Snapshot { status: Status::default(), rules: vec![hex(&before)], added: None };
+        let snapshot = Snapshot {
+            status: Status::default(),
+            rules: vec![hex(&before)],
+            added: None,
+            has_switched: false,
+        };
         let journal = serde_json::to_value(&snapshot).unwrap();
         let read = Snapshot::from_journal(&journal).unwrap();
         let ours = Rule::always_exit(8, "weigh");

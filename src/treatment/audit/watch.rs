@@ -1,0 +1,171 @@
+//! Proving with every sample that auditing is on as we set it, for the treated and for nobody else,
+//! and collecting what it produced.
+
+use std::path::PathBuf;
+
+use super::stream::Stream;
+use super::{needs, system};
+use crate::audit::netlink::Client;
+use crate::audit::rule::Rule;
+use crate::audit::status::{Status, jiffies_to_s};
+use crate::audit::tally::Counts;
+use crate::treatment::{Bench, Error, Evidence, Launch};
+
+/// What is watched from the moment that auditing is on.
+pub struct Watch {
+    client: Client,
+    stream: Stream,
+    pub canary: PathBuf,
+    /// What the kernel lists, and how it is set, as long as nobody interferes.
+    rules: Vec<Rule>,
+    status: Status,
+    status_before_sample: Status,
+}
+
+impl Watch {
+    /// Creates the canary and starts draining records, as the audit daemon or beside one.
+    ///
+    /// # Errors
+    /// Where the kernel refuses the records.
+    pub fn start(bench: &Bench, daemon: Option<u32>) -> Result<Watch, Error> {
+        let client = Client::open().map_err(needs)?;
+        let canary = bench.scratch.join("canary");
+        std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
+        let stream = Stream::start(bench, &canary, daemon)?;
+        let status = Status::default();
+        Ok(Watch {
+            client,
+            stream,
+            canary,
+            rules: Vec::new(),
+            status,
+            status_before_sample: status,
+        })
+    }
+
+    /// Takes what is loaded and set now for what it has to stay.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell, or the records do not arrive.
+    pub fn begin(&mut self, rules: Vec<Rule>) -> Result<(), Error> {
+        self.rules = rules;
+        self.status = self.client.status().map_err(needs)?;
+        self.stream.window(&mut self.client).map(drop)
+    }
+
+    /// Before a sample.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell its status.
+    pub fn before(&mut self) -> Result<(), Error> {
+        self.status_before_sample = self.client.status().map_err(needs)?;
+        Ok(())
+    }
+
+    /// After a sample.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] with what was found.
+    pub fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
+        if self.client.status().map_err(needs)?.enabled == 0 {
+            return Err(Error::NotInForce("auditing was switched off while we measured".into()));
+        }
+        let counts = self.stream.window(&mut self.client)?;
+        if let Some((what, change)) = counts.config_changes.iter().find_map(|c| interference(c)) {
+            return Err(Error::NotInForce(format!(
+                "the audit {what} were changed while we measured ({change})"
+            )));
+        }
+        let status = self.check_configuration()?;
+        self.check_canaries(launch, &counts)?;
+        Ok(self.evidence(&status, &counts))
+    }
+
+    /// Who drains and stores the records, and how many may wait.
+    pub fn facts(&self) -> [String; 2] {
+        let limit = self.status.backlog_limit;
+        [self.stream.fact(), format!("The kernel lets {limit} records wait (backlog limit).")]
+    }
+
+    /// What is loaded must be what we loaded: with every sample, before its number counts.
+    fn check_configuration(&mut self) -> Result<Status, Error> {
+        let now = self.client.status().map_err(needs)?;
+        let settings = |s: &Status| {
+            (s.enabled, s.failure, s.pid, s.rate_limit, s.backlog_limit, s.backlog_wait_time)
+        };
+        if settings(&now) != settings(&self.status) {
+            return Err(Error::NotInForce(
+                "the audit settings (`auditctl -s`) were changed while we measured".into(),
+            ));
+        }
+        let rules = self.client.rules().map_err(needs)?;
+        if rules != self.rules {
+            return Err(Error::NotInForce(format!(
+                "the audit rules were changed while we measured: {} were loaded, now there are {}",
+                self.rules.len(),
+                rules.len()
+            )));
+        }
+        Ok(now)
+    }
+
+    fn check_canaries(&self, launch: &Launch, counts: &Counts) -> Result<(), Error> {
+        let was_seen = |pid: Option<u32>| pid.is_some_and(|pid| counts.canaries.contains(&pid));
+        let launched = launch.launched;
+        let seen = [Some(launched.pid), launched.canary_after_pid].map(was_seen);
+        if launch.is_treated && seen != [true, true] {
+            return Err(Error::NotInForce(format!(
+                "the treated process was not audited: it opened the file {} and no record of that \
+                 came out of the kernel; the audit rules may have been removed",
+                self.canary.display()
+            )));
+        }
+        if !launch.is_treated && seen != [false, false] {
+            return Err(Error::NotInForce(
+                "the baseline was audited although a `never,task` rule exempts it".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn evidence(&self, now: &Status, counts: &Counts) -> Evidence {
+        let before = &self.status_before_sample;
+        let waited = now.backlog_wait_time_actual.zip(before.backlog_wait_time_actual);
+        let mut evidence = Evidence {
+            records: Some(counts.records),
+            log_bytes: Some(counts.log_bytes),
+            lost: Some(now.lost.wrapping_sub(before.lost).into()),
+            backlog_wait_s: waited.map(|(now, before)| jiffies_to_s(now.wrapping_sub(before))),
+            ..Evidence::default()
+        };
+        if counts.overruns > 0 {
+            // The daemon has them all; we, who read along, have not, and so cannot say how many.
+            (evidence.records, evidence.log_bytes) = (None, None);
+            evidence.other.insert("not_counted".into(), "our reader was too slow".into());
+        }
+        evidence
+    }
+}
+
+/// Rules that come or go, settings that change. The kernel also records when a watched file comes or
+/// goes, which is its own doing.
+fn interference(text: &str) -> Option<(&'static str, &str)> {
+    let is_of_rules = ["op=add_rule", "op=remove_rule"].iter().any(|change| text.contains(change));
+    if is_of_rules {
+        return Some(("rules", text));
+    }
+    text.contains("op=set audit_").then_some(("settings", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_somebody_did_is_interference() {
+        let what = |text| interference(text).map(|(what, _)| what);
+        assert_eq!(what("audit(1:2): op=remove_rule key=\"weigh\" list=4 res=1"), Some("rules"));
+        assert_eq!(what("audit(1:2): op=set audit_enabled=0 old=1 auid=0 res=1"), Some("settings"));
+        assert_eq!(what("audit(1:2): op=updated_rules path=\"/etc/x\" list=4 res=1"), None);
+    }
+}
