@@ -120,6 +120,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         name: format!("w{row}"),
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
+        start_scale: weighbridge::stats::betting::DEFAULT_SCALE,
     };
     let header = Header {
         kind: Kind::Compare,

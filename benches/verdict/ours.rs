@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weighbridge::experiment::engine::{Observer, Platform, SampleError, Slot, Stop, run_set};
 use weighbridge::experiment::row::{Row, Unit};
+use weighbridge::stats::betting::DEFAULT_SCALE;
 use weighbridge::stats::{Design, Verdict};
 
 use crate::machine::Machine;
@@ -29,7 +30,9 @@ pub fn weigh(
     seed: u64,
     budget_s: f64,
 ) -> Vec<Outcome> {
-    let units: Vec<Unit> = (0..machines.len()).map(|work| Unit { work, treated_arm: 1 }).collect();
+    let units: Vec<Unit> = (0..machines.len())
+        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE })
+        .collect();
     let design = Design::default();
     let budget = Duration::from_secs_f64(budget_s);
     let mut watch = Watch {

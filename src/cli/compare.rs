@@ -18,6 +18,7 @@ use crate::report::{self, Format, terminal};
 use crate::shell::command_line;
 use crate::stats::Verdict;
 use crate::stats::judge::{Design, MIN_PAIRS};
+use crate::store::record::Kind;
 use crate::treatment;
 
 /// Pairs of 70 ms samples: short ones resist drift best, and the range of the samples' length is
@@ -135,6 +136,7 @@ impl Compare {
             false => self.workloads.clone(),
         };
         Request {
+            kind: Kind::Compare,
             arms,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),

@@ -56,7 +56,7 @@ impl Export {
         let stored = store.load(&id).map_err(|error| error.to_string())?;
         let format = self.format.chosen();
         let text = match (stored.header.kind, format) {
-            (Kind::Compare, format) => {
+            (Kind::Compare | Kind::Calibrate, format) => {
                 report::render(format, &summarise(&stored)).map_err(|error| error.to_string())?
             }
             (Kind::Run, Format::Json) => RunReport::new(&stored).json(),

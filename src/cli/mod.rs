@@ -8,6 +8,7 @@ use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 use crate::store::{self, Store};
 
 mod audience;
+mod calibrate;
 pub mod compare;
 mod diff;
 mod doctor;
@@ -35,7 +36,7 @@ Examples:
   sudo weigh compare audit              what does auditing every system call cost?
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
   weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
-  weigh compare none                    what does this machine call different that is the same?
+  weigh calibrate                       how small a change does this machine show?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh show                            the latest experiment again
   weigh doctor                          is this machine fit to measure?
@@ -66,6 +67,7 @@ pub struct Cli {
 enum Command {
     Compare(Box<compare::Compare>),
     Run(run::Run),
+    Calibrate(calibrate::Calibrate),
     List(list::List),
     Show(show::Show),
     Diff(diff::Diff),
@@ -115,6 +117,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
+        Command::Calibrate(command) => command.run(&context),
         Command::List(command) => command.run(),
         Command::Show(command) => command.run(&context),
         Command::Diff(command) => command.run(&context),

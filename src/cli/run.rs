@@ -16,7 +16,7 @@ use crate::report::format;
 use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::judge::Design;
-use crate::store::record::Stored;
+use crate::store::record::{Kind, Stored};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,6 +87,7 @@ impl Run {
             words.extend(["--samples".into(), self.samples.to_string()]);
         }
         Request {
+            kind: Kind::Run,
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             command: None,

@@ -30,7 +30,9 @@ impl Show {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = match stored.header.kind {
             Kind::Run => run::render(&stored, colour),
-            Kind::Compare => terminal::render(&summarise(&stored), output::width(), colour) + "\n",
+            Kind::Compare | Kind::Calibrate => {
+                terminal::render(&summarise(&stored), output::width(), colour) + "\n"
+            }
         };
         output::print(&text)?;
         Ok(0)

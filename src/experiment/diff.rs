@@ -91,7 +91,7 @@ impl Measured {
 
 fn gather(stored: &Stored) -> Vec<Measured> {
     match stored.header.kind {
-        Kind::Compare => {
+        Kind::Compare | Kind::Calibrate => {
             let rows = summarise(stored).results.into_iter();
             let measured = rows.map(|row| Measured {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),

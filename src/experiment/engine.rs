@@ -8,7 +8,7 @@ use super::row::{Row, Unit, judge, time_left};
 use crate::stats::judge::Design;
 
 /// Which sample is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slot {
     pub unit: Unit,
     pub arm: usize,
@@ -148,6 +148,7 @@ fn measure_pair(
 mod tests {
     use super::*;
     use crate::stats::Verdict;
+    use crate::stats::betting::DEFAULT_SCALE;
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     fn units(works: usize) -> Vec<Unit> {
-        (0..works).map(|work| Unit { work, treated_arm: 1 }).collect()
+        (0..works).map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE }).collect()
     }
 
     fn run(

@@ -21,6 +21,8 @@ pub struct Session<'a> {
     pub store: &'a Store,
     pub id: &'a str,
     pub works: &'a [Work],
+    /// Per work: s₀ of its rows.
+    pub start_scales: &'a [f64],
     pub kernels: &'a Kernels,
     pub scratch: &'a Path,
     pub interrupted: &'a AtomicBool,
@@ -105,7 +107,7 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let units: Vec<Unit> = (1..self.request.arms.len())
-            .flat_map(|treated_arm| works.iter().map(move |&work| Unit { work, treated_arm }))
+            .flat_map(|treated_arm| works.iter().map(move |&work| self.unit(work, treated_arm)))
             .collect();
         let rows: Vec<(String, String, String)> = units
             .iter()
@@ -121,6 +123,10 @@ impl Session<'_> {
         let (_, result) =
             run_set(&units, design, self.request.seed, set, share, host, &mut *observer);
         result
+    }
+
+    fn unit(&self, work: usize, treated_arm: usize) -> Unit {
+        Unit { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
     /// Passes over the workloads, so that a drift of the machine reaches all of them.
@@ -145,7 +151,7 @@ impl Session<'_> {
                 }
                 host.site.target_ms =
                     target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
-                let unit = Unit { work, treated_arm: 0 };
+                let unit = self.unit(work, 0);
                 let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
                 match host.sample(&slot) {
                     Ok(_) => audience.sampled(&self.works[work].name(), pass + 1, wanted),

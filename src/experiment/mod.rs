@@ -1,15 +1,19 @@
 //! The one experiment engine: pairs in random order, judged while they are measured, until every
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
+pub mod calibration;
 pub mod diff;
 pub mod engine;
 mod host;
 pub mod measure;
 pub mod order;
+pub mod pairs;
 pub mod request;
 pub mod row;
 pub mod run_report;
 pub mod session;
+#[cfg(test)]
+mod simulation;
 mod spoilt;
 pub mod summarise;
 pub mod work;

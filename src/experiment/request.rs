@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::engine::Observer;
 use crate::stats::judge::Design;
+use crate::store::record::Kind;
 use crate::treatment::{self, Named};
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub struct Request {
+    pub kind: Kind,
     /// Labels of treatments, the baseline's first.
     pub arms: Vec<String>,
     /// Workloads, suites, files with suites.

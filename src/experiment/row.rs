@@ -7,11 +7,13 @@ use crate::stats::betting::Betting;
 use crate::stats::judge::{Design, Judgement, judge_rows};
 
 /// A workload under a treatment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     pub work: usize,
     /// The arm that is held against arm 0.
     pub treated_arm: usize,
+    /// s₀: the spread of the pairs' log-ratios expected before the first, for [`Betting::new`].
+    pub start_scale: f64,
 }
 
 /// A row as it is measured.
@@ -28,7 +30,7 @@ pub struct Row {
 impl Row {
     /// A row without pairs.
     pub fn new(unit: Unit, design: &Design) -> Row {
-        let betting = Betting::new(design.start_scale);
+        let betting = Betting::new(unit.start_scale);
         let judgement = judge_rows([&betting], design).remove(0);
         Row { unit, betting, judgement, failure: None, spent: Duration::ZERO }
     }

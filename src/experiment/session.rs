@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::calibration::{RECENT, history, start_scales};
 use super::engine::Stop;
 use super::host::describe_scratch;
 use super::measure::Session;
@@ -16,8 +17,9 @@ use super::request::{Audience, Plan, Request, build_treatments};
 use super::work::{Work, resolve};
 use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
+use crate::stats::betting::DEFAULT_SCALE;
 use crate::store::Store;
-use crate::store::record::{self, Header, Kind};
+use crate::store::record::{self, Header};
 use crate::treatment::claim::claim;
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::treatment::{Named, state_dir};
@@ -48,19 +50,20 @@ pub fn execute(
     let claims = claim_resources(&treatments)?;
     let mut guard =
         Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
-    let begun = begin(request, store, &mut guard);
-    let (id, kernels, scratch, works) = match begun {
-        Ok(begun) => begun,
-        Err(problem) => {
-            let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
-            return Err(problem + &left);
-        }
-    };
+    let Begun { id, kernels, scratch, works, start_scales } =
+        match begin(request, store, &mut guard) {
+            Ok(begun) => begun,
+            Err(problem) => {
+                let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
+                return Err(problem + &left);
+            }
+        };
     let mut session = Session {
         request,
         store,
         id: &id,
         works: &works,
+        start_scales: &start_scales,
         kernels: &kernels,
         scratch: &scratch,
         interrupted,
@@ -119,7 +122,14 @@ fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
     treatments.iter().filter_map(|named| named.treatment.occupies()).map(claim).collect()
 }
 
-type Begun = (String, Kernels, PathBuf, Vec<Work>);
+struct Begun {
+    id: String,
+    kernels: Kernels,
+    scratch: PathBuf,
+    works: Vec<Work>,
+    /// Per work.
+    start_scales: Vec<f64>,
+}
 
 fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, String> {
     let scratch = guard.scratch_directory().map_err(|error| {
@@ -146,8 +156,9 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 .into(),
         );
     }
+    let scales = start_scales(&history(store, &machine, Some(RECENT))?);
     let header = Header {
-        kind: if matches!(request.plan, Plan::Compare { .. }) { Kind::Compare } else { Kind::Run },
+        kind: request.kind,
         command: request.again.clone(),
         seed: request.seed,
         budget_s: request.budget.as_secs_f64(),
@@ -166,6 +177,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 name: work.name(),
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
+                start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
             })
             .collect(),
     };
@@ -173,5 +185,6 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
     for warning in &warnings {
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
-    Ok((id, kernels, scratch, works))
+    let start_scales = header.works.iter().map(|work| work.start_scale).collect();
+    Ok(Begun { id, kernels, scratch, works, start_scales })
 }

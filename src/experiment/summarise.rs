@@ -1,13 +1,16 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
+use crate::report::format;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
-use crate::stats::betting::{Betting, DEFAULT_SCALE};
+use crate::stats::betting::Betting;
 use crate::stats::bound::lower_bound;
 use crate::stats::estimate::median;
 use crate::stats::judge::{Design, Judgement, judge_rows};
+use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::store::record::{Measured, Stored};
 
 /// The design that an experiment was made with.
@@ -15,7 +18,6 @@ pub fn design(stored: &Stored) -> Design {
     Design {
         alpha: stored.header.alpha,
         margin: stored.header.margin.ln_1p(),
-        start_scale: DEFAULT_SCALE,
         fixed_pairs: stored.header.fixed_pairs,
     }
 }
@@ -60,23 +62,15 @@ fn elapsed_s(stored: &Stored) -> f64 {
     stored.elapsed_s.max(last)
 }
 
-/// A workload under a treatment, with all that was measured of it.
-struct Measurements<'a> {
-    work: usize,
-    arm: usize,
-    treated: Vec<&'a Measured>,
-    series: Vec<Pair>,
-}
-
 fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
     let design = design(stored);
+    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
     // A number fixed in advance is one only where every set has reached it.
     let pooled = Design {
         fixed_pairs: design.fixed_pairs.map(|pairs| pairs * stored.header.sets),
         ..design.clone()
     };
-    let bettings: Vec<Betting> = measurements.iter().map(|m| betting(m.series.iter())).collect();
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let mut judgements = judge_rows(&bettings, &pooled);
     if stored.state == State::Failed {
@@ -93,71 +87,10 @@ fn rows(stored: &Stored) -> Vec<Row> {
             let mut row = row(stored, of_row, &judgement, &design);
             row.notes.extend(spoilt::note(row.spoilt_pairs));
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
+            row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
             row
         })
         .collect()
-}
-
-/// Only whole pairs, of workloads that did not fail: a failed one has no result.
-fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
-    let arms = stored.header.arms.len();
-    // One pass over all samples, however many rows there are.
-    let mut of_rows: Vec<Vec<&Measured>> = vec![Vec::new(); stored.header.works.len() * arms];
-    for measured in &stored.samples {
-        if measured.treated_arm < arms
-            && let Some(of_row) = of_rows.get_mut(measured.work * arms + measured.treated_arm)
-        {
-            of_row.push(measured);
-        }
-    }
-    let mut all = Vec::new();
-    for work in 0..stored.header.works.len() {
-        let name = &stored.header.works[work].name;
-        for arm in 1..arms {
-            let has_failed = stored.failures.iter().any(|failure| {
-                failure.workload == *name
-                    && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
-            });
-            let of_row = std::mem::take(&mut of_rows[work * arms + arm]);
-            let series = pairs(&of_row);
-            if !has_failed && !series.is_empty() {
-                let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
-                all.push(Measurements { work, arm, treated, series });
-            }
-        }
-    }
-    all
-}
-
-/// The samples of a pair are next to each other in the order measured.
-fn pairs(samples: &[&Measured]) -> Vec<Pair> {
-    let judge = spoilt::Judge::new(samples);
-    samples
-        .windows(2)
-        .filter(|both| {
-            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].position == 0
-        })
-        .map(|both| {
-            let baseline_first = both[0].arm == 0;
-            let (baseline, treated) =
-                if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
-            Pair {
-                started_s: both[0].started_s,
-                baseline_rate: baseline.sample.rate(),
-                treated_rate: treated.sample.rate(),
-                baseline_first,
-                set: both[0].set,
-                is_spoilt: both.iter().any(|sample| judge.is_spoilt(sample)),
-            }
-        })
-        .collect()
-}
-
-fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Betting {
-    // Rates are checked to be positive and finite when they are measured; a database that someone
-    // changed can hold others, and they are not evidence.
-    let usable: Vec<f64> = pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect();
-    Betting::from_log_ratios(&usable, DEFAULT_SCALE).expect("only finite values are left")
 }
 
 fn row(
@@ -182,7 +115,7 @@ fn row(
         effect_pct: percent(judgement.estimate),
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
-        cost_at_most_pct: cost_at_most_pct(stored, series, design),
+        cost_at_most_pct: cost_at_most_pct(stored, measurements, design),
         verdict: judgement.verdict,
         within_margin: judgement.within_margin,
         pairs: series.len(),
@@ -190,14 +123,14 @@ fn row(
         spoilt_pairs,
         notes: notes(&evidence),
         evidence,
-        sets: sets(series, design),
+        sets: sets(measurements, design),
         series: series.clone(),
     }
 }
 
 /// Nothing is concluded from an experiment that failed.
-fn cost_at_most_pct(stored: &Stored, series: &[Pair], design: &Design) -> Option<f64> {
-    let bound = bound(lower_bound(&betting(series.iter()), design))?;
+fn cost_at_most_pct(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<f64> {
+    let bound = bound(lower_bound(&of_row.betting(), design))?;
     (stored.state != State::Failed).then_some(-bound)
 }
 
@@ -211,14 +144,16 @@ pub fn bound(log_ratio: f64) -> Option<f64> {
     log_ratio.is_finite().then(|| percent(log_ratio))
 }
 
-fn sets(series: &[Pair], design: &Design) -> Vec<SetEffect> {
+fn sets(measurements: &Measurements, design: &Design) -> Vec<SetEffect> {
+    let series = &measurements.series;
     let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
     if count < 2 {
         return Vec::new();
     }
     (0..count)
         .map(|set| {
-            let betting = betting(series.iter().filter(|pair| pair.set == set));
+            let of_set = series.iter().filter(|pair| pair.set == set);
+            let betting = betting(of_set, measurements.start_scale);
             let judgement = judge_rows([&betting], design).remove(0);
             SetEffect {
                 effect_pct: percent(judgement.estimate),
@@ -288,6 +223,20 @@ fn note_on_multiplicity(judgement: &Judgement, rows: usize) -> Option<String> {
     })
 }
 
+/// A sample that changes the next one breaks what the interval rests on.
+fn note_on_order(series: &[Pair], alpha: f64) -> Option<String> {
+    let pairs: Vec<(f64, bool)> =
+        series.iter().map(|pair| (pair.log_ratio(), pair.baseline_first)).collect();
+    let found = order_effect(&pairs, alpha).filter(OrderEffect::is_significant)?;
+    let interval = found.interval;
+    Some(format!(
+        "the order matters: the effect of pairs with the baseline first, less that of the others, is \
+         {} {}; a sample may change the next one",
+        format::percent(percent(found.estimate)),
+        format::interval(bound(interval.low), bound(interval.high))
+    ))
+}
+
 fn notes(evidence: &Evidence) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
@@ -301,4 +250,36 @@ fn notes(evidence: &Evidence) -> Vec<String> {
         );
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thirty pairs whose second sample is faster by about `gain`.
+    fn series(gain: f64) -> Vec<Pair> {
+        let pair = |number: usize| {
+            let baseline_first = number.is_multiple_of(2);
+            let second = 100.0 * (gain + (number * 7919 % 13) as f64 * 1e-3 - 0.006).exp();
+            let [baseline_rate, treated_rate] =
+                if baseline_first { [100.0, second] } else { [second, 100.0] };
+            let started_s = number as f64;
+            Pair {
+                started_s,
+                baseline_rate,
+                treated_rate,
+                baseline_first,
+                set: 0,
+                is_spoilt: false,
+            }
+        };
+        (0..30).map(pair).collect()
+    }
+
+    #[test]
+    fn a_row_says_when_the_order_of_its_samples_matters() {
+        let note = note_on_order(&series(0.02), 0.05).unwrap();
+        assert!(note.starts_with("the order matters") && note.contains("+4."), "{note}");
+        assert_eq!(note_on_order(&series(0.0), 0.05), None);
+    }
 }

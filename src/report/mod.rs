@@ -30,9 +30,9 @@ mod scale;
 pub mod sentence;
 mod sets;
 pub mod summary;
-mod table;
+pub mod table;
 pub mod terminal;
-mod text;
+pub mod text;
 
 /// The width of the text format, which goes to a file and so has no terminal to ask.
 const TEXT_WIDTH: usize = 100;

@@ -35,7 +35,7 @@ pub const DEFAULT_SCALE: f64 = 0.01;
 pub const SCALE_FLOOR: f64 = 1e-6;
 
 /// A MAD times this estimates the standard deviation of normal data: 1/Φ⁻¹(¾).
-const MAD_TO_SD: f64 = 1.4826;
+pub const MAD_TO_SD: f64 = 1.4826;
 
 /// A log-ratio that is infinite or not a number: one of its rates was zero or not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]

@@ -1,6 +1,6 @@
 //! From the pairs of all rows of an experiment to a verdict for each.
 
-use super::betting::{Betting, DEFAULT_SCALE};
+use super::betting::Betting;
 use super::multiplicity::holm;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
@@ -17,8 +17,6 @@ pub struct Design {
     pub alpha: f64,
     /// The margin of equivalence as a log-ratio, from [`margin_from_percent`]; positive.
     pub margin: f64,
-    /// For [`Betting::new`]: the spread of log-ratios expected, as a standard deviation.
-    pub start_scale: f64,
     /// With `Some(n)` a row is judged once, by Wilcoxon's test, when it has `n` pairs; with `None`
     /// at any time, by betting.
     pub fixed_pairs: Option<usize>,
@@ -27,12 +25,7 @@ pub struct Design {
 impl Default for Design {
     /// 5 %, a margin of 1 %, judged at any time.
     fn default() -> Design {
-        Design {
-            alpha: 0.05,
-            margin: margin_from_percent(1.0),
-            start_scale: DEFAULT_SCALE,
-            fixed_pairs: None,
-        }
+        Design { alpha: 0.05, margin: margin_from_percent(1.0), fixed_pairs: None }
     }
 }
 
@@ -193,6 +186,7 @@ fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::betting::DEFAULT_SCALE;
     use super::super::simulated::{Machine, Noise};
     use super::*;
 

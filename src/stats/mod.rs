@@ -3,14 +3,17 @@
 //! `docs/statistics.md` explains the choice; every formula below names its source.
 
 pub mod betting;
+pub mod binomial;
 pub mod bound;
 #[cfg(test)]
 mod calibration;
 mod crossing;
+pub mod detectable;
 pub mod estimate;
 pub mod judge;
 pub mod multiplicity;
 mod normal;
+pub mod order_effect;
 pub mod simulated;
 mod spread;
 pub mod unpaired;

@@ -17,6 +17,29 @@ pub enum Noise {
     Drifting,
     /// Every other sample is 4 % slower: what defeats a strict A B A B.
     Alternating,
+    /// AR(1), 2 %, of which nine tenths are left in the next sample.
+    Autocorrelated,
+    /// The clock's frequency: full, 5 % or 12 % lower, for some thirty samples each.
+    Regimes,
+    /// A hypervisor that takes time away from every seventh sample, 8 % of it on average.
+    Stealing,
+    /// One sample in fifty takes up to four times as long.
+    Stalling,
+}
+
+impl Noise {
+    #[cfg(test)]
+    pub(crate) const ALL: [Noise; 9] = [
+        Noise::White,
+        Noise::HeavyTailed,
+        Noise::Wandering,
+        Noise::Drifting,
+        Noise::Alternating,
+        Noise::Autocorrelated,
+        Noise::Regimes,
+        Noise::Stealing,
+        Noise::Stalling,
+    ];
 }
 
 /// Draws pairs as the engine measures them: two samples in the order a coin decides.
@@ -26,6 +49,8 @@ pub struct Machine {
     samples: u32,
     drift: f64,
     neighbour: bool,
+    /// ln of the rate at the present frequency.
+    regime: f64,
 }
 
 impl Machine {
@@ -36,6 +61,7 @@ impl Machine {
             samples: 0,
             drift: 0.0,
             neighbour: false,
+            regime: 0.0,
         }
     }
 
@@ -52,27 +78,48 @@ impl Machine {
         match self.noise {
             Noise::White => 0.01 * self.normal(),
             Noise::HeavyTailed => 0.005 * self.student2(),
-            Noise::Wandering => 0.005 * self.student2() + self.drift(),
+            Noise::Wandering => {
+                self.drift(0.95, 0.02);
+                self.drift + 0.005 * self.student2()
+            }
             Noise::Drifting => self.drifting(),
             Noise::Alternating if self.samples.is_multiple_of(2) => 0.005 * self.normal() - 0.04,
             Noise::Alternating => 0.005 * self.normal(),
+            Noise::Autocorrelated => {
+                self.drift(0.9, 0.02);
+                self.drift + 0.005 * self.normal()
+            }
+            Noise::Regimes => {
+                if self.random.random_bool(1.0 / 30.0) {
+                    self.regime = [0.0, -0.05, -0.12][self.random.random_range(0..3)];
+                }
+                self.regime + 0.005 * self.normal()
+            }
+            Noise::Stealing => {
+                let is_hit = self.random.random_bool(1.0 / 7.0);
+                let stolen = if is_hit { -0.08 * self.random.random::<f64>().ln() } else { 0.0 };
+                0.007 * self.normal() - stolen.min(3.0)
+            }
+            Noise::Stalling => {
+                let is_hit = self.random.random_bool(0.02);
+                let stalled = if is_hit { 4.0_f64.ln() * self.random.random::<f64>() } else { 0.0 };
+                0.006 * self.normal() - stalled
+            }
         }
     }
 
+    /// A step of AR(1) with the correlation `kept` and the standard deviation `sd` in the long run.
+    fn drift(&mut self, kept: f64, sd: f64) {
+        self.drift = kept * self.drift + sd * (1.0 - kept * kept).sqrt() * self.normal();
+    }
+
     fn drifting(&mut self) -> f64 {
-        let drift = self.drift();
+        self.drift(0.95, 0.02);
         let flip = if self.neighbour { 0.1 } else { 0.02 };
         self.neighbour ^= self.random.random_bool(flip);
         let stolen = if self.neighbour { self.random.random_range(0.0..0.2) } else { 0.0 };
         let warm_up = 0.05 * (-f64::from(self.samples) / 20.0).exp();
-        0.007 * self.normal() + drift - stolen - warm_up
-    }
-
-    /// AR(1) of standard deviation 2 %, of which a sample takes over 0.95 from the one before.
-    fn drift(&mut self) -> f64 {
-        let innovation = (1.0 - 0.95_f64 * 0.95).sqrt();
-        self.drift = 0.95 * self.drift + 0.02 * innovation * self.normal();
-        self.drift
+        0.007 * self.normal() + self.drift - stolen - warm_up
     }
 
     /// Standard normal, by Box and Muller.

@@ -112,6 +112,7 @@ mod tests {
                 name: "stat".into(),
                 unit: "lps".into(),
                 syscalls_per_op: Some(1.0),
+                start_scale: 0.0375,
             }],
         }
     }
@@ -142,11 +143,32 @@ mod tests {
         }
         store.finish(&id, State::Complete, None).unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
-        assert_eq!(stored.header.seed, u64::MAX);
+        assert_eq!(stored.header, header());
         assert_eq!(stored.state, State::Complete);
         assert_eq!(stored.samples.len(), 3);
         assert_eq!(stored.samples[0], measured(0, 1));
         assert!(store.load("zzzzzz").is_err());
+    }
+
+    #[test]
+    fn a_database_of_version_1_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.add_sample(&id, &measured(0, 0)).unwrap();
+        store
+            .connection
+            .execute_batch(
+                "ALTER TABLE work DROP COLUMN start_scale;
+                 ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
+            )
+            .unwrap();
+        let stored = Store::open(&path).unwrap().load(&id).unwrap();
+        assert_eq!(stored.header.works[0].start_scale, 0.01);
+        assert_eq!(stored.samples, [measured(0, 0)]);
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().header, header());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::process::process_start;
 use super::record::{Entry, Header, Kind, Measured, SampleColumn, Startup, Stored, Work};
 use super::{Error, Store};
-use crate::machine;
+use crate::machine::{self, Facts};
 use crate::report::summary::{Failure, State};
 use crate::treatment::Evidence;
 
@@ -66,6 +66,33 @@ impl Store {
         )
     }
 
+    /// Ids of the calibrations of this machine that ended and did not fail, the latest first; all of
+    /// them, or at most so many.
+    ///
+    /// The same machine is the same host name, CPU and kernel, also after another boot.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn calibrations(
+        &self,
+        machine: &Facts,
+        at_most: Option<usize>,
+    ) -> Result<Vec<String>, Error> {
+        // A negative limit is none (SQLite, "SELECT").
+        let limit = at_most.map_or(-1, |number| number as i64);
+        let is_same = "json_extract(machine, '$.hostname') = ?1
+            AND json_extract(machine, '$.cpu_model') = ?2 AND json_extract(machine, '$.kernel') = ?3";
+        self.rows(
+            &format!(
+                "SELECT id FROM experiment WHERE kind = 'calibrate' AND {is_same}
+                    AND state IN ('complete', 'interrupted')
+                 ORDER BY started DESC, rowid DESC LIMIT ?4"
+            ),
+            rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, limit],
+            |row| row.get(0),
+        )
+    }
+
     /// A whole experiment.
     ///
     /// # Errors
@@ -83,11 +110,15 @@ impl Store {
             |row| Ok((row.get(0)?, json(row, 1)?)),
         )?;
         (stored.header.arms, stored.facts) = arms.into_iter().unzip();
-        stored.header.works = self.rows(
-            "SELECT name, unit, syscalls_per_op FROM work WHERE experiment = ?1 ORDER BY number",
-            [id],
-            |row| Ok(Work { name: row.get(0)?, unit: row.get(1)?, syscalls_per_op: row.get(2)? }),
-        )?;
+        stored.header.works =
+            self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
+                Ok(Work {
+                    name: row.get("name")?,
+                    unit: row.get("unit")?,
+                    syscalls_per_op: row.get("syscalls_per_op")?,
+                    start_scale: row.get("start_scale")?,
+                })
+            })?;
         stored.samples = self.rows(
             // The samples of an experiment are next to each other, as there is one at a time: the
             // table from the first to the last is read faster than row by row through the index.
@@ -134,7 +165,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored {
         id: row.get("id")?,
         header: Header {
-            kind: if kind == Kind::Run.as_str() { Kind::Run } else { Kind::Compare },
+            kind: Kind::from_name(&kind).unwrap_or(Kind::Compare),
             command: row.get("command")?,
             seed: row.get::<_, i64>("seed")?.cast_unsigned(),
             budget_s: row.get("budget_s")?,

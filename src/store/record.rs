@@ -15,6 +15,8 @@ pub enum Kind {
     Compare,
     /// One arm: this machine alone.
     Run,
+    /// Pairs of two identical arms.
+    Calibrate,
 }
 
 impl Kind {
@@ -22,7 +24,13 @@ impl Kind {
         match self {
             Kind::Compare => "compare",
             Kind::Run => "run",
+            Kind::Calibrate => "calibrate",
         }
+    }
+
+    /// The kind of this name; `None` for one that only a newer weigh knows.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        [Kind::Compare, Kind::Run, Kind::Calibrate].into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
@@ -52,6 +60,8 @@ pub struct Work {
     pub name: String,
     pub unit: String,
     pub syscalls_per_op: Option<f64>,
+    /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
+    pub start_scale: f64,
 }
 
 /// One sample, with its place in the experiment.

@@ -6,12 +6,12 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,                -- compare, run
+    kind TEXT NOT NULL,                -- compare, run, calibrate
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed
@@ -43,6 +43,7 @@ CREATE TABLE work (
     name TEXT NOT NULL,
     unit TEXT NOT NULL,
     syscalls_per_op REAL,
+    start_scale REAL NOT NULL,         -- the spread of log-ratios expected before the first pair
     PRIMARY KEY (experiment, number)
 ) STRICT;
 CREATE TABLE sample (
@@ -75,7 +76,13 @@ CREATE TABLE failure (
 ) STRICT;
 ";
 
-/// Creates the tables in a new database and refuses one that it does not know.
+/// From version 1, which expected a spread of 1 % everywhere.
+const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
+/// The first databases of version 1 did not keep the number of sets.
+const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
+
+/// Creates the tables in a new database, brings an older one up to date, and refuses one that it
+/// does not know.
 pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
     // A reader never blocks the experiment that writes.
@@ -85,22 +92,31 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection.pragma_update(None, "foreign_keys", true).map_err(said)?;
     let version: i64 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
-    match version {
-        VERSION => Ok(()),
-        0 => connection
-            .execute_batch(&format!(
-                "BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
-            ))
-            .or_else(|error| {
-                // Another weigh may have created them just now.
-                let created: rusqlite::Result<i64> =
-                    connection.pragma_query_value(None, "user_version", |row| row.get(0));
-                if created == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
-            }),
-        newer => Err(Error(format!(
-            "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
-             weigh, or another file with --database FILE",
-            path.display()
-        ))),
-    }
+    let steps = match version {
+        VERSION => return Ok(()),
+        0 => TABLES.to_owned(),
+        1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
+            FROM_1.to_owned()
+        }
+        1 => format!("{SETS} {FROM_1}"),
+        newer => {
+            return Err(Error(format!(
+                "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
+                 weigh, or another file with --database FILE",
+                path.display()
+            )));
+        }
+    };
+    connection
+        .execute_batch(&format!(
+            "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
+        ))
+        .or_else(|error| {
+            // Ends what failed half-way; fails itself where BEGIN did.
+            let _ = connection.execute_batch("ROLLBACK");
+            // Another weigh may have done it just now.
+            let now: rusqlite::Result<i64> =
+                connection.pragma_query_value(None, "user_version", |row| row.get(0));
+            if now == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
+        })
 }

@@ -48,8 +48,8 @@ impl Store {
         }
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
-                "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id, number, work.name, work.unit, work.syscalls_per_op],
+                "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![id, number, work.name, work.unit, work.syscalls_per_op, work.start_scale],
             )?;
         }
         transaction.commit()

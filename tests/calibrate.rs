@@ -1,0 +1,60 @@
+//! `weigh calibrate`, and that the next comparison starts from what it found.
+
+mod support;
+
+use serde_json::Value;
+use support::{Home, Turn};
+
+/// s₀ of the only workload of every experiment, in the order made.
+fn start_scales(home: &Home) -> Vec<f64> {
+    let database = home.open_database();
+    let mut query = database.prepare("SELECT start_scale FROM work ORDER BY rowid").unwrap();
+    let rows = query.query_map([], |row| row.get(0)).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+fn calibrate(home: &Home, more: &[&str]) -> Value {
+    let arguments = ["calibrate", "-w", "getppid", "--budget", "10s", "--json", "-"];
+    home.succeed(&[&arguments[..], more].concat()).json()
+}
+
+#[test]
+fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let first = calibrate(&home, &[]);
+    assert_eq!(first["schema"], "weighbridge/calibration/1");
+    assert_eq!(first["experiment_alarms"]["of"], 1);
+    let both = calibrate(&home, &[]);
+    assert_eq!(both["experiments"].as_array().unwrap().len(), 2);
+    let [once, twice] = [&first, &both].map(|json| &json["workloads"][0]);
+    assert_eq!((&twice["workload"], &twice["experiments"]), (&"getppid".into(), &2.into()));
+    assert!(twice["pairs"].as_u64() > once["pairs"].as_u64());
+    assert!(twice["pair_s"].as_f64().unwrap() > 0.0);
+    let shown = &twice["smallest_effect_pct"];
+    assert!(shown[0].as_f64().unwrap() > shown[2].as_f64().unwrap(), "{twice:#}");
+
+    let compared = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "-"]);
+    assert!(matches!(compared.code, Some(0 | 3)), "{compared:#?}");
+    let noise = |row: &Value| row["noise_pct"].as_f64().unwrap() / 100.0;
+    let scales = start_scales(&home);
+    for (scale, expected) in scales.iter().zip([0.01, noise(once), noise(twice)]) {
+        assert!((scale / expected - 1.0).abs() < 1e-9, "{scales:?}");
+    }
+    assert_eq!(scales.len(), 3);
+    assert_eq!(compared.json(), home.json(), "what is stored says the same again");
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "5s"]).assert_says(&[
+        "this machine shows a change of",
+        "of 2 experiments raised a false alarm",
+        "shown in 10 s",
+    ]);
+    home.succeed(&["show"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);
+    home.succeed(&["history"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);
+}
