@@ -224,7 +224,7 @@ mod tests {
         let mut machine = Machine::new(Noise::White, seed);
         for number in 0..160 {
             let (pair, work, arm) = (number / 4, number / 2 % 2, number % 2);
-            let rate = (machine.sample() + if arm == 1 { effect } else { 0.0 }).exp();
+            let rate = (machine.sample() + arm as f64 * effect).exp();
             let json = format!(r#"{{"operations":{rate},"elapsed_ns":1000000000}}"#);
             let sample = serde_json::from_str(&json).unwrap();
             let measured = Measured {
@@ -282,11 +282,11 @@ mod tests {
     #[test]
     fn false_alarms_are_counted_and_judged() {
         let (_directory, store) = store();
-        (0..3).for_each(|seed| calibration(&store, seed, 0.0));
-        (3..5).for_each(|seed| calibration(&store, seed, 0.05));
+        (0..5).for_each(|seed| calibration(&store, seed, if seed < 3 { 0.0 } else { 0.05 }));
         let found = Calibration::of(&history(&store, &this_machine(), None).unwrap()).unwrap();
-        assert_eq!((found.experiment_alarms.alarms, found.experiment_alarms.of), (2, 5));
-        assert!(!found.experiment_alarms.is_within() && found.experiment_alarms.chance < 0.03);
+        let experiments = &found.experiment_alarms;
+        assert_eq!((experiments.alarms, experiments.of), (2, 5));
+        assert!(!experiments.is_within() && experiments.chance < 0.03);
         assert_eq!((found.row_alarms.alarms, found.row_alarms.of), (4, 10));
     }
 
@@ -294,8 +294,8 @@ mod tests {
     fn other_machines_and_other_experiments_do_not_count() {
         let (_directory, store) = store();
         (0..4).for_each(|seed| calibration(&store, seed, 0.0));
-        let newer_kernel = Facts { kernel: "6.2".into(), ..this_machine() };
-        assert!(history(&store, &newer_kernel, None).unwrap().is_empty());
+        let other = Facts { kernel: "6.2".into(), ..this_machine() };
+        assert!(history(&store, &other, None).unwrap().is_empty());
         assert_eq!(history(&store, &this_machine(), Some(3)).unwrap().len(), 3);
     }
 }
