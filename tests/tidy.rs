@@ -7,10 +7,6 @@ const MAX_FILE_LINES: usize = 300;
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COLUMNS: usize = 110;
 
-/// Longer than the rule, with the reason.
-const LONG_FILES: &[(&str, &str)] =
-    &[("src/treatment/seccomp/oci_profile.rs", "a third of it is its tests")];
-
 fn sources(extensions: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -43,20 +39,10 @@ fn report(problems: Vec<String>) {
 fn files_are_short() {
     let too_long = |(name, text): &(String, String)| {
         let lines = text.lines().count();
-        let is_excused = LONG_FILES.iter().any(|(long, _)| long == name);
-        (lines > MAX_FILE_LINES && !is_excused)
+        (lines > MAX_FILE_LINES)
             .then(|| format!("{name}: {lines} lines, more than {MAX_FILE_LINES}"))
     };
     report(sources(&["rs", "c", "h"]).iter().filter_map(too_long).collect());
-}
-
-#[test]
-fn no_excuse_outlives_its_file() {
-    let sources = sources(&["rs", "c", "h"]);
-    let stale = |(long, _): &&(&str, &str)| {
-        !sources.iter().any(|(name, text)| name == long && text.lines().count() > MAX_FILE_LINES)
-    };
-    report(LONG_FILES.iter().filter(stale).map(|(name, _)| format!("{name} is short")).collect());
 }
 
 #[test]

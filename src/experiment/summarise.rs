@@ -66,11 +66,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
     let design = design(stored);
     let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
-    // A number fixed in advance is one only where every set has reached it.
-    let pooled = Design {
-        fixed_pairs: design.fixed_pairs.map(|pairs| pairs * stored.header.sets),
-        ..design.clone()
-    };
+    let pooled = pooled(stored, &design);
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let mut judgements = judge_rows(&bettings, &pooled);
     if stored.state == State::Failed {
@@ -128,9 +124,16 @@ fn row(
     }
 }
 
+/// The design for the pairs of all sets together: a number of pairs that was fixed in advance is
+/// reached only where every set has reached it.
+fn pooled(stored: &Stored, design: &Design) -> Design {
+    let fixed_pairs = design.fixed_pairs.map(|pairs| pairs * stored.header.sets);
+    Design { fixed_pairs, ..design.clone() }
+}
+
 /// Nothing is concluded from an experiment that failed.
 fn cost_at_most_pct(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<f64> {
-    let bound = bound(lower_bound(&of_row.betting(), design))?;
+    let bound = bound(lower_bound(&of_row.betting(), &pooled(stored, design)))?;
     (stored.state != State::Failed).then_some(-bound)
 }
 

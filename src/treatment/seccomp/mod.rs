@@ -1,4 +1,5 @@
 //! Making seccomp filters.
 
 pub mod bpf;
+mod host;
 pub mod oci_profile;

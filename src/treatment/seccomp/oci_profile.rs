@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::bpf::{self, Comparison, Condition, Instruction};
+use super::host::Host;
 
 /// A profile, compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,13 +60,6 @@ struct Filter {
     caps: Vec<String>,
     arches: Vec<String>,
     min_kernel: String,
-}
-
-/// What a profile's conditions are held against.
-struct Host {
-    /// Bits of the effective capabilities.
-    capabilities: u64,
-    kernel: (u32, u32),
 }
 
 /// Reads and compiles a profile.
@@ -218,51 +212,6 @@ impl Filter {
             if cfg!(target_arch = "x86_64") { &["amd64", "x86_64"] } else { &["arm64", "aarch64"] };
         self.arches.iter().any(|arch| names.contains(&arch.as_str()))
     }
-}
-
-impl Host {
-    fn read() -> Host {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let capabilities = status
-            .lines()
-            .find_map(|line| line.strip_prefix("CapEff:"))
-            .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
-            .unwrap_or(0);
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        Host { capabilities, kernel: version(&release) }
-    }
-
-    /// Those that Docker's default profile asks about, by their bit (`linux/capability.h`).
-    fn has(&self, capability: &str) -> bool {
-        let bit = match capability {
-            "CAP_DAC_READ_SEARCH" => 2,
-            "CAP_SYS_MODULE" => 16,
-            "CAP_SYS_RAWIO" => 17,
-            "CAP_SYS_CHROOT" => 18,
-            "CAP_SYS_PTRACE" => 19,
-            "CAP_SYS_PACCT" => 20,
-            "CAP_SYS_ADMIN" => 21,
-            "CAP_SYS_BOOT" => 22,
-            "CAP_SYS_NICE" => 23,
-            "CAP_SYS_TIME" => 25,
-            "CAP_SYS_TTY_CONFIG" => 26,
-            "CAP_AUDIT_CONTROL" => 30,
-            "CAP_SYSLOG" => 34,
-            "CAP_PERFMON" => 38,
-            "CAP_BPF" => 39,
-            _ => return false,
-        };
-        self.capabilities & (1 << bit) != 0
-    }
-
-    fn is_at_least(&self, wanted: &str) -> bool {
-        self.kernel >= version(wanted)
-    }
-}
-
-fn version(text: &str) -> (u32, u32) {
-    let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
-    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
 #[cfg(test)]
