@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+/* Where the two processes of a workload run. */
+enum placement { ANYWHERE, SAME_CPU, CROSS_CPU };
+
 struct workload {
 	const char *name;
 	const char *summary;       /* what one operation is, in one line */
@@ -23,6 +26,14 @@ struct workload {
 	/* Parameters, for a file that registers several workloads. Read them as current->size. */
 	long size;
 	long count;
+
+	enum placement placement; /* set by PLACED_WORKLOADS() */
+
+	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads
+	 * with the same series are drawn as one curve over x. */
+	const char *series; /* e.g. "memory-latency, stride 64 B" */
+	double x;           /* e.g. 65536 */
+	const char *x_unit; /* e.g. "bytes" */
 
 	void (*prepare)(void);     /* optional; before everything, not timed */
 	void (*run)(uint64_t n);   /* n operations, and nothing else */
@@ -42,6 +53,12 @@ struct workload {
 	static const struct workload *const workload_at_##id                             \
 		__attribute__((used, section("workloads"))) = &workload_##id
 
+/* Two workloads of two processes each, NAME@same-cpu and NAME@cross-cpu: placement is a factor, not
+ * noise. prepare() calls place_driver() before it forks, the child place_partner(). */
+#define PLACED_WORKLOADS(id, base, ...)                                                          \
+	WORKLOAD(id##_same_cpu, .name = base "@same-cpu", .placement = SAME_CPU, __VA_ARGS__);   \
+	WORKLOAD(id##_cross_cpu, .name = base "@cross-cpu", .placement = CROSS_CPU, __VA_ARGS__)
+
 /* The workload that this process runs. */
 extern const struct workload *current;
 
@@ -54,6 +71,10 @@ void enter_scratch_directory(void);
 
 /* Creates a file of `size` zero bytes; it must not exist. Returns its descriptor. */
 int create_file(const char *path, long size);
+
+/* placement.c: pins the process that calls it; both fail where that cannot be. */
+void place_driver(void);
+void place_partner(void);
 
 /* Waits for one child and fails unless it exited with `status`. */
 void expect_exit(int pid, int status);

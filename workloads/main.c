@@ -153,6 +153,11 @@ static int list(void)
 		       sorted[i]->syscalls_per_op);
 		print_string("syscalls_note", sorted[i]->syscalls_note, ",");
 		print_string("source", sorted[i]->source, ",");
+		if (sorted[i]->series) {
+			print_string("series", sorted[i]->series, ",");
+			printf("\"x\":%.10g,", sorted[i]->x);
+			print_string("x_unit", sorted[i]->x_unit, ",");
+		}
 		print_string("group", sorted[i]->group, "}\n");
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

@@ -142,6 +142,17 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
     if let Some(workload) = find(name) {
         return Ok(vec![Work::Kernel { workload, member: None }]);
     }
+    // One of two processes is a row per placement: NAME@same-cpu and NAME@cross-cpu.
+    let placed: Vec<Work> = workloads
+        .iter()
+        .filter(|workload| {
+            workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
+        })
+        .map(|workload| Work::Kernel { workload: workload.clone(), member: None })
+        .collect();
+    if !placed.is_empty() {
+        return Ok(placed);
+    }
     let from_file;
     let suite = match suites.iter().find(|suite| suite.name == name) {
         Some(suite) => suite,
@@ -178,6 +189,32 @@ mod tests {
 
     fn command() -> Work {
         Work::Command { argv: vec!["true".into()], directory: "/".into() }
+    }
+
+    fn named(name: &str) -> Workload {
+        Workload {
+            name: name.into(),
+            summary: String::new(),
+            group: "ipc".into(),
+            unit: "lps".into(),
+            syscalls_per_op: 4.0,
+            syscalls_note: None,
+            source: String::new(),
+            series: None,
+            x: None,
+            x_unit: None,
+        }
+    }
+
+    #[test]
+    fn a_workload_of_two_processes_is_a_row_per_placement() {
+        let known = ["pipe", "pong@cross-cpu", "pong@same-cpu", "pongs@same-cpu"].map(named);
+        let rows = |name: &str| -> Vec<String> {
+            resolve_one(name, &known, &[]).unwrap().iter().map(Work::name).collect()
+        };
+        assert_eq!(rows("pong"), ["pong@cross-cpu", "pong@same-cpu"]);
+        assert_eq!(rows("pong@same-cpu"), ["pong@same-cpu"]);
+        assert_eq!(rows("pipe"), ["pipe"]);
     }
 
     fn ended(exit_code: i32, stdout: &str, stderr: &str) -> Launched {

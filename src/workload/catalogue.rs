@@ -20,6 +20,13 @@ pub struct Workload {
     pub syscalls_note: Option<String>,
     /// Where the definition is from.
     pub source: String,
+    /// The curve that it is a point of, as in a sweep over sizes, and where on that curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_unit: Option<String>,
 }
 
 /// All workloads of the kernels, sorted by name.

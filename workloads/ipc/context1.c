@@ -1,13 +1,9 @@
 /* UnixBench's "Pipe-based Context Switching": two processes send a growing number back and forth through
  * two pipes, and each compares it with its own count. One round trip is two switches.
- *
- * Both run on one CPU. Left alone, the scheduler puts them now on one CPU and now on two, and the rate
- * then differs up to fourfold between runs of the same system (byte-unixbench issue 79): that would
- * measure the placement, and it would not always be a switch of context. */
+ * Only on one CPU is each of them sure to be a switch of context. */
 #include "kernel.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +26,7 @@ static void serve(pid_t driver)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != driver)
 		_exit(1);
+	place_partner();
 	close(to_partner[1]);
 	close(from_partner[0]);
 	while (read(to_partner[0], &number, sizeof number) == sizeof number) {
@@ -46,14 +43,8 @@ static void serve(pid_t driver)
 static void prepare(void)
 {
 	pid_t driver = getpid();
-	int cpu = sched_getcpu(); /* it runs there, so it is allowed there */
-	cpu_set_t one;
 
-	CPU_ZERO(&one);
-	if (cpu >= 0)
-		CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof one, &one) < 0)
-		fail("cannot stay on one CPU: %s", strerror(errno));
+	place_driver();
 	signal(SIGPIPE, SIG_IGN); /* a dead partner shall be an error, not a death without words */
 	partner_usage = mmap(NULL, sizeof *partner_usage, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -102,7 +93,7 @@ static void check(uint64_t n)
 	expect_exit(partner, 0);
 }
 
-WORKLOAD(context1, .name = "context1", .summary = "two processes on one CPU pass a number there and back through two pipes",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4,
-	 .source = "UnixBench 6.0 context1 (Pipe-based Context Switching), on one CPU", .prepare = prepare,
-	 .run = run, .check = check, .add_usage = add_usage);
+PLACED_WORKLOADS(context1, "context1",
+	 .summary = "two processes pass a number there and back through two pipes", .unit = "lps",
+	 .units_per_op = 1, .syscalls_per_op = 4, .source = "UnixBench 6.0 context1 (Pipe-based Context Switching)",
+	 .prepare = prepare, .run = run, .check = check, .add_usage = add_usage);
