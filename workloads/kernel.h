@@ -93,9 +93,11 @@ void expect_exit(int pid, int status);
 #endif
 
 /* sample.c */
+enum { MAX_SLICES = 100 };
 struct options {
 	uint64_t target_ns;
 	uint64_t operations; /* 0: calibrate */
+	uint64_t slices;     /* parts of the timed part whose times are printed; 0: none */
 	bool count_instructions;
 };
 void take_sample(const struct options *options);

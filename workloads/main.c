@@ -25,11 +25,13 @@ static const char help[] =
 	"Runs one sample of one workload and prints it as a line of JSON.\n"
 	"\n"
 	"  weigh-kernels list\n"
-	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--count-instructions]\n"
+	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--slices N]\n"
+	"                         [--count-instructions]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
 	"  --operations N         run N operations, however long they take\n"
+	"  --slices N             print the times of N parts of the timed part too (1 to 100)\n"
 	"  --count-instructions   count the kernel's instructions too; null where the machine cannot\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
@@ -191,6 +193,7 @@ static int run(int argc, char **argv)
 	static const struct option known[] = {
 		{"target-ms", required_argument, NULL, 't'},
 		{"operations", required_argument, NULL, 'o'},
+		{"slices", required_argument, NULL, 's'},
 		{"count-instructions", no_argument, NULL, 'c'},
 		{0},
 	};
@@ -201,6 +204,7 @@ static int run(int argc, char **argv)
 		switch (option) {
 		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
 		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
+		case 's': options.slices = number("slices", optarg, MAX_SLICES); break;
 		case 'c': options.count_instructions = true; break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static uint64_t total_operations;
+static uint64_t slice_ns[MAX_SLICES];
 
 static uint64_t now_ns(void)
 {
@@ -30,6 +31,18 @@ static uint64_t time_batch(uint64_t n)
 	return elapsed;
 }
 
+/* The timed part: n operations, in as many slices, each of a whole number of operations. */
+static uint64_t time_slices(uint64_t n, uint64_t slices)
+{
+	uint64_t elapsed = 0;
+
+	for (uint64_t i = 0; i < slices; i++) {
+		slice_ns[i] = time_batch(n / slices + (i < n % slices));
+		elapsed += slice_ns[i];
+	}
+	return elapsed;
+}
+
 /* How many operations fill the target.
  *
  * The batch grows until it lasts an eighth of the target; that is long enough to be scaled. A batch
@@ -40,9 +53,10 @@ static uint64_t calibrate(uint64_t target_ns)
 {
 	uint64_t enough = target_ns / 8, n = 1;
 
-	time_batch(1); /* cold caches, cold files: not representative */
+	/* Cold caches, cold files: not representative, unless one operation takes long enough to warm them. */
+	uint64_t cold = time_batch(1);
 	for (;;) {
-		uint64_t elapsed = time_batch(n);
+		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
 		if (elapsed >= enough) {
 			uint64_t again = time_batch(n);
 			if (again < elapsed)
@@ -113,7 +127,8 @@ void take_sample(const struct options *options)
 	struct rusage before = usage();
 	if (counter >= 0 && ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		fail("cannot start the instruction counter: %s", strerror(errno));
-	uint64_t elapsed = time_batch(n);
+	uint64_t slices = options->slices < n ? options->slices : n;
+	uint64_t elapsed = slices ? time_slices(n, slices) : time_batch(n);
 	if (counter >= 0) {
 		ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
 		if (read(counter, &instructions, sizeof instructions) != sizeof instructions)
@@ -143,6 +158,12 @@ void take_sample(const struct options *options)
 	printf("\"total_operations\":%llu,", (unsigned long long)total_operations);
 	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
 	       current->unit, n * current->units_per_op * 1e9 / elapsed);
+	if (slices) {
+		printf("\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+		for (uint64_t i = 1; i < slices; i++)
+			printf(",%llu", (unsigned long long)slice_ns[i]);
+		printf("],");
+	}
 	if (counter >= 0)
 		printf("\"kernel_instructions\":%llu,", (unsigned long long)instructions);
 	else

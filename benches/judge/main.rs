@@ -120,6 +120,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         name: format!("w{row}"),
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
+        sample_ms: Some(70),
         start_scale: weighbridge::stats::betting::DEFAULT_SCALE,
     };
     let header = Header {
@@ -130,6 +131,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         alpha: 0.05,
         margin: 0.01,
         fixed_pairs: None,
+        multiplicity: Default::default(),
         sets: 1,
         machine: weighbridge::machine::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use weighbridge::experiment::engine::{Observer, Platform, SampleError, Slot, Stop, run_set};
+use weighbridge::experiment::engine::run_set;
+use weighbridge::experiment::platform::{Observer, Platform, SampleError, Slot, Stop};
 use weighbridge::experiment::row::{Row, Unit};
 use weighbridge::stats::betting::DEFAULT_SCALE;
 use weighbridge::stats::{Design, Verdict};

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use weighbridge::cli::compare::SAMPLE_MS;
+use weighbridge::experiment::length::START_MS;
 use weighbridge::experiment::work::{Work, resolve};
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
-use weighbridge::workload::kernels::Kernels;
+use weighbridge::workload::kernels::{Kernels, Length};
 use weighbridge::workload::launcher::{Launcher, Setup};
 
 use crate::machine::Trace;
@@ -30,7 +30,7 @@ pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for work in &works {
         eprintln!("recording {}", work.name());
-        let job = work.job(&kernels, scratch.path(), SAMPLE_MS);
+        let job = work.job(&kernels, scratch.path(), Length::of_ms(START_MS));
         let mut launch = |work: &Work| {
             let launched = launcher.run(&job, &never).map_err(|error| error.to_string())?;
             work.read(&launched).map_err(|problem| format!("{}: {problem}", work.name()))

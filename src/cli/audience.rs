@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
-use crate::experiment::engine::Observer;
+use crate::experiment::platform::Observer;
 use crate::experiment::request::Audience;
 use crate::experiment::row::Row;
 use crate::experiment::summarise::{bound, percent};

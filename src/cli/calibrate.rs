@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::audience::Terminal;
-use super::compare::{SAMPLE_MS, listen_for_signals};
+use super::compare::listen_for_signals;
 use super::{Context, INTERRUPTED, output, value};
-use crate::experiment::calibration::{Calibration, Tally, WorkloadNoise, history};
+use crate::experiment::calibration::{Calibration, WorkloadNoise, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
 use crate::machine::Facts;
@@ -18,7 +18,8 @@ use crate::report::summary::State;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
 use crate::shell::command_line;
-use crate::stats::judge::Design;
+use crate::stats::binomial::Tally;
+use crate::stats::design::Design;
 use crate::store::record::Kind;
 
 const EXAMPLES: &str = "\
@@ -57,6 +58,9 @@ pub struct Calibrate {
         allow_hyphen_values = true
     )]
     budget: Duration,
+    /// Decides the order of everything in the first experiment; the next has the next number
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -76,7 +80,7 @@ impl Calibrate {
             if self.repeat > 1 {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
-            let done = execute(&self.request(), &store, &mut audience, &interrupted)?;
+            let done = execute(&self.request(number), &store, &mut audience, &interrupted)?;
             last = done.state;
             if last != State::Complete {
                 break;
@@ -99,23 +103,28 @@ impl Calibrate {
         })
     }
 
-    fn request(&self) -> Request {
+    fn request(&self, number: u32) -> Request {
+        let seed = match self.seed {
+            Some(first) => first.wrapping_add(u64::from(number - 1)),
+            None => rand::random::<u32>().into(),
+        };
         let mut words: Vec<String> = ["weigh", "calibrate"].map(String::from).to_vec();
         for workload in &self.workloads {
             words.extend(["-w".into(), workload.clone()]);
         }
         words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
+        words.extend(["--seed".into(), seed.to_string()]);
         Request {
             kind: Kind::Calibrate,
             arms: vec!["none".into(); 2],
             workloads: self.workloads.clone(),
             command: None,
             again: command_line(words.iter().map(String::as_str)),
-            seed: rand::random::<u32>().into(),
+            seed,
             budget: self.budget,
             margin: 0.01,
             design: Design::default(),
-            target_ms: SAMPLE_MS,
+            sample_ms: None,
             plan: Plan::Compare { sets: 1 },
         }
     }

@@ -1,7 +1,5 @@
 //! `weigh compare`: what does a change cost?
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,21 +7,19 @@ use std::time::Duration;
 use clap::Args;
 
 use super::audience::Terminal;
+use super::files::Files;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, output, value};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
 use crate::experiment::summarise::summarise;
 use crate::report::summary::{State, Summary};
-use crate::report::{self, Format, terminal};
 use crate::shell::command_line;
 use crate::stats::Verdict;
-use crate::stats::judge::{Design, MIN_PAIRS};
+use crate::stats::design::Design;
+use crate::stats::judge::MIN_PAIRS;
+use crate::stats::multiplicity::Multiplicity;
 use crate::store::record::Kind;
 use crate::treatment;
-
-/// Pairs of 70 ms samples: short ones resist drift best, and the range of the samples' length is
-/// 50 to 250 ms (`docs/statistics.md`).
-pub const SAMPLE_MS: u64 = 70;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,6 +62,13 @@ pub struct Compare {
     /// Measure just this many pairs per row and judge once, by Wilcoxon's test
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
+    /// Length of the timed part of a sample [default: chosen by the first pairs, 50ms to 250ms]
+    #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
+    sample: Option<Duration>,
+    /// Promise that at most 5 % of the claims of slower and faster are false on average (e-BH),
+    /// not that with 95 % none is (Holm): finds more where there are many rows
+    #[arg(long, conflicts_with = "pairs")]
+    fdr: bool,
     /// Differences within this are equivalent
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
@@ -80,18 +83,8 @@ pub struct Compare {
     /// Exit with status 1 where a workload is slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
-    /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the report as one HTML file [default: in the XDG data directory]
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write every pair as CSV
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Write the report as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -105,10 +98,7 @@ impl Compare {
         if !self.command.is_empty() && !self.workloads.is_empty() {
             return Err("give workloads with -w or a command after `--`, not both".into());
         }
-        // Better now than after two minutes of measuring.
-        for path in [&self.json, &self.html, &self.csv, &self.markdown].into_iter().flatten() {
-            output::check_writable(path)?;
-        }
+        self.files.check()?;
         let store = context.open_store()?;
         let request = self.request();
         let interrupted = listen_for_signals()?;
@@ -122,7 +112,7 @@ impl Compare {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = store.load(&done.id).map_err(|error| error.to_string())?;
         let summary = summarise(&stored);
-        self.report(&summary, context)?;
+        self.files.write(&summary, context)?;
         tell_errors(&summary);
         Ok(if is_as_before { self.exit_code(&summary) } else { super::ERROR })
     }
@@ -147,9 +137,10 @@ impl Compare {
             design: Design {
                 margin: self.margin.ln_1p(),
                 fixed_pairs: self.pairs.map(|pairs| pairs as usize),
+                multiplicity: if self.fdr { Multiplicity::EBh } else { Multiplicity::Holm },
                 ..Design::default()
             },
-            target_ms: SAMPLE_MS,
+            sample_ms: self.sample.map(value::whole_ms),
             plan: Plan::Compare { sets: self.sets as usize },
         }
     }
@@ -169,6 +160,9 @@ impl Compare {
         if let Some(pairs) = self.pairs {
             option("--pairs", pairs.to_string());
         }
+        if let Some(sample) = self.sample {
+            option("--sample", format!("{}ms", value::whole_ms(sample)));
+        }
         if self.margin != 0.01 {
             option("--margin", format!("{}%", self.margin * 100.0));
         }
@@ -176,42 +170,14 @@ impl Compare {
             option("--sets", self.sets.to_string());
         }
         option("--seed", seed.to_string());
+        if self.fdr {
+            words.push("--fdr".into());
+        }
         if !self.command.is_empty() {
             words.push("--".into());
             words.extend(self.command.iter().cloned());
         }
         command_line(words.iter().map(String::as_str))
-    }
-
-    fn report(&self, summary: &Summary, context: &Context) -> Result<(), String> {
-        let files = [
-            (&self.json, Format::Json),
-            (&self.csv, Format::Csv),
-            (&self.markdown, Format::Markdown),
-        ];
-        for (path, format) in files {
-            if let Some(path) = path {
-                write(path, format, summary)?;
-            }
-        }
-        let html = match &self.html {
-            Some(path) => path.clone(),
-            None => default_html(context, &summary.id)?,
-        };
-        write(&html, Format::Html, summary)?;
-        // Where a report goes to stdout, nothing else may.
-        let to_stdout = files.iter().any(|(path, _)| path.as_deref() == Some(Path::new("-")));
-        if to_stdout || html.as_os_str() == "-" {
-            return Ok(());
-        }
-        let colour = output::wants_colour(context.color, &io::stdout());
-        let text = terminal::render(summary, output::width(), colour);
-        output::print(&format!(
-            "{}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
-            text.trim_end(),
-            html.display(),
-            summary.id
-        ))
     }
 
     fn exit_code(&self, summary: &Summary) -> u8 {
@@ -270,17 +236,4 @@ pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
             .map_err(|error| format!("cannot listen for signals: {error}"))?;
     }
     Ok(interrupted)
-}
-
-fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
-    let text = report::render(format, summary).map_err(|error| error.to_string())?;
-    output::write_report(path, &text)
-}
-
-/// Beside the database.
-fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
-    let directory = context.data_directory()?.join("reports");
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
-    Ok(directory.join(format!("{id}.html")))
 }

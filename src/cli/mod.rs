@@ -13,6 +13,7 @@ pub mod compare;
 mod diff;
 mod doctor;
 mod export;
+mod files;
 mod generate;
 mod history;
 mod list;

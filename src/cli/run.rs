@@ -7,15 +7,16 @@ use std::time::Duration;
 use clap::Args;
 
 use super::audience::Terminal;
-use super::compare::{SAMPLE_MS, listen_for_signals};
-use super::{Context, INTERRUPTED, output};
+use super::compare::listen_for_signals;
+use super::{Context, INTERRUPTED, output, value};
+use crate::experiment::length::START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
 use crate::report::format;
 use crate::report::summary::State;
 use crate::shell::command_line;
-use crate::stats::judge::Design;
+use crate::stats::design::Design;
 use crate::store::record::{Kind, Stored};
 
 const EXAMPLES: &str = "\
@@ -38,8 +39,11 @@ pub struct Run {
     /// Samples per workload
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..))]
     samples: u32,
+    /// Length of the timed part of a sample [default: 70ms]
+    #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
+    sample: Option<Duration>,
     /// Measure as long and as often as the suite's original, and score as it does
-    #[arg(long, conflicts_with = "samples")]
+    #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
@@ -85,6 +89,9 @@ impl Run {
             words.push("--classic".into());
         } else {
             words.extend(["--samples".into(), self.samples.to_string()]);
+            if let Some(sample) = self.sample {
+                words.extend(["--sample".into(), format!("{}ms", value::whole_ms(sample))]);
+            }
         }
         Request {
             kind: Kind::Run,
@@ -96,7 +103,7 @@ impl Run {
             budget: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
-            target_ms: SAMPLE_MS,
+            sample_ms: Some(self.sample.map_or(START_MS, value::whole_ms)),
             plan: match self.classic {
                 true => Plan::Classic,
                 false => Plan::Run { passes: self.samples as usize },

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A shorter sample is mostly its launch.
+const SAMPLE_LENGTHS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_secs(60);
 
 /// `90s`, `5m`, `1h 30m`.
 ///
@@ -15,6 +18,23 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .and_then(|duration| Duration::try_from(duration).ok())
         .filter(|duration| (SHORTEST..=LONGEST).contains(duration))
         .ok_or_else(|| "takes a time from a second to 30 days, such as 90s, 5m or 1h30m".into())
+}
+
+/// `100ms`, `1s`.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn sample_length(text: &str) -> Result<Duration, String> {
+    let parsed: Option<jiff::SignedDuration> = text.parse().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| SAMPLE_LENGTHS.contains(duration))
+        .ok_or_else(|| "takes a time from 10ms to 60s, such as 100ms".into())
+}
+
+/// The whole milliseconds of a time that was read here.
+pub fn whole_ms(duration: Duration) -> u64 {
+    duration.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 /// `1%` or `1`, as a fraction.
@@ -40,6 +60,15 @@ mod tests {
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
         for bad in ["", "5", "-5m", "0s", "soon", "9223372036854775807s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn samples_last_from_milliseconds_to_a_minute() {
+        assert_eq!(sample_length("100ms").map(whole_ms), Ok(100));
+        assert_eq!(sample_length("1.5s").map(whole_ms), Ok(1500));
+        for bad in ["", "100", "9ms", "-1s", "61s"] {
+            assert!(sample_length(bad).is_err(), "{bad}");
         }
     }
 

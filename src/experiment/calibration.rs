@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::pairs::{Measurements, gather, pair_s};
+use super::pairs::{Measurements, gather};
 use super::summarise::{design, percent};
 use crate::machine::Facts;
 use crate::stats::Verdict;
 use crate::stats::betting::{Betting, MAD_TO_SD};
-use crate::stats::binomial;
+use crate::stats::binomial::Tally;
+use crate::stats::design::Design;
 use crate::stats::detectable::half_width;
 use crate::stats::estimate::{mad, median};
-use crate::stats::judge::{Design, MIN_PAIRS, judge_rows};
+use crate::stats::judge::{MIN_PAIRS, judge_rows};
 use crate::store::Store;
 use crate::store::record::Stored;
 
@@ -59,29 +60,6 @@ pub struct WorkloadNoise {
     pub pairs: usize,
     /// Of its rows, those that would be called slower or faster if each were the only one.
     pub alarms: usize,
-}
-
-/// False alarms, and what the promise says to their number.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tally {
-    pub alarms: usize,
-    pub of: usize,
-    /// The most that are no evidence, at 5 %, against the promised rate.
-    pub allowed: usize,
-    /// P(X ≥ alarms) for a binomial X of the promised rate.
-    pub chance: f64,
-}
-
-impl Tally {
-    fn new(alarms: usize, of: usize, alpha: f64) -> Tally {
-        let allowed = binomial::allowed(of, alpha, 0.05);
-        Tally { alarms, of, allowed, chance: binomial::at_least(alarms, of, alpha) }
-    }
-
-    /// Whether the promise may well be kept.
-    pub fn is_within(&self) -> bool {
-        self.alarms <= self.allowed
-    }
 }
 
 /// The calibrations of `machine`, whole, the latest first; all of them, or at most so many.
@@ -183,7 +161,7 @@ fn by_workload(history: &[Stored]) -> BTreeMap<String, Rows> {
             let judgement = judge_rows([&betting], &design(stored)).remove(0);
             let rows = all.entry(stored.header.works[row.work].name.clone()).or_default();
             rows.deviations.push(MAD_TO_SD * mad(betting.values()).unwrap_or(0.0));
-            rows.pair_s.extend(pair_s(stored, row.work));
+            rows.pair_s.extend(row.pair_s());
             rows.pairs += row.series.len();
             rows.alarms +=
                 usize::from(matches!(judgement.verdict, Verdict::Slower | Verdict::Faster));
@@ -205,6 +183,7 @@ mod tests {
             name: name.into(),
             unit: "lps".into(),
             syscalls_per_op: None,
+            sample_ms: Some(70),
             start_scale: 0.01,
         };
         let header = Header {
@@ -215,6 +194,7 @@ mod tests {
             alpha: 0.05,
             margin: 0.01,
             fixed_pairs: None,
+            multiplicity: Default::default(),
             sets: 1,
             machine: this_machine(),
             arms: vec!["none".into(), "none".into()],

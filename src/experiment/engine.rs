@@ -4,62 +4,14 @@
 use std::time::Duration;
 
 use super::order::Coins;
-use super::row::{Row, Unit, judge, time_left};
-use crate::stats::judge::Design;
+use super::platform::{Observer, Platform, SampleError, Slot, Stop};
+use super::row::{Row, Unit, judge, time_left, worth_measuring};
+use crate::stats::betting::MAD_TO_SD;
+use crate::stats::design::Design;
+use crate::stats::estimate::mad;
+use crate::stats::judge::MIN_PAIRS;
 
-/// Which sample is wanted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slot {
-    pub unit: Unit,
-    pub arm: usize,
-    pub set: usize,
-    pub pair: usize,
-    /// 0 for the first of its pair.
-    pub position: usize,
-}
-
-/// Why there is no sample.
-#[derive(Debug, PartialEq, Eq)]
-pub enum SampleError {
-    /// This workload failed; the others go on.
-    Workload(String),
-    /// Nothing that follows could be believed or kept.
-    Stop(Stop),
-}
-
-/// Why an experiment ends before its time.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Stop {
-    Interrupted,
-    Failed(String),
-}
-
-/// What measures.
-pub trait Platform {
-    /// Time since the experiment began.
-    fn elapsed(&self) -> Duration;
-    /// Launches a workload once, proves that its arm's treatment was in force, keeps the sample,
-    /// and gives its rate.
-    ///
-    /// # Errors
-    /// [`SampleError`]
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError>;
-    /// Keeps that a workload gave no result in this arm.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
-}
-
-/// What watches.
-pub trait Observer {
-    /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
-    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration);
-    /// A round ended, and all rows were judged together.
-    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>);
-}
-
-/// Measures one set: rounds of one pair for every row that is not done, until all are or the
+/// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
 /// deadline comes. Returns the rows as they are then, also where it stopped early.
 pub fn run_set(
     units: &[Unit],
@@ -73,22 +25,15 @@ pub fn run_set(
     let mut rows: Vec<Row> = units.iter().map(|unit| Row::new(*unit, design)).collect();
     let mut coins = Coins::new(seed, set);
     loop {
-        let mut open: Vec<usize> =
-            (0..rows.len()).filter(|&row| !rows[row].is_done(design)).collect();
-        if open.is_empty() {
+        let left = deadline.saturating_sub(platform.elapsed());
+        let mut chosen = worth_measuring(&rows, design, left);
+        if chosen.is_empty() {
             return (rows, Ok(()));
         }
-        coins.shuffle(&mut open);
-        for row in open {
+        coins.shuffle(&mut chosen);
+        for row in chosen {
             let state = &mut rows[row];
-            // A pair that cannot end in time is not begun; a first pair is, so that a budget that
-            // is too small shows a number and says that it is inconclusive.
-            if state.betting.pairs() > 0 && platform.elapsed() + state.pair_cost() > deadline {
-                if platform.elapsed() >= deadline {
-                    judge(&mut rows, design);
-                    observer.round(&rows, platform.elapsed(), Some(Duration::ZERO));
-                    return (rows, Ok(()));
-                }
+            if !state.can_begin_pair(deadline.saturating_sub(platform.elapsed())) {
                 continue;
             }
             if let Err(stop) = measure_pair(state, set, coins.baseline_first(), platform) {
@@ -100,12 +45,6 @@ pub fn run_set(
         judge(&mut rows, design);
         let left = time_left(&rows, design, deadline.saturating_sub(platform.elapsed()));
         observer.round(&rows, platform.elapsed(), left);
-        let can_go_on = rows
-            .iter()
-            .any(|row| !row.is_done(design) && platform.elapsed() + row.pair_cost() <= deadline);
-        if !can_go_on {
-            return (rows, Ok(()));
-        }
     }
 }
 
@@ -141,6 +80,10 @@ fn measure_pair(
         row.failure = Some(reason);
     }
     row.spent += platform.elapsed() - started;
+    if row.betting.pairs() == MIN_PAIRS {
+        let deviation = MAD_TO_SD * mad(row.betting.values()).unwrap_or(0.0);
+        platform.choose_length(&row.unit, deviation)?;
+    }
     Ok(())
 }
 
@@ -189,6 +132,26 @@ mod tests {
         fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
             self.failures.push(format!("{} {reason}", slot.unit.work));
             Ok(())
+        }
+    }
+
+    /// A workload whose noise no budget overcomes, beside a quiet one.
+    struct Uneven(Fake);
+
+    impl Platform for Uneven {
+        fn elapsed(&self) -> Duration {
+            self.0.elapsed()
+        }
+
+        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+            let rate = self.0.sample(slot)?;
+            let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
+            let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
+            Ok(if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing })
+        }
+
+        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+            self.0.failed(slot, reason)
         }
     }
 
@@ -251,6 +214,30 @@ mod tests {
         assert_eq!(result, Ok(()));
         assert!(fake.now <= Duration::from_millis(3000), "{:?}", fake.now);
         assert!(rows.iter().all(|row| row.judgement.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn the_budget_goes_where_a_verdict_is_in_reach() {
+        let mut uneven = Uneven(Fake::new(0.998));
+        let (rows, result) = run_set(
+            &units(2),
+            &Design::default(),
+            42,
+            0,
+            Duration::from_secs(30),
+            &mut uneven,
+            &mut Nobody,
+        );
+        result.unwrap();
+        assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
+        assert_eq!(rows[1].judgement.verdict, Verdict::Inconclusive);
+        // While the quiet row was measured, the other had little more than what a judgement needs;
+        // then it had all the rest.
+        let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work == 0).unwrap();
+        let of_other = |slots: &[Slot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
+        assert!((2 * MIN_PAIRS..4 * MIN_PAIRS).contains(&of_other(&uneven.0.slots[..decided])));
+        assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
+        assert!(of_other(&uneven.0.slots[decided..]) > 100);
     }
 
     #[test]

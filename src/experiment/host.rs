@@ -1,10 +1,11 @@
 //! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
 //! every sample is verified and stored before the next is launched.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::engine::{Platform, SampleError, Slot, Stop};
+use super::length::SampleLength;
+use super::platform::{Platform, SampleError, Slot, Stop};
+use super::row::Unit;
 use super::work::Work;
 use crate::machine::pressure::{Disturbance, Pressure};
 use crate::report::summary::Failure;
@@ -25,6 +26,8 @@ pub struct Host<'a> {
     treatments: Vec<Named>,
     /// The unit of each work's first sample: others cannot be compared with it.
     units: Vec<Option<String>>,
+    /// Per work.
+    lengths: Vec<SampleLength>,
 }
 
 /// Treatment `n` is applied to arm `n`.
@@ -41,8 +44,8 @@ pub struct Site<'a> {
     pub id: &'a str,
     pub works: &'a [Work],
     pub started: Instant,
-    /// Length of a sample of a kernel.
-    pub target_ms: u64,
+    /// Length of a sample of a kernel; with `None` the first pairs choose it.
+    pub sample_ms: Option<u64>,
 }
 
 impl<'a> Host<'a> {
@@ -77,7 +80,13 @@ impl<'a> Host<'a> {
             arms.push(Arm { label: treatments[own].label.clone(), launcher, setup });
         }
         let units = vec![None; site.works.len()];
-        Ok(Host { site, arms, treatments, units })
+        let lengths = vec![SampleLength::new(site.sample_ms); site.works.len()];
+        Ok(Host { site, arms, treatments, units, lengths })
+    }
+
+    /// From now on samples of this work are so long.
+    pub fn set_length(&mut self, work: usize, target_ms: u64) {
+        self.lengths[work] = SampleLength::new(Some(target_ms));
     }
 
     /// Stores what the treatments say of themselves and of the baseline.
@@ -189,9 +198,10 @@ impl Platform for Host<'_> {
     }
 
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        let started = Instant::now();
         let work = &self.site.works[slot.unit.work];
-        let mut job =
-            work.job(self.site.bench.kernels, self.site.bench.scratch, self.site.target_ms);
+        let length = self.lengths[slot.unit.work].wanted();
+        let mut job = work.job(self.site.bench.kernels, self.site.bench.scratch, length);
         job.environment
             .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
         let started_s = self.site.started.elapsed().as_secs_f64();
@@ -221,7 +231,13 @@ impl Platform for Host<'_> {
             .store
             .add_sample(self.site.id, &measured)
             .map_err(|error| SampleError::Stop(stop(error)))?;
+        self.lengths[slot.unit.work].learn(&measured.sample, started.elapsed());
         Ok(rate)
+    }
+
+    fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
+        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else { return Ok(()) };
+        self.site.store.set_sample_ms(self.site.id, unit.work, target_ms).map_err(stop)
     }
 
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
@@ -265,20 +281,4 @@ impl From<launcher::Error> for SampleError {
             other => SampleError::Stop(other.into()),
         }
     }
-}
-
-/// The file system that the file workloads work on, for the report.
-pub fn describe_scratch(scratch: &Path) -> String {
-    let kind = rustix::fs::statfs(scratch).map(|stat| stat.f_type).unwrap_or(0);
-    let name = match kind {
-        0xef53 => "ext4",
-        0x0102_1994 => "tmpfs",
-        0x9123_683e => "btrfs",
-        0x5846_5342 => "xfs",
-        0x794c_7630 => "overlayfs",
-        0x6969 => "NFS",
-        0x0102_1997 => "9p",
-        other => return format!("a file system of type {other:#x}"),
-    };
-    name.to_owned()
 }

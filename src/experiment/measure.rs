@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::engine::{Platform, SampleError, Slot, Stop, run_set};
+use super::engine::run_set;
 use super::host::{Host, Site};
+use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, build_treatments};
 use super::row::Unit;
 use super::work::Work;
@@ -60,7 +61,7 @@ impl Session<'_> {
                 id: self.id,
                 works: self.works,
                 started: self.started,
-                target_ms: self.request.target_ms,
+                sample_ms: self.request.sample_ms,
             };
             let mut announce = |sentence: &str| {
                 if set == 0 {
@@ -135,7 +136,7 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         passes: impl Fn(&Work) -> usize,
-        target_ms: impl Fn(&Work) -> Option<u64>,
+        sample_ms: impl Fn(&Work) -> Option<u64>,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
@@ -149,8 +150,9 @@ impl Session<'_> {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }
-                host.site.target_ms =
-                    target_ms(&self.works[work]).unwrap_or(self.request.target_ms);
+                if let Some(sample_ms) = sample_ms(&self.works[work]) {
+                    host.set_length(work, sample_ms);
+                }
                 let unit = self.unit(work, 0);
                 let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
                 match host.sample(&slot) {

@@ -18,6 +18,11 @@ pub struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
+    /// What a pair takes, in seconds: the median.
+    pub fn pair_s(&self) -> Option<f64> {
+        median(&self.series.iter().map(|pair| pair.elapsed_s).collect::<Vec<_>>())
+    }
+
     /// The evidence that these pairs hold.
     pub fn betting(&self) -> Betting {
         betting(self.series.iter(), self.start_scale)
@@ -69,6 +74,7 @@ fn pairs(samples: &[&Measured]) -> Vec<Pair> {
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
+                elapsed_s: 2.0 * (both[1].started_s - both[0].started_s),
                 baseline_rate: baseline.sample.rate(),
                 treated_rate: treated.sample.rate(),
                 baseline_first,
@@ -85,16 +91,4 @@ pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start_scale: f64) -> B
     // changed can hold others, and they are not evidence.
     let usable: Vec<f64> = pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect();
     Betting::from_log_ratios(&usable, start_scale).expect("only finite values are left")
-}
-
-/// What a pair of this work took, in seconds: twice the median time from the start of a sample to
-/// that of the next one, whichever it was.
-pub fn pair_s(stored: &Stored, work: usize) -> Option<f64> {
-    let costs: Vec<f64> = stored
-        .samples
-        .windows(2)
-        .filter(|both| both[0].work == work)
-        .map(|both| 2.0 * (both[1].started_s - both[0].started_s))
-        .collect();
-    median(&costs)
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::engine::Observer;
-use crate::stats::judge::Design;
+use super::platform::Observer;
+use crate::stats::design::Design;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named};
 
@@ -24,8 +24,8 @@ pub struct Request {
     /// The margin of equivalence as a fraction.
     pub margin: f64,
     pub design: Design,
-    /// Length of a sample of a kernel.
-    pub target_ms: u64,
+    /// Length of a sample of a kernel; with `None` the first pairs choose it.
+    pub sample_ms: Option<u64>,
     pub plan: Plan,
 }
 

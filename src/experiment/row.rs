@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
-use crate::stats::judge::{Design, Judgement, judge_rows};
+use crate::stats::design::Design;
+use crate::stats::judge::{Judgement, MIN_PAIRS, judge_rows};
 
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,8 +45,20 @@ impl Row {
         self.failure.is_some() || has_all || is_decided
     }
 
+    /// The time that it will probably take until it needs no more pairs.
+    fn time_left(&self) -> Duration {
+        let pairs = u32::try_from(self.judgement.pairs_left).unwrap_or(u32::MAX);
+        self.pair_cost().saturating_mul(pairs)
+    }
+
+    /// Whether another pair will probably end in the time left. A first one is always begun, so that
+    /// a budget that is too small shows a number and says that it is inconclusive.
+    pub fn can_begin_pair(&self, left: Duration) -> bool {
+        self.betting.pairs() == 0 || self.pair_cost() <= left
+    }
+
     /// Time that one of its pairs takes on average.
-    pub fn pair_cost(&self) -> Duration {
+    fn pair_cost(&self) -> Duration {
         self.spent / self.betting.pairs().max(1) as u32
     }
 }
@@ -60,12 +73,43 @@ pub fn judge(rows: &mut [Row], design: &Design) {
     }
 }
 
+/// The open rows that are worth a pair now, with so much of the budget left.
+///
+/// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
+/// soonest: shared out evenly it would leave every row a little short. A row that cannot be decided
+/// in the time left has a turn when the others are done. Which row is measured next depends on the
+/// past only, so the promise stands.
+pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usize> {
+    let mut open: Vec<usize> = (0..rows.len())
+        .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
+        .collect();
+    if design.fixed_pairs.is_some() {
+        return open;
+    }
+    // A verdict comes before precision, and before either a row needs pairs to be judged by.
+    open.sort_by_key(|&row| {
+        let state = &rows[row];
+        let is_decided = state.judgement.verdict != Verdict::Inconclusive;
+        (state.betting.pairs() >= MIN_PAIRS, is_decided, state.time_left())
+    });
+    let mut planned = Duration::ZERO;
+    let last = open
+        .iter()
+        .take_while(|&&row| {
+            planned += rows[row].time_left();
+            rows[row].betting.pairs() < MIN_PAIRS || planned <= left
+        })
+        .count();
+    if last > 0 {
+        open.truncate(last);
+    }
+    open.sort_unstable();
+    open
+}
+
 /// The time that the open rows will probably take, or what is left of the budget.
 pub fn time_left(rows: &[Row], design: &Design, budget: Duration) -> Option<Duration> {
-    let mut needed = Duration::ZERO;
-    for row in rows.iter().filter(|row| !row.is_done(design)) {
-        let Some(pairs) = row.judgement.pairs_needed.or(Some(1)) else { continue };
-        needed += row.pair_cost().saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX));
-    }
+    let open = rows.iter().filter(|row| !row.is_done(design));
+    let needed = open.map(Row::time_left).fold(Duration::ZERO, Duration::saturating_add);
     Some(needed.min(budget))
 }

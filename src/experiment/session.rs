@@ -10,11 +10,12 @@ use std::time::Instant;
 use rustix::fs::{FlockOperation, flock};
 
 use super::calibration::{RECENT, history, start_scales};
-use super::engine::Stop;
-use super::host::describe_scratch;
+use super::length::START_MS;
 use super::measure::Session;
+use super::platform::Stop;
 use super::request::{Audience, Plan, Request, build_treatments};
 use super::work::{Work, resolve};
+use crate::machine::file_system::file_system;
 use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
 use crate::stats::betting::DEFAULT_SCALE;
@@ -147,7 +148,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
         }
         None => resolve(&request.workloads, &kernels)?,
     };
-    let place = format!("{} ({})", describe_scratch(&scratch), std::env::temp_dir().display());
+    let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
     let machine = Facts { scratch: Some(place), ..Facts::read() };
     let mut warnings = check::warnings(&machine, &Probes::read(&[std::env::temp_dir()]));
     if kernels.is_static {
@@ -165,6 +166,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
         alpha: request.design.alpha,
         margin: request.margin,
         fixed_pairs: request.design.fixed_pairs,
+        multiplicity: request.design.multiplicity,
         sets: match request.plan {
             Plan::Compare { sets } => sets,
             Plan::Run { .. } | Plan::Classic => 1,
@@ -177,6 +179,10 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 name: work.name(),
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
+                sample_ms: match work {
+                    Work::Kernel { .. } => Some(request.sample_ms.unwrap_or(START_MS)),
+                    Work::Command { .. } => None,
+                },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
             })
             .collect(),

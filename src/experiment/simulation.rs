@@ -6,11 +6,12 @@
 
 use std::time::Duration;
 
-use super::engine::{Observer, Platform, SampleError, Slot, Stop, run_set};
+use super::engine::run_set;
+use super::platform::{Observer, Platform, SampleError, Slot, Stop};
 use super::row::{Row, Unit};
 use crate::stats::Verdict;
 use crate::stats::betting::DEFAULT_SCALE;
-use crate::stats::judge::Design;
+use crate::stats::design::Design;
 use crate::stats::simulated::{Machine, Noise};
 
 /// Simulated experiments per noise.

@@ -8,8 +8,10 @@ use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summ
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
 use crate::stats::bound::lower_bound;
+use crate::stats::design::Design;
 use crate::stats::estimate::median;
-use crate::stats::judge::{Design, Judgement, judge_rows};
+use crate::stats::judge::{Judgement, judge_rows};
+use crate::stats::multiplicity::Multiplicity;
 use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::store::record::{Measured, Stored};
 
@@ -19,6 +21,7 @@ pub fn design(stored: &Stored) -> Design {
         alpha: stored.header.alpha,
         margin: stored.header.margin.ln_1p(),
         fixed_pairs: stored.header.fixed_pairs,
+        multiplicity: stored.header.multiplicity,
     }
 }
 
@@ -36,6 +39,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         elapsed_s: elapsed_s(stored),
         budget_s: header.budget_s,
         alpha: header.alpha,
+        multiplicity: header.multiplicity.as_str().into(),
         margin_pct: header.margin * 100.0,
         machine: header.machine.clone(),
         baseline: header.arms.first().cloned().unwrap_or_default(),
@@ -82,7 +86,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
             row.notes.extend(spoilt::note(row.spoilt_pairs));
-            row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
+            row.notes.extend(note_on_multiplicity(&judgement, measurements.len(), &design));
             row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
             row
         })
@@ -116,6 +120,9 @@ fn row(
         within_margin: judgement.within_margin,
         pairs: series.len(),
         pairs_needed: judgement.pairs_needed,
+        seconds_needed: judgement
+            .pairs_needed
+            .and_then(|pairs| Some(pairs as f64 * measurements.pair_s()?)),
         spoilt_pairs,
         notes: notes(&evidence),
         evidence,
@@ -215,13 +222,17 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
 }
 
 /// A reader sees an interval beside zero and no verdict: he is owed the reason.
-fn note_on_multiplicity(judgement: &Judgement, rows: usize) -> Option<String> {
+fn note_on_multiplicity(judgement: &Judgement, rows: usize, design: &Design) -> Option<String> {
     let interval = judgement.interval;
     let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
+    let correction = match design.multiplicity {
+        Multiplicity::Holm => "Holm's correction",
+        Multiplicity::EBh => "the e-BH correction",
+    };
     (judgement.verdict == Verdict::Inconclusive && leaves_zero_out && rows > 1).then(|| {
         format!(
             "by itself this interval leaves 0 out, but one of {rows} rows may do so by chance: with \
-             Holm's correction for that it is not yet decided"
+             {correction} for that it is not yet decided"
         )
     })
 }
@@ -269,6 +280,7 @@ mod tests {
             let started_s = number as f64;
             Pair {
                 started_s,
+                elapsed_s: 0.2,
                 baseline_rate,
                 treated_rate,
                 baseline_first,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::command_line;
 use crate::workload::catalogue::{self, Workload, similar};
-use crate::workload::kernels::Kernels;
+use crate::workload::kernels::{Kernels, Length};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::sample::Sample;
 use crate::workload::suite::{self, Member, Suite};
@@ -17,7 +17,7 @@ const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 /// Something to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    Kernel { workload: Workload, member: Option<Member> },
+    Kernel { workload: Box<Workload>, member: Option<Member> },
     Command { argv: Vec<String>, directory: PathBuf },
 }
 
@@ -46,13 +46,13 @@ impl Work {
     }
 
     /// The launch of one sample of about this length; a command takes what it takes.
-    pub fn job(&self, kernels: &Kernels, scratch: &Path, target_ms: u64) -> Job {
+    pub fn job(&self, kernels: &Kernels, scratch: &Path, length: Length) -> Job {
         match self {
             Work::Kernel { workload, .. } => Job {
-                argv: kernels.sample_argv(&workload.name, target_ms),
+                argv: kernels.sample_argv(&workload.name, length),
                 environment: Vec::new(),
                 directory: scratch.to_owned(),
-                timeout_ms: KERNEL_TIMEOUT_MS + 2 * target_ms,
+                timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
             },
             Work::Command { argv, directory } => Job {
                 argv: argv.clone(),
@@ -115,6 +115,8 @@ fn whole_process(launched: &Launched) -> Sample {
         involuntary_switches: Some(launched.involuntary_switches),
         minor_faults: Some(launched.minor_faults),
         major_faults: Some(launched.major_faults),
+        slices_ns: None,
+        calibration_ms: None,
         kernel_instructions: None,
     }
 }
@@ -138,7 +140,8 @@ pub fn resolve(names: &[String], kernels: &Kernels) -> Result<Vec<Work>, String>
 }
 
 fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<Vec<Work>, String> {
-    let find = |name: &str| workloads.iter().find(|workload| workload.name == name).cloned();
+    let find =
+        |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
     if let Some(workload) = find(name) {
         return Ok(vec![Work::Kernel { workload, member: None }]);
     }
@@ -148,7 +151,7 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
         .filter(|workload| {
             workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
         })
-        .map(|workload| Work::Kernel { workload: workload.clone(), member: None })
+        .map(|workload| Work::Kernel { workload: Box::new(workload.clone()), member: None })
         .collect();
     if !placed.is_empty() {
         return Ok(placed);

@@ -5,6 +5,7 @@
 
 pub mod check;
 mod facts;
+pub mod file_system;
 pub mod fix;
 pub mod pressure;
 pub mod probes;

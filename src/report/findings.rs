@@ -140,10 +140,14 @@ fn undistinguished(rows: &[&Row], margin_pct: f64) -> Vec<String> {
 
 /// How long it would take to know: the row that needs most decides.
 fn more_pairs(rows: &[&Row]) -> String {
-    match rows.iter().filter_map(|row| row.pairs_needed).max() {
-        None | Some(0) => String::new(),
-        Some(pairs) => format!(" (needs about {})", format::plural(pairs, "more pair")),
-    }
+    let open = rows.iter().filter(|row| row.pairs_needed > Some(0));
+    let needed = |row: &&Row| row.seconds_needed.unwrap_or(0.0);
+    let Some(row) = open.max_by(|a, b| needed(a).total_cmp(&needed(b))) else {
+        return String::new();
+    };
+    let pairs = format::plural(row.pairs_needed.unwrap_or(0), "more pair");
+    let time = row.seconds_needed.map(|seconds| format!(", {}", format::seconds(seconds)));
+    format!(" (needs about {pairs}{})", time.unwrap_or_default())
 }
 
 fn with<'a>(rows: &[&'a Row], verdict: Verdict) -> Vec<&'a Row> {
@@ -210,7 +214,7 @@ mod tests {
             said(&sample::audit(), "audit"),
             "`audit` slows 9 of 12 workloads (1 of them by less than 1 %), most of all `syscall` by \
              85.2 % [84.8, 85.6]; 2 are equivalent within 1 %; 1 is inconclusive (needs about 40 \
-             more pairs)."
+             more pairs, 8.4 s)."
         );
     }
 
@@ -247,7 +251,7 @@ mod tests {
         assert_eq!(
             found("audit", &[&row], 1.0),
             "Whether `audit` changes `hanoi` is inconclusive: −0.35 % [−1.94, +1.27] after 40 pairs \
-             (needs about 40 more pairs)."
+             (needs about 40 more pairs, 8.4 s)."
         );
         let equal = &s.results[1];
         assert_eq!(
@@ -280,7 +284,7 @@ mod tests {
         let text = said(&s, "audit");
         assert_eq!(
             text,
-            "No verdict: 12 of 12 workloads inconclusive (needs about 40 more pairs)."
+            "No verdict: 12 of 12 workloads inconclusive (needs about 40 more pairs, 8.4 s)."
         );
     }
 }

@@ -19,6 +19,7 @@ pub fn audit() -> Summary {
         elapsed_s: 143.2,
         budget_s: 300.0,
         alpha: 0.05,
+        multiplicity: "holm".into(),
         margin_pct: 1.0,
         machine: machine(),
         baseline: "none".to_owned(),
@@ -87,6 +88,7 @@ pub fn control() -> Summary {
         row.treatment = "none".to_owned();
         row.verdict = Verdict::Equivalent;
         row.pairs_needed = None;
+        row.seconds_needed = None;
         row.evidence = Evidence::default();
         row.notes.clear();
     }
@@ -150,6 +152,7 @@ fn rows() -> Vec<Row> {
     rows[11].verdict = Verdict::Inconclusive;
     (rows[11].low_pct, rows[11].high_pct) = (Some(-1.94), Some(1.27));
     rows[11].pairs_needed = Some(40);
+    rows[11].seconds_needed = Some(8.4);
     rows[11].cost_at_most_pct = Some(1.79);
     rows[4].evidence.lost = Some(16_910);
     rows[4].notes = vec!["Cheaper because evidence was dropped.".to_owned()];
@@ -174,6 +177,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         within_margin: false,
         pairs,
         pairs_needed: None,
+        seconds_needed: None,
         spoilt_pairs: 0,
         evidence: evidence(treated, unit),
         notes: Vec::new(),
@@ -215,6 +219,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
     let drift = 1.0 + 0.015 * (i as f64 / 9.0).sin() - 0.0006 * i as f64;
     let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
     Pair {
+        elapsed_s: 0.2,
         started_s,
         baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),

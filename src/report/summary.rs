@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Facts;
 use crate::stats::Verdict;
+use crate::stats::multiplicity::Multiplicity;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/experiment/1";
@@ -48,6 +49,10 @@ pub struct Summary {
     pub budget_s: f64,
     /// Error rate of the intervals, e.g. 0.05.
     pub alpha: f64,
+    /// What `alpha` promises of all claims of slower and faster together: `holm`, the chance that any
+    /// is false, or `e-bh`, the share of false ones.
+    #[serde(default = "holm")]
+    pub multiplicity: String,
     /// The margin of equivalence, e.g. 1.0.
     pub margin_pct: f64,
     pub machine: Facts,
@@ -65,6 +70,11 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,
+}
+
+/// What documents were made with that do not say.
+fn holm() -> String {
+    Multiplicity::Holm.as_str().to_owned()
 }
 
 /// A treatment, and what it says about itself once it was applied.
@@ -105,6 +115,9 @@ pub struct Row {
     /// For an inconclusive row: how many more pairs it would probably take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs_needed: Option<usize>,
+    /// The same as time: how many seconds these pairs would probably take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_needed: Option<f64>,
     /// How many of the pairs the machine spoilt: others took the CPU while a sample ran. They count like
     /// the others.
     #[serde(default)]
@@ -134,6 +147,8 @@ pub struct SetEffect {
 pub struct Pair {
     /// Seconds from the start of the experiment to the start of the pair.
     pub started_s: f64,
+    /// What it took: twice the time from the start of its first sample to that of its second.
+    pub elapsed_s: f64,
     pub baseline_rate: f64,
     pub treated_rate: f64,
     /// The coin: whether the baseline was measured first.

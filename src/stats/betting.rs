@@ -114,8 +114,7 @@ impl Betting {
         let score = score(d, 0.0, scale);
         self.above_zero.bet(score);
         self.below_zero.bet(-score);
-        let now = log_mean(self.above_zero.log(), self.below_zero.log());
-        self.best_log_at_zero = self.best_log_at_zero.max(now);
+        self.best_log_at_zero = self.best_log_at_zero.max(self.log_e_zero());
         self.values.push(d);
         self.scales.push(scale);
     }
@@ -156,6 +155,11 @@ impl Betting {
     /// ln M⁻_n(θ): the evidence that the effect is below `theta`; rises with `theta`.
     pub fn log_e_value_lower(&self, theta: f64) -> f64 {
         self.log_wealth(theta, -1.0)
+    }
+
+    /// ln ½(M⁺_n + M⁻_n)(0): the e-value against "no effect", now.
+    pub fn log_e_zero(&self) -> f64 {
+        log_mean(self.above_zero.log(), self.below_zero.log())
     }
 
     /// The anytime-valid p-value of "no effect", in [0, 1]: 1 / sup_n ½(M⁺_n + M⁻_n)(0).

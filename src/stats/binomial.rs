@@ -1,5 +1,7 @@
 //! Whether a number of false alarms is more than the promised rate explains.
 
+use serde::Serialize;
+
 /// P(X ≥ `count`) for `trials` independent trials that each succeed with chance `rate` in (0, 1).
 ///
 /// Summed term by term; the absolute error is below 1e-12 up to a million trials.
@@ -23,6 +25,30 @@ pub fn allowed(trials: usize, rate: f64, alpha: f64) -> usize {
     // A tie is evidence, and rounding decides none.
     let limit = alpha * (1.0 + 1e-9);
     (0..trials).take_while(|count| at_least(count + 1, trials, rate) > limit).count()
+}
+
+/// False alarms, and what the promise says to their number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tally {
+    pub alarms: usize,
+    pub of: usize,
+    /// The most that are no evidence, at 5 %, against the promised rate.
+    pub allowed: usize,
+    /// P(X ≥ alarms) for a binomial X of the promised rate.
+    pub chance: f64,
+}
+
+impl Tally {
+    /// So many `alarms`, `of` as many cases, each of which raises one with a chance of `alpha`.
+    pub fn new(alarms: usize, of: usize, alpha: f64) -> Tally {
+        let allowed = allowed(of, alpha, 0.05);
+        Tally { alarms, of, allowed, chance: at_least(alarms, of, alpha) }
+    }
+
+    /// Whether the promise may well be kept.
+    pub fn is_within(&self) -> bool {
+        self.alarms <= self.allowed
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Interval;
 use super::betting::Betting;
-use super::judge::Design;
+use super::design::Design;
 use super::wilcoxon::signed_rank_interval;
 
 /// The least effect that is not refuted, as a log-ratio: "it is this or more" is wrong with

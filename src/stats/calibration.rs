@@ -2,8 +2,9 @@
 
 use super::Verdict;
 use super::betting::{Betting, DEFAULT_SCALE};
+use super::design::Design;
 use super::estimate::median;
-use super::judge::{Design, MIN_PAIRS, judge_rows};
+use super::judge::{MIN_PAIRS, judge_rows};
 use super::multiplicity::holm;
 use super::simulated::{Machine, Noise};
 

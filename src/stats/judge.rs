@@ -1,41 +1,14 @@
 //! From the pairs of all rows of an experiment to a verdict for each.
 
 use super::betting::Betting;
-use super::multiplicity::holm;
+use super::design::Design;
+use super::multiplicity::{Multiplicity, e_bh, holm};
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
 
 /// The least number of pairs before any verdict. Fewer cannot bound an anytime interval at 5 % on
 /// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
 pub const MIN_PAIRS: usize = 8;
-
-/// What was decided before the first pair. It must not change with the data.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Design {
-    /// Error rate in (0, ½): of each interval, of each claim of equivalence, and of all claims of
-    /// slower and faster of an experiment together.
-    pub alpha: f64,
-    /// The margin of equivalence as a log-ratio, from [`margin_from_percent`]; positive.
-    pub margin: f64,
-    /// With `Some(n)` a row is judged once, by Wilcoxon's test, when it has `n` pairs; with `None`
-    /// at any time, by betting.
-    pub fixed_pairs: Option<usize>,
-}
-
-impl Default for Design {
-    /// 5 %, a margin of 1 %, judged at any time.
-    fn default() -> Design {
-        Design { alpha: 0.05, margin: margin_from_percent(1.0), fixed_pairs: None }
-    }
-}
-
-/// The margin as a log-ratio: ln(1 + percent/100).
-///
-/// Used on both sides, so that swapping the arms swaps nothing but the sign. A margin of 1 % then
-/// means from −0.990 % to +1 %: on the slow side it is stricter than its name by a hundredth.
-pub fn margin_from_percent(percent: f64) -> f64 {
-    (percent / 100.0).ln_1p()
-}
 
 /// What the pairs of one row say. Effects are log-ratios: e^x − 1 is the change of the rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +31,13 @@ pub struct Judgement {
     /// How many more pairs an inconclusive row will probably take; an estimate from the spread so
     /// far, as half-widths shrink like 1/√n. `None` for a row with a verdict.
     pub pairs_needed: Option<usize>,
+    /// The same until it has a verdict *and* is precise; 0 when it has both.
+    pub pairs_left: usize,
 }
 
 /// Judges all rows of one experiment together, in the order given.
 ///
-/// A row is slower or faster when Holm's method over all rows rejects "no effect" *and* its own
+/// A row is slower or faster when the method over all rows rejects "no effect" *and* its own
 /// interval leaves zero out now. The second condition can take a verdict back while measuring goes
 /// on; it only ever removes claims, so the error rate stands. Otherwise it is equivalent when both
 /// one-sided tests at ±margin reject, which is never corrected for the number of rows: the claim is
@@ -72,15 +47,29 @@ pub fn judge_rows<'a>(
     design: &Design,
 ) -> Vec<Judgement> {
     let rows: Vec<Measured> = rows.into_iter().map(|row| Measured::new(row, design)).collect();
-    let p: Vec<f64> = rows.iter().map(|row| row.p_zero).collect();
-    let rejected = holm(&p, design.alpha);
-    let undecided = rejected.iter().filter(|r| !**r).count().max(1);
-    // What Holm's method will ask of the next row, at worst.
-    let next_level = design.alpha / undecided as f64;
+    let (rejected, next_level) = reject(&rows, design);
     rows.iter()
         .zip(rejected)
         .map(|(row, rejected)| row.judge(rejected, next_level, design))
         .collect()
+}
+
+/// Which rows differ from zero, and the level that will be asked of the next, at worst.
+fn reject(rows: &[Measured], design: &Design) -> (Vec<bool>, f64) {
+    let rejected = match design.multiplicity {
+        Multiplicity::Holm => {
+            holm(&rows.iter().map(|row| row.p_zero).collect::<Vec<_>>(), design.alpha)
+        }
+        Multiplicity::EBh => {
+            e_bh(&rows.iter().map(|row| row.row.log_e_zero()).collect::<Vec<_>>(), design.alpha)
+        }
+    };
+    let decided = rejected.iter().filter(|rejected| **rejected).count();
+    let share = match design.multiplicity {
+        Multiplicity::Holm => 1.0 / (rows.len() - decided).max(1) as f64,
+        Multiplicity::EBh => (decided + 1).min(rows.len()) as f64 / rows.len() as f64,
+    };
+    (rejected, design.alpha * share)
 }
 
 /// One row before the other rows are known.
@@ -132,6 +121,12 @@ impl<'a> Measured<'a> {
         let differs = matches!(verdict, Verdict::Slower | Verdict::Faster);
         let width_allowed = design.margin.max(self.estimate.abs() / 4.0);
         let inconclusive = verdict == Verdict::Inconclusive;
+        let pairs_needed = inconclusive.then(|| self.pairs_needed(next_level, design)).flatten();
+        let half_width = self.interval.half_width();
+        let pairs_to_precision = match half_width <= width_allowed {
+            true => 0,
+            false => pairs_until(self.row.pairs(), half_width, width_allowed).unwrap_or(1),
+        };
         Judgement {
             estimate: self.estimate,
             interval: self.interval,
@@ -139,8 +134,9 @@ impl<'a> Measured<'a> {
             equivalent: self.equivalent,
             verdict,
             within_margin: differs && self.equivalent,
-            precise: self.interval.half_width() <= width_allowed,
-            pairs_needed: inconclusive.then(|| self.pairs_needed(next_level, design)).flatten(),
+            precise: half_width <= width_allowed,
+            pairs_needed,
+            pairs_left: pairs_to_precision.max(pairs_needed.unwrap_or(usize::from(inconclusive))),
         }
     }
 

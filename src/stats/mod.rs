@@ -8,6 +8,7 @@ pub mod bound;
 #[cfg(test)]
 mod calibration;
 mod crossing;
+pub mod design;
 pub mod detectable;
 pub mod estimate;
 pub mod judge;
@@ -23,7 +24,8 @@ pub mod wilcoxon;
 use serde::{Deserialize, Serialize};
 
 pub use betting::{Betting, NotFinite};
-pub use judge::{Design, Judgement, judge_rows};
+pub use design::Design;
+pub use judge::{Judgement, judge_rows};
 
 /// What an experiment says of one workload under one treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

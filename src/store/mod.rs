@@ -105,6 +105,7 @@ mod tests {
             alpha: 0.05,
             margin: 0.01,
             fixed_pairs: None,
+            multiplicity: Default::default(),
             sets: 1,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
@@ -112,6 +113,7 @@ mod tests {
                 name: "stat".into(),
                 unit: "lps".into(),
                 syscalls_per_op: Some(1.0),
+                sample_ms: Some(70),
                 start_scale: 0.0375,
             }],
         }
@@ -160,7 +162,8 @@ mod tests {
         store
             .connection
             .execute_batch(
-                "ALTER TABLE work DROP COLUMN start_scale;
+                "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
+                 ALTER TABLE experiment DROP COLUMN multiplicity;
                  ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
             )
             .unwrap();

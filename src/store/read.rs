@@ -9,6 +9,7 @@ use super::record::{Entry, Header, Kind, Measured, SampleColumn, Startup, Stored
 use super::{Error, Store};
 use crate::machine::{self, Facts};
 use crate::report::summary::{Failure, State};
+use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
 
 impl Store {
@@ -116,6 +117,7 @@ impl Store {
                     name: row.get("name")?,
                     unit: row.get("unit")?,
                     syscalls_per_op: row.get("syscalls_per_op")?,
+                    sample_ms: row.get("sample_ms")?,
                     start_scale: row.get("start_scale")?,
                 })
             })?;
@@ -172,6 +174,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             alpha: row.get("alpha")?,
             margin: row.get("margin")?,
             fixed_pairs: row.get("fixed_pairs")?,
+            multiplicity: multiplicity(row)?,
             sets: row.get("sets")?,
             machine: json(row, "machine")?,
             arms: Vec::new(),
@@ -188,6 +191,12 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         startups: Vec::new(),
         failures: Vec::new(),
     })
+}
+
+/// One that only a newer weigh knows is judged by the stricter of ours.
+fn multiplicity(row: &Row<'_>) -> rusqlite::Result<Multiplicity> {
+    let name: String = row.get("multiplicity")?;
+    Ok(Multiplicity::from_name(&name).unwrap_or_default())
 }
 
 /// The columns in the order of [`Measured`]; by number, as a name is searched for in each row.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::report::summary::{Failure, State};
+use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
 use crate::workload::sample::Sample;
 
@@ -46,6 +47,7 @@ pub struct Header {
     /// As a fraction: 0.01.
     pub margin: f64,
     pub fixed_pairs: Option<usize>,
+    pub multiplicity: Multiplicity,
     /// Complete, separate sets that were planned.
     pub sets: usize,
     pub machine: Facts,
@@ -60,6 +62,9 @@ pub struct Work {
     pub name: String,
     pub unit: String,
     pub syscalls_per_op: Option<f64>,
+    /// Length of its samples; that of the later ones where the first chose it. `None` for a
+    /// command, and in experiments of an earlier weigh.
+    pub sample_ms: Option<u64>,
     /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
     pub start_scale: f64,
 }

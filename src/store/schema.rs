@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -22,6 +22,7 @@ CREATE TABLE experiment (
     alpha REAL NOT NULL,
     margin REAL NOT NULL,              -- as a fraction
     fixed_pairs INTEGER,
+    multiplicity TEXT NOT NULL DEFAULT 'holm', -- holm, e-bh
     sets INTEGER NOT NULL,
     machine TEXT NOT NULL,             -- JSON
     baseline_state TEXT,
@@ -44,6 +45,7 @@ CREATE TABLE work (
     unit TEXT NOT NULL,
     syscalls_per_op REAL,
     start_scale REAL NOT NULL,         -- the spread of log-ratios expected before the first pair
+    sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
     PRIMARY KEY (experiment, number)
 ) STRICT;
 CREATE TABLE sample (
@@ -78,6 +80,9 @@ CREATE TABLE failure (
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
+/// From version 2, whose samples were as long everywhere and whose claims were all Holm's.
+const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
+    ALTER TABLE work ADD COLUMN sample_ms INTEGER;";
 /// The first databases of version 1 did not keep the number of sets.
 const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
 
@@ -96,9 +101,10 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         VERSION => return Ok(()),
         0 => TABLES.to_owned(),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            FROM_1.to_owned()
+            format!("{FROM_1} {FROM_2}")
         }
-        1 => format!("{SETS} {FROM_1}"),
+        1 => format!("{SETS} {FROM_1} {FROM_2}"),
+        2 => FROM_2.to_owned(),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

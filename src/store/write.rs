@@ -23,8 +23,8 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, sets, machine, warnings, pid, pid_started, boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, '[]', ?12, ?13, ?14)",
+                fixed_pairs, multiplicity, sets, machine, warnings, pid, pid_started, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '[]', ?13, ?14, ?15)",
             params![
                 id,
                 header.kind.as_str(),
@@ -35,6 +35,7 @@ impl Store {
                 header.alpha,
                 header.margin,
                 header.fixed_pairs,
+                header.multiplicity.as_str(),
                 header.sets,
                 json(&header.machine),
                 std::process::id(),
@@ -48,8 +49,17 @@ impl Store {
         }
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
-                "INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![id, number, work.name, work.unit, work.syscalls_per_op, work.start_scale],
+                "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    id,
+                    number,
+                    work.name,
+                    work.unit,
+                    work.syscalls_per_op,
+                    work.start_scale,
+                    work.sample_ms
+                ],
             )?;
         }
         transaction.commit()
@@ -99,6 +109,17 @@ impl Store {
         self.execute(
             "INSERT INTO failure VALUES (?1, ?2, ?3, ?4)",
             params![id, failure.workload, failure.arm, failure.reason],
+        )
+    }
+
+    /// Keeps how long the samples of a work are from now on.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_sample_ms(&self, id: &str, work: usize, sample_ms: u64) -> Result<(), Error> {
+        self.execute(
+            "UPDATE work SET sample_ms = ?3 WHERE experiment = ?1 AND number = ?2",
+            params![id, work, sample_ms],
         )
     }
 

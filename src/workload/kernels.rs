@@ -10,6 +10,21 @@ use std::process::{Command, Stdio};
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-static"));
 
+/// How long the timed part of a sample should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    pub target_ms: u64,
+    /// Parts whose times are wanted too.
+    pub slices: Option<u64>,
+}
+
+impl Length {
+    /// Of about so many milliseconds, whole.
+    pub fn of_ms(target_ms: u64) -> Length {
+        Length { target_ms, slices: None }
+    }
+}
+
 /// The multi-call executable, unpacked and known to run here.
 #[derive(Clone, Debug)]
 pub struct Kernels {
@@ -50,8 +65,12 @@ impl Kernels {
     }
 
     /// The command of one sample of about this length.
-    pub fn sample_argv(&self, workload: &str, target_ms: u64) -> Vec<String> {
-        self.run_argv(workload, &["--target-ms".into(), target_ms.to_string()])
+    pub fn sample_argv(&self, workload: &str, length: Length) -> Vec<String> {
+        let mut options = vec!["--target-ms".into(), length.target_ms.to_string()];
+        if let Some(slices) = length.slices {
+            options.extend(["--slices".into(), slices.to_string()]);
+        }
+        self.run_argv(workload, &options)
     }
 
     /// The command that does just this many operations, after the warm-up.

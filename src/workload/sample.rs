@@ -33,6 +33,12 @@ pub struct Sample {
     pub minor_faults: Option<u64>,
     #[serde(default)]
     pub major_faults: Option<u64>,
+    /// Times of equal parts of the timed part, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices_ns: Option<Vec<u64>>,
+    /// How long finding the number of operations took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_ms: Option<f64>,
     /// From the PMU, where it was asked for and is there.
     #[serde(default)]
     pub kernel_instructions: Option<u64>,

@@ -2,6 +2,7 @@
 
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, system};
 use crate::treatment::{Bench, Error};
+use crate::workload::kernels::Length;
 use crate::workload::launcher::{self, Job, Launcher, Setup};
 use crate::workload::sample::Sample;
 
@@ -29,7 +30,7 @@ pub fn cost_of_context(bench: &Bench) -> Result<f64, Error> {
 }
 
 fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Error> {
-    let mut argv = bench.kernels.sample_argv("getppid", 15);
+    let mut argv = bench.kernels.sample_argv("getppid", Length::of_ms(15));
     argv.push("--count-instructions".into());
     let job =
         Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };

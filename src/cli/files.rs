@@ -1,0 +1,88 @@
+//! The reports that `weigh compare` writes: on the terminal, and into the files asked for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::report::summary::Summary;
+use crate::report::{self, Format, terminal};
+
+/// Where reports go.
+#[derive(Debug, Args)]
+pub struct Files {
+    /// Write the results as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report as one HTML file [default: in the XDG data directory]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write every pair as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write the report as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl Files {
+    /// Better now than after two minutes of measuring.
+    ///
+    /// # Errors
+    /// A sentence that names the file that cannot be written.
+    pub fn check(&self) -> Result<(), String> {
+        [&self.json, &self.html, &self.csv, &self.markdown]
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| output::check_writable(path))
+    }
+
+    /// Writes all files, and the terminal's report unless a file goes to stdout.
+    ///
+    /// # Errors
+    /// A sentence that names the file that cannot be written.
+    pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
+        let files = [
+            (&self.json, Format::Json),
+            (&self.csv, Format::Csv),
+            (&self.markdown, Format::Markdown),
+        ];
+        for (path, format) in files {
+            if let Some(path) = path {
+                write(path, format, summary)?;
+            }
+        }
+        let html = match &self.html {
+            Some(path) => path.clone(),
+            None => default_html(context, &summary.id)?,
+        };
+        write(&html, Format::Html, summary)?;
+        // Where a report goes to stdout, nothing else may.
+        let to_stdout = files.iter().any(|(path, _)| path.as_deref() == Some(Path::new("-")));
+        if to_stdout || html.as_os_str() == "-" {
+            return Ok(());
+        }
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let text = terminal::render(summary, output::width(), colour);
+        output::print(&format!(
+            "{}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
+            text.trim_end(),
+            html.display(),
+            summary.id
+        ))
+    }
+}
+
+fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
+    let text = report::render(format, summary).map_err(|error| error.to_string())?;
+    output::write_report(path, &text)
+}
+
+/// Beside the database.
+fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
+    let directory = context.data_directory()?.join("reports");
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+    Ok(directory.join(format!("{id}.html")))
+}

@@ -1,0 +1,39 @@
+//! What an experiment promises, and when it counts as decided.
+
+use super::multiplicity::Multiplicity;
+
+/// What was decided before the first pair. It must not change with the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// Error rate in (0, ½): of each interval, of each claim of equivalence, and, as `multiplicity`
+    /// says, of all claims of slower and faster of an experiment together.
+    pub alpha: f64,
+    /// The margin of equivalence as a log-ratio, from [`margin_from_percent`]; positive.
+    pub margin: f64,
+    /// With `Some(n)` a row is judged once, by Wilcoxon's test, when it has `n` pairs; with `None`
+    /// at any time, by betting.
+    pub fixed_pairs: Option<usize>,
+    /// What is promised of all claims of slower and faster together; e-BH only without
+    /// `fixed_pairs`, as Wilcoxon's test gives no e-values.
+    pub multiplicity: Multiplicity,
+}
+
+impl Default for Design {
+    /// 5 %, a margin of 1 %, judged at any time, by Holm's method.
+    fn default() -> Design {
+        Design {
+            alpha: 0.05,
+            margin: margin_from_percent(1.0),
+            fixed_pairs: None,
+            multiplicity: Multiplicity::Holm,
+        }
+    }
+}
+
+/// The margin as a log-ratio: ln(1 + percent/100).
+///
+/// Used on both sides, so that swapping the arms swaps nothing but the sign. A margin of 1 % then
+/// means from −0.990 % to +1 %: on the slow side it is stricter than its name by a hundredth.
+pub fn margin_from_percent(percent: f64) -> f64 {
+    (percent / 100.0).ln_1p()
+}
