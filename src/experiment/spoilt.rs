@@ -1,7 +1,8 @@
-//! Pairs that the machine spoilt: others took the CPU while one of the two samples ran. They are
+//! Pairs that the machine spoilt: others took the CPU, or heat slowed it, while a sample ran. They are
 //! marked, and kept: whoever drops what looks disturbed chooses his result.
 
 use crate::report::format::plural;
+use crate::report::summary::Row;
 use crate::stats::estimate::median;
 use crate::store::record::Measured;
 
@@ -33,17 +34,27 @@ impl Judge {
     pub fn is_spoilt(&self, sample: &Measured) -> bool {
         let usual = self.usual_waiting[usize::from(sample.arm != 0)];
         let stolen = sample.disturbance.and_then(|disturbance| disturbance.stolen_share());
+        let throttled = sample.disturbance.and_then(|disturbance| disturbance.throttle_events);
         stolen.is_some_and(|share| share >= STOLEN)
+            || throttled.is_some_and(|events| events > 0)
             || waiting(sample).is_some_and(|share| share >= usual + WAITED_MORE)
     }
 }
 
-/// What a reader of the row should know; nothing where no pair was spoilt.
-pub fn note(spoilt_pairs: usize) -> Option<String> {
-    let pairs = plural(spoilt_pairs, "pair");
-    (spoilt_pairs > 0).then(|| {
-        format!("others took the CPU during {pairs}, which the CSV marks; they are kept, and count")
-    })
+/// What a reader should know; nothing where no pair was spoilt.
+pub fn warning(rows: &[Row]) -> Option<String> {
+    let worst =
+        rows.iter().max_by_key(|row| row.spoilt_pairs).filter(|row| row.spoilt_pairs > 0)?;
+    let spoilt: usize = rows.iter().map(|row| row.spoilt_pairs).sum();
+    let pairs: usize = rows.iter().map(|row| row.pairs).sum();
+    Some(format!(
+        "Spoilt pairs: others took the CPU, or heat slowed it, during {spoilt} of {} (of `{}` {} of {}). \
+         They are kept, and count; the CSV marks them.",
+        plural(pairs, "pair"),
+        worst.workload,
+        worst.spoilt_pairs,
+        worst.pairs
+    ))
 }
 
 fn waiting(sample: &Measured) -> Option<f64> {
@@ -60,6 +71,8 @@ mod tests {
             during_ns: 100_000_000,
             psi_cpu_us: Some(psi_cpu_us),
             steal_ticks: Some(steal_ticks),
+            throttle_events: Some(0),
+            cpu_khz: None,
         };
         Measured {
             work: 0,
@@ -93,5 +106,7 @@ mod tests {
         assert!(!judge.is_spoilt(&sample(0, 0, 1)));
         assert!(judge.is_spoilt(&sample(0, 0, 2)));
         assert!(!judge.is_spoilt(&Measured { disturbance: None, ..sample(0, 0, 9) }));
+        let hot = Disturbance { throttle_events: Some(1), ..Disturbance::default() };
+        assert!(judge.is_spoilt(&Measured { disturbance: Some(hot), ..sample(0, 0, 0) }));
     }
 }

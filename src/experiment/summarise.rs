@@ -28,6 +28,9 @@ pub fn design(stored: &Stored) -> Design {
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
+    let results = rows(stored);
+    let mut warnings = stored.warnings.clone();
+    warnings.extend(spoilt::warning(&results));
     Summary {
         schema: SCHEMA.into(),
         id: stored.id.clone(),
@@ -51,9 +54,9 @@ pub fn summarise(stored: &Stored) -> Summary {
                 facts: stored.facts[arm].clone(),
             })
             .collect(),
-        results: rows(stored),
+        results,
         failures: stored.failures.clone(),
-        warnings: stored.warnings.clone(),
+        warnings,
     }
 }
 
@@ -85,7 +88,6 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .zip(judgements)
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
-            row.notes.extend(spoilt::note(row.spoilt_pairs));
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len(), &design));
             row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
             row

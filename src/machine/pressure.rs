@@ -1,4 +1,5 @@
-//! How much of the CPU others took: read before and after a sample, the difference tells.
+//! What came between the workload and the CPU: others who ran on it, the host that took it away, heat
+//! that slowed it. Read before and after a sample, the difference tells.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::source::Source;
 
-/// Two counters that only grow while the machine runs. `None` where the kernel does not keep them.
+/// Counters that only grow while the machine runs, and a clock. `None` where the kernel does not keep
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressure {
     /// Microseconds in which at least one runnable task waited for a CPU: `/proc/pressure/cpu`,
@@ -16,7 +18,15 @@ pub struct Pressure {
     /// Ticks (1/100 s) in which the hypervisor ran somebody else, over all CPUs: `/proc/stat`,
     /// `cpu`, eighth number.
     pub steal_ticks: Option<u64>,
+    /// How often a core was throttled because it was too hot, over all CPUs:
+    /// `cpu*/thermal_throttle/core_throttle_count`.
+    pub throttle_events: Option<u64>,
+    /// Mean clock of the CPUs now: `cpufreq/policy*/scaling_cur_freq`.
+    pub cpu_khz: Option<u64>,
 }
+
+/// Each file is a question to a CPU: on a large machine a few of them must do.
+const MAX_CLOCKS: usize = 8;
 
 impl Pressure {
     /// The counters of this machine now.
@@ -31,6 +41,8 @@ impl Pressure {
             during_ns: elapsed.as_nanos().try_into().unwrap_or(u64::MAX),
             psi_cpu_us: grew(self.psi_cpu_us, earlier.psi_cpu_us),
             steal_ticks: grew(self.steal_ticks, earlier.steal_ticks),
+            throttle_events: grew(self.throttle_events, earlier.throttle_events),
+            cpu_khz: self.cpu_khz,
         }
     }
 
@@ -40,6 +52,8 @@ impl Pressure {
         Pressure {
             psi_cpu_us: psi_cpu_some(source, "total"),
             steal_ticks: source.text("/proc/stat").and_then(|stat| steal(&stat)),
+            throttle_events: throttle_events(source),
+            cpu_khz: mean_clock_khz(source),
         }
     }
 }
@@ -55,6 +69,12 @@ pub struct Disturbance {
     /// As [`Pressure::steal_ticks`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_ticks: Option<u64>,
+    /// As [`Pressure::throttle_events`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle_events: Option<u64>,
+    /// As [`Pressure::cpu_khz`], at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_khz: Option<u64>,
 }
 
 impl Disturbance {
@@ -90,13 +110,36 @@ fn steal(stat: &str) -> Option<u64> {
     all.split_whitespace().nth(7)?.parse().ok()
 }
 
+fn throttle_events(source: Source) -> Option<u64> {
+    let of_cpu = |cpu: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count");
+        source.text(&path)?.trim().parse::<u64>().ok()
+    };
+    (0..).map_while(of_cpu).reduce(u64::saturating_add)
+}
+
+fn mean_clock_khz(source: Source) -> Option<u64> {
+    let of_policy = |policy: &String| {
+        let path = format!("/sys/devices/system/cpu/cpufreq/{policy}/scaling_cur_freq");
+        source.text(&path)?.trim().parse::<u64>().ok()
+    };
+    let policies = source.names("/sys/devices/system/cpu/cpufreq");
+    let clocks: Vec<u64> = policies
+        .iter()
+        .filter(|name| name.starts_with("policy"))
+        .take(MAX_CLOCKS)
+        .filter_map(of_policy)
+        .collect();
+    clocks.iter().sum::<u64>().checked_div(clocks.len() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::source::tests::root_with;
     use super::*;
 
     #[test]
-    fn both_counters_are_read() {
+    fn all_counters_are_read() {
         let root = root_with(&[
             (
                 "/proc/pressure/cpu",
@@ -104,15 +147,26 @@ mod tests {
                  full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
             ),
             ("/proc/stat", "cpu  14057 0 5602 145734 917 0 91 35 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
+            ("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
+            ("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n"),
+            ("/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "2000000\n"),
+            ("/sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", "3000000\n"),
+            ("/sys/devices/system/cpu/cpufreq/boost", "1\n"),
         ]);
-        let expected = Pressure { psi_cpu_us: Some(14_393_367), steal_ticks: Some(35) };
+        let expected = Pressure {
+            psi_cpu_us: Some(14_393_367),
+            steal_ticks: Some(35),
+            throttle_events: Some(7),
+            cpu_khz: Some(2_500_000),
+        };
         assert_eq!(Pressure::read_from(root.path()), expected);
         assert_eq!(psi_cpu_some(Source::new(root.path()), "avg10"), Some(1.5));
     }
 
     #[test]
     fn the_shares_are_of_the_time_between_two_readings() {
-        let at = |psi_cpu_us, steal_ticks| Pressure { psi_cpu_us, steal_ticks };
+        let at =
+            |psi_cpu_us, steal_ticks| Pressure { psi_cpu_us, steal_ticks, ..Pressure::default() };
         let disturbance =
             at(Some(9000), Some(13)).since(at(Some(4000), Some(10)), Duration::from_millis(100));
         assert_eq!(disturbance.waiting_share(), Some(0.05));
