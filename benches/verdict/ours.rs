@@ -17,7 +17,7 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// Whether a difference was claimed at the end of any round, also one that was taken back.
     pub ever_differed: bool,
-    /// Seconds of the experiment until the row had its last verdict and was precise, or its end.
+    /// Seconds of the experiment until the row had the verdict that it kept.
     pub seconds: f64,
     /// Samples of this row.
     pub samples: usize,
@@ -37,8 +37,7 @@ pub fn weigh(
     let design = Design::default();
     let budget = Duration::from_secs_f64(budget_s);
     let mut watch = Watch {
-        design: &design,
-        done_s: vec![None; units.len()],
+        last: vec![(Verdict::Inconclusive, 0.0); units.len()],
         differed: vec![false; units.len()],
     };
     let mut bench = Bench { machines, effect, elapsed_s: 0.0 };
@@ -48,7 +47,7 @@ pub fn weigh(
         .map(|(number, row)| Outcome {
             verdict: row.judgement.verdict,
             ever_differed: watch.differed[number],
-            seconds: watch.done_s[number].unwrap_or(bench.elapsed_s),
+            seconds: watch.last[number].1,
             samples: 2 * row.betting.pairs(),
         })
         .collect()
@@ -78,25 +77,23 @@ impl Platform for Bench<'_> {
     }
 }
 
-/// Notes when each row is done.
-struct Watch<'a> {
-    design: &'a Design,
-    done_s: Vec<Option<f64>>,
+/// Notes since when each row has its verdict.
+struct Watch {
+    last: Vec<(Verdict, f64)>,
     differed: Vec<bool>,
 }
 
-impl Observer for Watch<'_> {
+impl Observer for Watch {
     fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
 
     fn round(&mut self, rows: &[Row], elapsed: Duration, _: Option<Duration>) {
         for (number, row) in rows.iter().enumerate() {
             let verdict = row.judgement.verdict;
             self.differed[number] |= matches!(verdict, Verdict::Slower | Verdict::Faster);
-            // Holm's method judges a row anew when others change: it may be done, and not again.
-            self.done_s[number] = match row.is_done(self.design) {
-                true => self.done_s[number].or(Some(elapsed.as_secs_f64())),
-                false => None,
-            };
+            // Holm's method judges a row anew when others change: it may lose its verdict again.
+            if verdict != self.last[number].0 {
+                self.last[number] = (verdict, elapsed.as_secs_f64());
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::row::{Row, Unit};
 use crate::stats::Verdict;
 use crate::stats::betting::DEFAULT_SCALE;
 use crate::stats::design::Design;
+use crate::stats::multiplicity::Multiplicity;
 use crate::stats::simulated::{Machine, Noise};
 
 /// Simulated experiments per noise.
@@ -147,6 +148,57 @@ fn the_promise_is_kept_under_period_two_and_changing_regimes() {
 fn the_promise_is_kept_under_steal_and_stalls() {
     the_promise_is_kept(Noise::Stealing);
     the_promise_is_kept(Noise::Stalling);
+}
+
+/// Rows of one experiment on machines of their own, which share its time.
+struct Several {
+    machines: Vec<Simulation>,
+    now: Duration,
+}
+
+impl Platform for Several {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        let machine = &mut self.machines[slot.unit.work];
+        let before = machine.now;
+        let rate = machine.sample(slot)?;
+        self.now += machine.now - before;
+        Ok(rate)
+    }
+
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        self.machines[slot.unit.work].failed(slot, reason)
+    }
+}
+
+/// The budget is too small for all rows, so data decide which are measured on; the promise of the
+/// whole experiment stands. Without any effect both corrections promise the same.
+#[test]
+fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
+    let noises = [Noise::White, Noise::Drifting, Noise::Regimes, Noise::HeavyTailed];
+    let repetitions = REPETITIONS / 2;
+    for multiplicity in [Multiplicity::Holm, Multiplicity::EBh] {
+        let design = Design { multiplicity, ..Design::default() };
+        let alarmed = (0..repetitions).filter(|&seed| {
+            let machine = |(row, noise)| Simulation::new(noise, seed * 4 + row, 0.0);
+            let machines = (0..).zip(noises).map(machine).collect();
+            let mut platform = Several { machines, now: Duration::ZERO };
+            let units: Vec<Unit> = (0..noises.len())
+                .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE })
+                .collect();
+            let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
+            let budget = SAMPLE * 2 * 44;
+            run_set(&units, &design, seed, 0, budget, &mut platform, &mut witness)
+                .1
+                .expect("nothing stops a simulated machine");
+            witness.alarmed
+        });
+        let share = alarmed.count() as f64 / repetitions as f64;
+        assert!(share <= allowed(repetitions), "{multiplicity:?}: {share} false alarms");
+    }
 }
 
 /// Share of experiments that call `effect` what it is.
