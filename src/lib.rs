@@ -5,6 +5,7 @@ pub mod cli;
 pub mod experiment;
 pub mod machine;
 pub mod own_program;
+pub mod profile;
 pub mod report;
 pub mod shell;
 pub mod stats;
