@@ -2,6 +2,7 @@
 
 use super::betting::Betting;
 use super::multiplicity::holm;
+use super::parallel::map_rows;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
 
@@ -71,7 +72,7 @@ pub fn judge_rows<'a>(
     rows: impl IntoIterator<Item = &'a Betting>,
     design: &Design,
 ) -> Vec<Judgement> {
-    let rows: Vec<Measured> = rows.into_iter().map(|row| Measured::new(row, design)).collect();
+    let rows = map_rows(rows, |row| row.pairs(), |row| Measured::new(row, design));
     let p: Vec<f64> = rows.iter().map(|row| row.p_zero).collect();
     let rejected = holm(&p, design.alpha);
     let undecided = rejected.iter().filter(|r| !**r).count().max(1);
