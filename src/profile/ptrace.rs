@@ -94,7 +94,10 @@ fn entered(process: pid_t, status: c_int) -> Option<u64> {
         info.assume_init()
     };
     // SAFETY: `op` says which of the union's variants was written.
-    (info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then(|| unsafe { info.u.entry.nr })
+    match info.op {
+        libc::PTRACE_SYSCALL_INFO_ENTRY => Some(unsafe { info.u.entry.nr }),
+        _ => None,
+    }
 }
 
 /// A signal that the program was sent, and not one that tracing made.

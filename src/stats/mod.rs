@@ -15,6 +15,7 @@ pub mod judge;
 pub mod multiplicity;
 mod normal;
 pub mod order_effect;
+pub mod parallel;
 pub mod simulated;
 mod spread;
 pub mod unpaired;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::report::summary::{Failure, State};
@@ -92,11 +93,18 @@ pub struct Measured {
 }
 
 /// The JSON in the column `sample`: what the workload printed, and beside it what weigh saw.
-#[derive(Serialize, Deserialize)]
-pub(super) struct SampleColumn {
+#[derive(Serialize)]
+pub(super) struct SampleColumn<'a> {
     #[serde(flatten)]
-    pub sample: Sample,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: &'a Sample,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
+}
+
+/// The second part of [`SampleColumn`], to be read beside a [`Sample`]: flattened, both would be read
+/// ten times as slowly.
+#[derive(Deserialize)]
+pub(super) struct Beside {
     pub disturbance: Option<Disturbance>,
 }
 
@@ -123,8 +131,7 @@ pub struct Stored {
     pub warnings: Vec<String>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
-    /// In the order measured.
-    pub samples: Vec<Measured>,
+    pub samples: Samples,
     pub startups: Vec<Startup>,
     pub failures: Vec<Failure>,
 }
