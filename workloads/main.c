@@ -25,12 +25,14 @@ static const char help[] =
 	"Runs one sample of one workload and prints it as a line of JSON.\n"
 	"\n"
 	"  weigh-kernels list\n"
-	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--count-instructions]\n"
+	"  weigh-kernels run NAME [--target-ms 100] [--operations N]\n"
+	"                     [--count-instructions] [--latencies]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
 	"  --operations N         run N operations, however long they take\n"
-	"  --count-instructions   count the kernel's instructions too; null where the machine cannot\n"
+	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
+	"  --latencies            time each operation by itself too: a histogram\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
 	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
@@ -192,6 +194,7 @@ static int run(int argc, char **argv)
 		{"target-ms", required_argument, NULL, 't'},
 		{"operations", required_argument, NULL, 'o'},
 		{"count-instructions", no_argument, NULL, 'c'},
+		{"latencies", no_argument, NULL, 'l'},
 		{0},
 	};
 	struct options options = {.target_ns = 100 * 1000000ull};
@@ -202,6 +205,7 @@ static int run(int argc, char **argv)
 		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
 		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
 		case 'c': options.count_instructions = true; break;
+		case 'l': options.latencies = true; break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}

@@ -117,6 +117,7 @@ impl Calibrate {
             design: Design::default(),
             target_ms: SAMPLE_MS,
             plan: Plan::Compare { sets: 1 },
+            detail: false,
         }
     }
 }

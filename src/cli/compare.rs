@@ -77,6 +77,9 @@ pub struct Compare {
     /// Delta-1, Delta-2, Delta-3)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     sets: u32,
+    /// Leave out the launches after the pairs that tell how long single operations take (p50, p99)
+    #[arg(long)]
+    no_detail: bool,
     /// Exit with status 1 where a workload is slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
@@ -151,6 +154,7 @@ impl Compare {
             },
             target_ms: SAMPLE_MS,
             plan: Plan::Compare { sets: self.sets as usize },
+            detail: !self.no_detail,
         }
     }
 
@@ -176,6 +180,9 @@ impl Compare {
             option("--sets", self.sets.to_string());
         }
         option("--seed", seed.to_string());
+        if self.no_detail {
+            words.push("--no-detail".into());
+        }
         if !self.command.is_empty() {
             words.push("--".into());
             words.extend(self.command.iter().cloned());

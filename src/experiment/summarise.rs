@@ -1,9 +1,11 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::metrics::Metering;
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
 use crate::report::format;
+use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
@@ -64,6 +66,7 @@ fn elapsed_s(stored: &Stored) -> f64 {
 
 fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
+    let metering = Metering::of(stored);
     let design = design(stored);
     let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
     let pooled = pooled(stored, &design);
@@ -81,6 +84,8 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .zip(judgements)
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
+            row.metrics = metering.of_row(of_row.work, of_row.arm, design.alpha);
+            row.notes.extend(metering.note_on_stalls(&row.metrics, &judgement));
             row.notes.extend(spoilt::note(row.spoilt_pairs));
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
             row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
@@ -117,6 +122,7 @@ fn row(
         pairs: series.len(),
         pairs_needed: judgement.pairs_needed,
         spoilt_pairs,
+        metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
         sets: sets(measurements, design),

@@ -3,8 +3,10 @@
 //! People get a real minus sign and units; machines (JSON, CSV) get plain numbers and do not come
 //! here. A value that is not finite is shown as a dash, because a report never panics.
 
+mod duration;
 mod percent;
 
+pub use duration::change_ns;
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
 use crate::stats::Verdict;

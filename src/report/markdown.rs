@@ -3,7 +3,7 @@
 use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
-use super::{bounds, evidence, facts, machine, sentence, sets};
+use super::{bounds, evidence, facts, latency, machine, sentence, sets};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -12,6 +12,9 @@ pub fn render(s: &Summary) -> String {
         parts.push(results(s).to_markdown());
     }
     parts.extend(bounds::sentence(s));
+    if let Some(latencies) = latency::table(s) {
+        parts.push(format!("Latency per operation:\n\n{}", latencies.to_markdown()));
+    }
     if let Some(sets) = sets::sets_table(s) {
         parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
     }

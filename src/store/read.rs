@@ -144,10 +144,11 @@ impl Store {
             [id],
             |row| Ok(Failure { workload: row.get(0)?, arm: row.get(1)?, reason: row.get(2)? }),
         )?;
+        stored.details = self.details(id)?;
         Ok(stored)
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         parameters: impl rusqlite::Params,
@@ -186,6 +187,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         facts: Vec::new(),
         samples: Vec::new(),
         startups: Vec::new(),
+        details: Vec::new(),
         failures: Vec::new(),
     })
 }
@@ -227,7 +229,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
 }
 
 /// A column of JSON.
-fn json<T: DeserializeOwned>(
+pub(super) fn json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl rusqlite::RowIndex,
 ) -> rusqlite::Result<T> {
