@@ -13,7 +13,11 @@ pub fn render(s: &Summary) -> String {
     }
     parts.extend(bounds::sentence(s));
     if let Some(latencies) = latency::table(s) {
-        parts.push(format!("Latency per operation:\n\n{}", latencies.to_markdown()));
+        parts.push(format!(
+            "Latency per operation ({}):\n\n{}",
+            latency::LEGEND,
+            latencies.to_markdown()
+        ));
     }
     if let Some(sets) = sets::sets_table(s) {
         parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
@@ -123,7 +127,7 @@ mod tests {
     fn nothing_breaks_a_table_row() {
         let text = render(&sample::hostile());
         let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
-        assert_eq!(rows.count(), 600, "each of 300 rows in two tables");
+        assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
         assert!(!text.contains('\u{1b}') || text.contains("```sh"));
     }
 

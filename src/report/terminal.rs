@@ -27,6 +27,7 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     }
     if let Some(latencies) = latency::table(s) {
         page.table("Latency per operation", &latencies);
+        page.lines.extend(wrap(latency::LEGEND, width, 2));
     }
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);
