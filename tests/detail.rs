@@ -2,9 +2,12 @@
 
 mod support;
 
+use std::time::Duration;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Home, Turn, row, wait_until};
+use support::audit::Audit;
+use support::{Home, Running, Turn, row, wait_until};
 
 fn details(home: &Home) -> i64 {
     home.open_database().query_row("SELECT count(*) FROM detail", [], |row| row.get(0)).unwrap()
@@ -94,29 +97,50 @@ fn treatments_prove_themselves_in_force_for_it_too() {
     assert!(number(&p50["low_pct"]) > 0.0, "{p50:#}");
 }
 
+/// Starts an experiment of so many rows that the pass is not over at once, and waits for it.
+fn in_the_pass(home: &Home, treatment: &str) -> Running {
+    let mut experiment = vec!["compare", treatment, "--pairs", "8"];
+    for name in ["getppid", "stat", "fork", "exec"] {
+        experiment.extend(["-w", name]);
+    }
+    let mut running = home.start(home.weigh(&experiment));
+    home.wait_for_samples(4 * 8 * 2, &mut running);
+    let limit = Duration::from_secs(60);
+    assert!(wait_until(limit, || details(home) >= 3 || running.has_ended()));
+    running
+}
+
 #[test]
 fn ctrl_c_keeps_what_there_is() {
     let _turn = Turn::take();
     let home = Home::new();
-    // Many rows, so that the pass is still going on when the signal comes.
-    let mut experiment = vec!["compare", "none", "--pairs", "8"];
-    for name in ["getppid", "stat", "pipe", "read", "open-close", "fork", "exec", "shell1"] {
-        experiment.extend(["-w", name]);
-    }
-    let mut running = home.start(home.weigh(&experiment));
-    home.wait_for_samples(8 * 8 * 2, &mut running);
-    let limit = std::time::Duration::from_secs(60);
-    assert!(wait_until(limit, || details(&home) >= 3 || running.has_ended()));
+    let running = in_the_pass(&home, "none");
     kill_process(Pid::from_raw(running.pid()).unwrap(), Signal::INT).unwrap();
     let outcome = running.finish();
     assert_eq!(outcome.code, Some(130), "{outcome:#?}");
     outcome.assert_says(&["Interrupted"]);
     let json = home.json();
     assert_eq!(json["state"], "interrupted");
-    assert_eq!(json["results"].as_array().unwrap().len(), 8);
-    assert_eq!(home.samples(), 8 * 8 * 2);
-    let looked = json["results"].as_array().unwrap().iter();
-    assert!(looked.filter(|row| row.get("latency").is_some()).count() >= 1, "{json:#}");
+    let rows = json["results"].as_array().unwrap();
+    assert_eq!((rows.len(), home.samples()), (4, 4 * 8 * 2));
+    assert!(rows.iter().any(|row| row.get("latency").is_some()), "{json:#}");
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     assert!(home.processes().is_empty(), "{:#?}", home.describe_processes());
+}
+
+#[test]
+fn a_treatment_that_is_no_longer_in_force_fails_it() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let running = in_the_pass(&home, "audit");
+    audit.switch_off();
+    running.finish().assert_error(&["auditing was switched off"]);
+    audit.assert_restored();
+    let json = home.json();
+    assert_eq!(json["state"], "failed");
+    for row in json["results"].as_array().unwrap() {
+        assert_eq!(row["verdict"], "inconclusive");
+        assert!(row.get("latency").is_none() && row.get("mean_effect_pct").is_none(), "{row:#}");
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }

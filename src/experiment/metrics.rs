@@ -28,7 +28,9 @@ impl Metering<'_> {
 
     /// What is told of a work under the treatment of an arm.
     pub fn of_row(&self, work: usize, arm: usize, alpha: f64) -> Metrics {
-        let Some(tally) = self.tallies.get(&(work, arm)) else { return Metrics::default() };
+        // Nothing is concluded from an experiment that failed.
+        let usable = self.tallies.get(&(work, arm)).filter(|_| self.stored.state != State::Failed);
+        let Some(tally) = usable else { return Metrics::default() };
         let mean = tally.mean_ratio(alpha);
         let launches: Vec<_> = (self.stored.details.iter())
             .filter(|detailed| (detailed.work, detailed.treated_arm) == (work, arm))
@@ -46,25 +48,22 @@ impl Metering<'_> {
             counters: latency::counters(&launches, alpha),
         }
     }
+}
 
-    /// Where the mean and the typical pair surely disagree, rare and long delays are the reason: a
-    /// median does not see them.
-    pub fn note_on_stalls(&self, metrics: &Metrics, judgement: &Judgement) -> Option<String> {
-        if self.stored.state == State::Failed {
-            return None;
-        }
-        let mean = Interval {
-            low: (metrics.mean_low_pct? / 100.0).ln_1p(),
-            high: (metrics.mean_high_pct? / 100.0).ln_1p(),
-        };
-        let arm = stalling_arm(mean, judgement.interval)?;
-        Some(format!(
-            "stalls: the mean rate changed by {} {}, the typical pair by {}: rare long delays {arm}",
-            format::percent(metrics.mean_effect_pct?),
-            format::interval(metrics.mean_low_pct, metrics.mean_high_pct),
-            format::percent(percent(judgement.estimate)),
-        ))
-    }
+/// Where the mean and the typical pair surely disagree, rare and long delays are the reason: a
+/// median does not see them.
+pub fn note_on_stalls(metrics: &Metrics, judgement: &Judgement) -> Option<String> {
+    let mean = Interval {
+        low: (metrics.mean_low_pct? / 100.0).ln_1p(),
+        high: (metrics.mean_high_pct? / 100.0).ln_1p(),
+    };
+    let arm = stalling_arm(mean, judgement.interval)?;
+    Some(format!(
+        "stalls: the mean rate changed by {} {}, the typical pair by {}: rare long delays {arm}",
+        format::percent(metrics.mean_effect_pct?),
+        format::interval(metrics.mean_low_pct, metrics.mean_high_pct),
+        format::percent(percent(judgement.estimate)),
+    ))
 }
 
 /// Which arm has the delays, where the two intervals have no value in common.
@@ -116,8 +115,8 @@ mod tests {
     fn of_noise_without_an_effect_nothing_is_told() {
         for noise in Noise::ALL {
             let told = (0..100).filter(|seed| said(noise, *seed, 100, usize::MAX).is_some());
-            // 5 %, and three standard deviations of 100 repetitions.
-            assert!(told.count() <= 11, "{noise:?}");
+            let count = told.count();
+            assert!(count <= 5, "{noise:?}: {count} of 100");
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
-use super::metrics::Metering;
+use super::metrics::{Metering, note_on_stalls};
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
 use crate::report::format;
@@ -85,7 +85,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .map(|(of_row, judgement)| {
             let mut row = row(stored, of_row, &judgement, &design);
             row.metrics = metering.of_row(of_row.work, of_row.arm, design.alpha);
-            row.notes.extend(metering.note_on_stalls(&row.metrics, &judgement));
+            row.notes.extend(note_on_stalls(&row.metrics, &judgement));
             row.notes.extend(spoilt::note(row.spoilt_pairs));
             row.notes.extend(note_on_multiplicity(&judgement, measurements.len()));
             row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
