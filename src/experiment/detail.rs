@@ -13,7 +13,7 @@ pub const PAIRS: usize = 6;
 /// Length of the timed part of such a launch.
 pub const TARGET_MS: u64 = 20;
 /// The coins' stream; those before it are for sets.
-const STREAM: usize = 1 << 32;
+const STREAM: usize = u32::MAX as usize;
 
 /// A row of a kernel that is started in a few milliseconds needs less than this for all its pairs.
 const RESERVE_PER_ROW: Duration = Duration::from_secs(1);
