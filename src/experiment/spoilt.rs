@@ -75,6 +75,7 @@ mod tests {
             pair: 0,
             started_s: 0.0,
             operations: 50.0,
+            elapsed_s: 1e-6,
             rate: 5e7,
             waiting_share: disturbance.waiting_share(),
             stolen_share: disturbance.stolen_share(),

@@ -1,9 +1,11 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::metrics;
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
 use crate::report::format;
+use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
@@ -81,7 +83,10 @@ fn rows(stored: &Stored) -> Vec<Row> {
         measurements.into_iter().zip(bettings.iter().zip(judgements)),
         |(of_row, _)| of_row.series.len(),
         |(of_row, (betting, judgement))| {
+            let (row_work, row_arm) = (of_row.work, of_row.arm);
             let mut row = row(stored, of_row, betting, &judgement, &design);
+            row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
+            row.notes.extend(metrics::note_on_stalls(&row.metrics, &judgement));
             row.notes.extend(note_on_multiplicity(&judgement, count, &design));
             row.notes.extend(note_on_order(&row.series, design.alpha / count as f64));
             row
@@ -121,6 +126,7 @@ fn row(
             .pairs_needed
             .and_then(|pairs| Some(pairs as f64 * measurements.pair_s()?)),
         spoilt_pairs,
+        metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
         sets: sets(&measurements, design),

@@ -12,7 +12,7 @@ use super::format;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
-use super::{bounds, by_treatment, evidence, facts, machine, sentence, sets};
+use super::{bounds, by_treatment, evidence, facts, latency, machine, sentence, sets};
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -62,6 +62,8 @@ fn page(s: &Summary) -> Value {
         several => several,
         figures => figures.collect::<Vec<Value>>(),
         rows => s.results.iter().map(|row| result(row, s.margin_pct)).collect::<Vec<Value>>(),
+        latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
+        resources => latency::resources_table(s).map(|resources| table(&resources)),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         drifts => drifts.collect::<Vec<Value>>(),

@@ -15,6 +15,7 @@ mod tests {
 
     use serde_json::Value;
 
+    use super::super::metrics::{Contrast, Counters};
     use super::super::sample;
     use super::*;
 
@@ -41,6 +42,11 @@ mod tests {
         let mut s = sample::two_sets();
         s.results[1].pairs_needed = Some(40);
         s.results[1].evidence.other.insert("seccomp_mode".into(), "2".into());
+        let count = |baseline, treated| Contrast { baseline, treated, ..Contrast::default() };
+        s.results[0].metrics.counters = Some(Counters {
+            kernel_instructions_per_op: Some(count(1840.0, 10_310.0)),
+            cycles_per_op: Some(count(5290.0, 35_830.0)),
+        });
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         s.failure = Some("A canary's record did not arrive.".to_owned());
         s

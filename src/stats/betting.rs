@@ -44,8 +44,7 @@ pub struct NotFinite(pub f64);
 
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
-/// Memory is O(n); a push takes O(log n) and moves at most n numbers; an interval takes about
-/// 20 passes over the values.
+/// A push moves at most n numbers; an interval takes about 20 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
@@ -134,8 +133,7 @@ impl Betting {
         hodges_lehmann_of_sorted(&self.sorted)
     }
 
-    /// CS_n, the interval at this moment, for an error rate `alpha` in (0, 1) over all moments
-    /// together.
+    /// CS_n, the interval now, for an error rate `alpha` in (0, 1) over all moments together.
     ///
     /// Not intersected with those of earlier moments, though that would be valid too: an
     /// intersection can be empty or leave out the estimate when the effect changes, and hides just

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+mod detail;
 mod process;
 mod read;
 pub mod record;
@@ -177,7 +178,8 @@ mod tests {
             .execute_batch(
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE experiment DROP COLUMN multiplicity;
-                 ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
+                 ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 PRAGMA user_version = 1;",
             )
             .unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();

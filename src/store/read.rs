@@ -142,10 +142,11 @@ impl Store {
             [id],
             |row| Ok(Failure { workload: row.get(0)?, arm: row.get(1)?, reason: row.get(2)? }),
         )?;
+        stored.details = self.details(id)?;
         Ok(stored)
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         parameters: impl rusqlite::Params,
@@ -185,6 +186,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         facts: Vec::new(),
         samples: Samples::new(),
         startups: Vec::new(),
+        details: Vec::new(),
         failures: Vec::new(),
     })
 }

@@ -8,6 +8,7 @@ use crate::machine::pressure::Disturbance;
 use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
+use crate::workload::detail::Detail;
 use crate::workload::sample::Sample;
 
 /// What kind of experiment it is.
@@ -117,6 +118,22 @@ pub struct Startup {
     pub evidence: Evidence,
 }
 
+/// One launch of the detail pass, with its place in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detailed {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs.
+    pub treated_arm: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    pub detail: Detail,
+}
+
 /// A stored experiment, whole.
 #[derive(Clone, Debug)]
 pub struct Stored {
@@ -133,6 +150,8 @@ pub struct Stored {
     pub facts: Vec<Vec<String>>,
     pub samples: Samples,
     pub startups: Vec<Startup>,
+    /// In the order measured.
+    pub details: Vec<Detailed>,
     pub failures: Vec<Failure>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::record::Measured;
 use crate::treatment::Evidence;
+use crate::workload::sample::Sample;
 
 /// The samples of an experiment, by which of [`super::record::Header::works`] and which treatment's arm
 /// they belong to.
@@ -33,6 +34,8 @@ pub struct Point {
     pub started_s: f64,
     /// In the timed part.
     pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_s: f64,
     /// Operations per second, in the unit of the workload.
     pub rate: f64,
     /// Share of the launch's time in which some task waited for a CPU, where that is known.
@@ -55,12 +58,24 @@ pub struct Totals {
     pub total_operations: f64,
     /// Length of the timed parts.
     pub elapsed_s: f64,
+    pub usage: Usage,
     pub evidence: Evidence,
+}
+
+/// What the timed operations used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub user_ns: Option<f64>,
+    pub system_ns: Option<f64>,
+    pub voluntary_switches: Option<f64>,
+    pub involuntary_switches: Option<f64>,
+    pub minor_faults: Option<f64>,
+    pub major_faults: Option<f64>,
 }
 
 impl OfRow {
     /// Adds the next sample.
-    pub(super) fn add(&mut self, measured: Measured) {
+    pub fn add(&mut self, measured: Measured) {
         self.points.push(Point::from(&measured));
         let of_arm = if measured.arm == 0 { &mut self.baseline } else { &mut self.treated };
         let one = Totals::from(measured);
@@ -81,6 +96,7 @@ impl From<&Measured> for Point {
             pair: measured.pair,
             started_s: measured.started_s,
             operations: measured.sample.operations,
+            elapsed_s: measured.sample.elapsed_ns as f64 / 1e9,
             rate: measured.sample.rate(),
             waiting_share: disturbance.and_then(|disturbance| disturbance.waiting_share()),
             stolen_share: disturbance.and_then(|disturbance| disturbance.stolen_share()),
@@ -99,6 +115,7 @@ impl From<Measured> for Totals {
             operations: sample.operations,
             total_operations: sample.total_operations.unwrap_or(sample.operations),
             elapsed_s: sample.elapsed_ns as f64 / 1e9,
+            usage: Usage::from(&sample),
             unit: sample.unit,
             evidence,
         }
@@ -114,6 +131,35 @@ impl Totals {
         if self.unit.is_none() {
             self.unit = other.unit;
         }
+        self.usage.add(other.usage);
         self.evidence.add(other.evidence);
+    }
+}
+
+impl From<&Sample> for Usage {
+    fn from(sample: &Sample) -> Usage {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        Usage {
+            user_ns: number(sample.user_ns),
+            system_ns: number(sample.system_ns),
+            voluntary_switches: number(sample.voluntary_switches),
+            involuntary_switches: number(sample.involuntary_switches),
+            minor_faults: number(sample.minor_faults),
+            major_faults: number(sample.major_faults),
+        }
+    }
+}
+
+impl Usage {
+    fn add(&mut self, other: Usage) {
+        let sum = |one: Option<f64>, two: Option<f64>| Some(one? + two?);
+        *self = Usage {
+            user_ns: sum(self.user_ns, other.user_ns),
+            system_ns: sum(self.system_ns, other.system_ns),
+            voluntary_switches: sum(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: sum(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: sum(self.minor_faults, other.minor_faults),
+            major_faults: sum(self.major_faults, other.major_faults),
+        };
     }
 }

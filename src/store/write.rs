@@ -177,7 +177,11 @@ impl Store {
         )
     }
 
-    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), Error> {
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<(), Error> {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(parameters))
@@ -204,6 +208,6 @@ impl Store {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("plain data with text keys")
 }
