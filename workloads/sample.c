@@ -14,14 +14,14 @@
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static uint64_t time_batch(uint64_t n)
+uint64_t time_batch(uint64_t n)
 {
 	uint64_t start = now_ns();
 	current->run(n);
@@ -72,8 +72,7 @@ static uint64_t calibrate(uint64_t target_ns)
 	}
 }
 
-/* The driver's usage and that of all its children. */
-static struct rusage usage(void)
+struct rusage usage(void)
 {
 	struct rusage self, total;
 
@@ -109,66 +108,98 @@ static int open_instruction_counter(void)
 	return syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-void take_sample(const struct options *options)
+uint64_t warm_up(const struct options *options, struct sample *sample)
 {
-	int counter = options->count_instructions ? open_instruction_counter() : -1;
-	uint64_t n = options->operations, instructions = 0, started;
+	uint64_t n = options->operations, started;
 
 	if (current->prepare)
 		current->prepare();
-
 	started = now_ns();
 	if (n)
 		time_batch(n / 32 + 1);
 	else
 		n = calibrate(options->target_ns);
-	double calibration_ms = (now_ns() - started) / 1e6;
+	sample->calibration_ms = (now_ns() - started) / 1e6;
+	return n;
+}
 
+void end_sample(struct sample *sample, struct rusage before, struct rusage after)
+{
+	uint64_t n = sample->operations, elapsed = sample->elapsed_ns;
+
+	/* No CPU does an operation of any workload in 50 ps. */
+	if (elapsed == 0 || n / elapsed >= 20)
+		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
+		     (unsigned long long)elapsed);
+	sample->total_operations = total_operations;
+	sample->rate = n * current->units_per_op * 1e9 / elapsed;
+	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
+	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
+	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
+	sample->involuntary_switches = after.ru_nivcsw - before.ru_nivcsw;
+	sample->minor_faults = after.ru_minflt - before.ru_minflt;
+	sample->major_faults = after.ru_majflt - before.ru_majflt;
+
+	if (current->check)
+		current->check(total_operations);
+	if (current->cleanup)
+		current->cleanup();
+	remove_scratch_directory();
+}
+
+static void print_number(const char *key, int64_t number)
+{
+	printf("\"%s\":%lld,", key, (long long)number);
+}
+
+void print_sample(const struct sample *sample)
+{
+	printf("{\"workload\":\"%s\",", current->name);
+	print_number("operations", sample->operations);
+	print_number("elapsed_ns", sample->elapsed_ns);
+	print_number("user_ns", sample->user_ns);
+	print_number("system_ns", sample->system_ns);
+	print_number("voluntary_switches", sample->voluntary_switches);
+	print_number("involuntary_switches", sample->involuntary_switches);
+	print_number("minor_faults", sample->minor_faults);
+	print_number("major_faults", sample->major_faults);
+	print_number("total_operations", sample->total_operations);
+	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
+	       current->unit, sample->rate);
+	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
+}
+
+void take_sample(const struct options *options)
+{
+	int counter = options->count_instructions ? open_instruction_counter() : -1;
+	uint64_t instructions = 0;
+	struct sample sample;
+
+	sample.operations = warm_up(options, &sample);
 	struct rusage before = usage();
 	if (counter >= 0 && ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		fail("cannot start the instruction counter: %s", strerror(errno));
-	uint64_t slices = options->slices < n ? options->slices : n;
-	uint64_t elapsed = slices ? time_slices(n, slices) : time_batch(n);
+	uint64_t n = sample.operations, slices = options->slices < n ? options->slices : n;
+	sample.elapsed_ns = slices ? time_slices(n, slices) : time_batch(n);
 	if (counter >= 0) {
 		ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
 		if (read(counter, &instructions, sizeof instructions) != sizeof instructions)
 			fail("cannot read the instruction counter");
 		close(counter);
 	}
-	struct rusage after = usage();
+	end_sample(&sample, before, usage());
 
-	/* No CPU does an operation of any workload in 50 ps. */
-	if (elapsed == 0 || n / elapsed >= 20)
-		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
-		     (unsigned long long)elapsed);
-	if (current->check)
-		current->check(total_operations);
-	if (current->cleanup)
-		current->cleanup();
-	remove_scratch_directory();
-
-	printf("{\"workload\":\"%s\",\"operations\":%llu,\"elapsed_ns\":%llu,", current->name,
-	       (unsigned long long)n, (unsigned long long)elapsed);
-	printf("\"user_ns\":%lld,\"system_ns\":%lld,", between_ns(before.ru_utime, after.ru_utime),
-	       between_ns(before.ru_stime, after.ru_stime));
-	printf("\"voluntary_switches\":%ld,\"involuntary_switches\":%ld,", after.ru_nvcsw - before.ru_nvcsw,
-	       after.ru_nivcsw - before.ru_nivcsw);
-	printf("\"minor_faults\":%ld,\"major_faults\":%ld,", after.ru_minflt - before.ru_minflt,
-	       after.ru_majflt - before.ru_majflt);
-	printf("\"total_operations\":%llu,", (unsigned long long)total_operations);
-	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
-	       current->unit, n * current->units_per_op * 1e9 / elapsed);
+	print_sample(&sample);
 	if (slices) {
-		printf("\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+		printf(",\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
 		for (uint64_t i = 1; i < slices; i++)
 			printf(",%llu", (unsigned long long)slice_ns[i]);
-		printf("],");
+		printf("]");
 	}
 	if (counter >= 0)
-		printf("\"kernel_instructions\":%llu,", (unsigned long long)instructions);
+		printf(",\"kernel_instructions\":%llu}\n", (unsigned long long)instructions);
 	else
-		printf("\"kernel_instructions\":null,");
-	printf("\"calibration_ms\":%.3f}\n", calibration_ms);
+		printf(",\"kernel_instructions\":null}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));
 }
