@@ -80,6 +80,10 @@ pub struct Compare {
     /// Delta-1, Delta-2, Delta-3)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     sets: u32,
+    /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
+    #[arg(conflicts_with = "command")]
+    copies: usize,
     /// Exit with status 1 where a workload is slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
@@ -130,6 +134,7 @@ impl Compare {
             arms,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
+            copies: self.copies,
             again: self.again(seed),
             seed,
             budget: self.budget,
@@ -168,6 +173,9 @@ impl Compare {
         }
         if self.sets != 1 {
             option("--sets", self.sets.to_string());
+        }
+        if self.copies != 1 {
+            option("--copies", self.copies.to_string());
         }
         option("--seed", seed.to_string());
         if self.fdr {
