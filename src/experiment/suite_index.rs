@@ -60,7 +60,8 @@ impl SuiteIndex {
             }
         };
         format!(
-            "Index {:.1} of {} ({formula} of {}), compatible with the formula of {}, from workloads of our own.",
+            "Index {:.1} of {} ({formula} of {}), compatible with the formula of {}, from \
+             workloads of our own.",
             self.index,
             self.suite,
             self.items.len(),
