@@ -26,7 +26,7 @@ static void connect_to(int fd, const struct sockaddr_in *address)
 		fail("cannot connect on 127.0.0.1: %s; is the interface `lo` up?", strerror(errno));
 }
 
-static void reset_when_closed(int fd)
+void reset_when_closed(int fd)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = 0};
 
@@ -38,7 +38,7 @@ int listen_on_loopback(struct sockaddr_in *address)
 {
 	int fd = bind_on_loopback(SOCK_STREAM, address);
 
-	reset_when_closed(fd); /* accepted sockets inherit it */
+	reset_when_closed(fd);
 	if (listen(fd, 16) < 0)
 		fail("listen: %s", strerror(errno));
 	return fd;
@@ -52,6 +52,7 @@ void connect_tcp_pair(int pair[2])
 	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
 	if (pair[0] < 0)
 		fail("socket: %s", strerror(errno));
+	reset_when_closed(pair[0]);
 	connect_to(pair[0], &address);
 	pair[1] = accept(listener, NULL, NULL);
 	if (pair[1] < 0)

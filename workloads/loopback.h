@@ -4,11 +4,14 @@
 
 #include <netinet/in.h>
 
-/* A listening TCP socket and its address. What it accepts is reset when it is closed: no connection of ours
- * is left in TIME_WAIT, where thousands of them would burden the samples that follow. */
+/* A connection that is reset when it is closed is not left in TIME_WAIT, where thousands of them would
+ * burden the samples that follow. What a socket accepts is like itself in this. */
+void reset_when_closed(int fd);
+
+/* A listening TCP socket and its address; what it accepts is reset when closed. */
 int listen_on_loopback(struct sockaddr_in *address);
 
-/* Two TCP sockets that are connected to each other. */
+/* Two TCP sockets that are connected to each other, and reset when closed. */
 void connect_tcp_pair(int pair[2]);
 
 /* Two UDP sockets that hear only each other. */

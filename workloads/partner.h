@@ -17,7 +17,7 @@ uint64_t end_partners(void);
 /* For .add_usage */
 void add_partner_usage(struct rusage *total);
 
-/* A token of current->size bytes, at most 8, goes to the partner and back. Both ends know which comes next. */
+/* A token of current->size bytes, at most 8, goes there and back. Both ends know which comes next. */
 struct ends {
 	int in, out;
 };

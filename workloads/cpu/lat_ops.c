@@ -1,9 +1,9 @@
-/* lmbench's lat_ops: arithmetic in chains, each operation on the result of the one before. One operation is one
- * addition, one division and so on.
+/* lmbench's lat_ops: arithmetic in chains, each operation on the result of the one before. One operation is
+ * one addition, one division and so on.
  *
- * Divisions and remainders are of full-sized operands and give back what they were given, as some processors take
- * longer for some operands. The compiler may not know the operands; between two operations on integers it may
- * know nothing. Floating point needs no such barrier: without -ffast-math it is not reordered. */
+ * Divisions and remainders are of full-sized operands and give back what they were given, as some processors
+ * take longer for some operands. The compiler may not know the operands; between two operations on integers
+ * it may know nothing. Floating point needs no such barrier: without -ffast-math it is not reordered. */
 #include "kernel.h"
 
 #define TIMES_8(step) step step step step step step step step
@@ -45,15 +45,15 @@ static uint64_t power(uint64_t base, uint64_t exponent)
 	return result;
 }
 
-/* `ROOT` is as long as half the type. x = y / x and x = y % x | (x - 1) both give x again. */
+/* The root is half as long as the type. x = y / x and x = y % x | (x - 1) both give x again. */
 #define INTEGER(type, root)                                                                              \
 	CHAIN(type##_bit, #type "-bit", type##_t, "exclusive or", 0, 0x5a5a, x ^= y; OPAQUE(x);, n % 2 ? y : 0); \
 	CHAIN(type##_add, #type "-add", type##_t, "addition", 0, 0x5a5a, x += y; OPAQUE(x);, n * y);      \
 	CHAIN(type##_mul, #type "-mul", type##_t, "multiplication", 1, 0x5a5b, x *= y; OPAQUE(x);, power(y, n)); \
 	CHAIN(type##_div, #type "-div", type##_t, "division", root, (type##_t)root * root,               \
 	      x = y / x; OPAQUE(x);, root);                                                              \
-	CHAIN(type##_mod, #type "-mod", type##_t, "remainder, and one or", root, (type##_t)root * (root - 2) + 1, \
-	      x = y % x | (root - 1); OPAQUE(x);, root)
+	CHAIN(type##_mod, #type "-mod", type##_t, "remainder, and one or", root,                  \
+	      (type##_t)root * (root - 2) + 1, x = y % x | (root - 1); OPAQUE(x);, root)
 
 INTEGER(uint32, 65521);
 INTEGER(uint64, 4294967291);

@@ -2,8 +2,8 @@
  * footprint before it passes it on.
  *
  * All processes are on one CPU, so every pass is a switch of context. One operation is one pass: a write, a
- * switch, a read, and reading the footprint. lmbench subtracts what that costs without the switch; here that is
- * a workload of its own, the ring of one process, and nothing is subtracted. */
+ * switch, a read, and reading the footprint. lmbench subtracts what that costs without the switch; here that
+ * is a workload of its own, the ring of one process, and nothing is subtracted. */
 #include "kernel.h"
 #include "partner.h"
 

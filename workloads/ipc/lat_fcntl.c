@@ -1,8 +1,8 @@
 /* lmbench's lat_fcntl: two processes take turns by nothing but record locks.
  *
  * There are three locks, and whose turn it is holds two of them. To give the turn away, a process lets go of
- * the lock that the other waits for, and waits for the one that the other holds. With two locks a process could
- * take back the lock that it has just released, before the other wakes up. */
+ * the lock that the other waits for, and waits for the one that the other holds. With two locks a process
+ * could take back the lock that it has just released, before the other wakes up. */
 #include "kernel.h"
 #include "partner.h"
 

@@ -1,11 +1,9 @@
-/* lmbench's lat_select: asks of many descriptors whether they can be written to; all can. All are the same open
- * file, or the same connected TCP socket. poll(2) is asked too: it is what programs use today. */
+/* lmbench's lat_select: asks of many descriptors whether they can be written to; all can. All are the same
+ * open file, or the same connected TCP socket. poll(2) is asked too: it is what programs use today. */
 #include "kernel.h"
 #include "loopback.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/select.h>
 #include <unistd.h>
 
@@ -17,9 +15,10 @@ static void copy_descriptor(int fd)
 {
 	for (long i = 0; i < current->count; i++) {
 		highest = dup(fd);
-		if (highest < 0)
-			fail("cannot have %ld descriptors: %s; `ulimit -n` limits them", current->count,
-			     strerror(errno));
+		if (highest < 0) {
+			close(fd); /* cleaning up takes one */
+			fail("cannot have %ld descriptors: `ulimit -n` limits them", current->count);
+		}
 		if (highest >= FD_SETSIZE)
 			fail("descriptor %d is beyond what select takes; start it with fewer open", highest);
 		FD_SET(highest, &wanted);

@@ -1,8 +1,8 @@
 /* lmbench's lat_sem: two processes take turns by System V semaphores, one semop(2) of two parts each.
  *
- * Semaphores outlive processes, and go at once when they are removed, under those who use them. So they are put
- * into an IPC namespace of our own, which ends with us. Where that is not allowed, the driver removes them, or,
- * when it was killed, the partner. */
+ * Semaphores outlive processes, and go at once when they are removed, under those who use them. So they are
+ * put into an IPC namespace of our own, which ends with us. Where that is not allowed, the driver removes
+ * them, or, when it was killed, the partner. */
 #include "kernel.h"
 #include "partner.h"
 

@@ -1,5 +1,6 @@
-/* lmbench's bw_mem: passes over a buffer of ints. rd, wr, rdwr and cp touch every fourth int and are credited with
- * all, for a line is moved as a whole; frd, fwr and fcp touch all; bzero and bcopy are the C library's.
+/* lmbench's bw_mem: passes over a buffer of ints. rd, wr, rdwr and cp touch every fourth int and are
+ * credited with all, for a line is moved as a whole; frd, fwr and fcp touch all; bzero and bcopy are the C
+ * library's.
  *
  * The ints are volatile: each is loaded and stored as one, by every compiler. So this is what a simple loop
  * gets, and not the most that the machine can do; bzero and bcopy come nearer to that. */

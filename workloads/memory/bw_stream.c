@@ -1,5 +1,5 @@
-/* McCalpin's STREAM, as lmbench's stream: passes over arrays of 32 MiB. Each byte that the source text loads or
- * stores counts once; where a store makes the processor load the line first, that does not count.
+/* McCalpin's STREAM, as lmbench's stream: passes over arrays of 32 MiB. Each byte that the source text loads
+ * or stores counts once; where a store makes the processor load the line first, that does not count.
  *
  * The elements are volatile for the reason given in bw_mem.c. */
 #include "kernel.h"

@@ -15,8 +15,8 @@ struct order {
 	uint64_t factor, increment;
 };
 
-/* All nodes are on the way: increment and number of nodes have no common divisor, and factor - 1 can be divided by
- * all primes in that number, which are 2 and 3, and by 4 (Hull and Dobell 1962). */
+/* All nodes are on the way: increment and number of nodes have no common divisor, and factor - 1 can be
+ * divided by all primes in that number, which are 2 and 3, and by 4 (Hull and Dobell 1962). */
 static const struct order orders[] = {{64, 1, 1}, {256, 1, 1}, {64, 12 * 133 + 1, 1013}};
 enum { NEXT_64, NEXT_256, RANDOM };
 

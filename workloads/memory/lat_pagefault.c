@@ -1,5 +1,5 @@
-/* lmbench's lat_pagefault: reads pages of a mapped file in random order, each for the first time since they were
- * mapped, while the file is in the page cache.
+/* lmbench's lat_pagefault: reads pages of a mapped file in random order, each for the first time since they
+ * were mapped, while the file is in the page cache.
  *
  * Since 3.15 Linux maps the 64 KiB around a page that is read, so only one page of each 64 KiB is read here:
  * one operation is one fault. check() counts them. */

@@ -1,5 +1,6 @@
 /* lmbench's lat_sig: a handler is installed; a signal is sent and caught; a write to memory that may only be
- * read is caught. lmbench subtracts kill(2) without a signal, and the signal from the fault; here nothing is. */
+ * read is caught. lmbench subtracts kill(2) without a signal, and the signal from the fault; here nothing
+ * is. */
 #include "kernel.h"
 
 #include <errno.h>
