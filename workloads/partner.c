@@ -37,8 +37,8 @@ static void report_usage(int signal)
 	errno = before;
 }
 
-/* The others wait for one that failed, and would for ever. What failed has said so; the driver is in run(), at
- * worst in a system call. */
+/* The others wait for one that failed, and would for ever. It has said why. The driver is in run(), so that
+ * fail() disturbs nothing. */
 static void look_for_failure(int signal)
 {
 	siginfo_t ended = {0};

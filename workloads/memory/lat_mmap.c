@@ -9,6 +9,7 @@ enum { STEP = 16 * 1024 };
 
 static int fd;
 static unsigned char mark;
+static char *last;
 
 static char *map(void)
 {
@@ -28,7 +29,7 @@ static void prepare(void)
 static void run(uint64_t n)
 {
 	for (; n; n--) {
-		char *content = map();
+		char *content = last = map();
 
 		mark++;
 		for (long at = 0; at < current->size / 10; at += STEP)
@@ -40,6 +41,10 @@ static void run(uint64_t n)
 
 static void check(uint64_t n)
 {
+	unsigned char resident;
+
+	if (mincore(last, 1, &resident) == 0)
+		fail("the file is still mapped");
 	const unsigned char *content = (unsigned char *)map();
 
 	for (long at = 0; at < current->size / 10; at += STEP)
