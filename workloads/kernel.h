@@ -54,7 +54,7 @@ struct workload {
 		__attribute__((used, section("workloads"))) = &workload_##id
 
 /* Two workloads of two processes each, NAME@same-cpu and NAME@cross-cpu: placement is a factor, not
- * noise. prepare() calls place_driver() before it forks, the child place_partner(). */
+ * noise. start_partner() in partner.h pins both. */
 #define PLACED_WORKLOADS(id, base, ...)                                                          \
 	WORKLOAD(id##_same_cpu, .name = base "@same-cpu", .placement = SAME_CPU, __VA_ARGS__);   \
 	WORKLOAD(id##_cross_cpu, .name = base "@cross-cpu", .placement = CROSS_CPU, __VA_ARGS__)

@@ -55,6 +55,7 @@ void fail(const char *format, ...)
 	/* A child may fail as well; what there is to clean up is the driver's. */
 	if (getpid() == driver && !failing) {
 		failing = true;
+		signal(SIGCHLD, SIG_DFL); /* partner.c looks for others that fail: not now */
 		if (current->cleanup)
 			current->cleanup();
 		remove_scratch_directory();
