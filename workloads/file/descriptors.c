@@ -1,0 +1,62 @@
+/* Descriptors: opened, doubled, asked, locked, watched. */
+#include "operation.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int file, watcher;
+
+static void prepare(void)
+{
+	enter_scratch_directory();
+	file = create_file("file", 4096);
+}
+
+/* The lowest free number each time: so none was left open. */
+static bool closes(int fd, int expected)
+{
+	return fd == expected && close(fd) == 0;
+}
+
+static void prepare_watcher(void)
+{
+	prepare();
+	watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watcher < 0)
+		fail("inotify_init1: %s", strerror(errno));
+}
+
+/* Each watch that is removed makes one event, which is read: else the queue would fill. */
+static bool watch_and_forget(void)
+{
+	struct inotify_event event;
+	int watch = inotify_add_watch(watcher, "file", IN_MODIFY);
+
+	return watch > 0 && inotify_rm_watch(watcher, watch) == 0 &&
+	       read(watcher, &event, sizeof event) == sizeof event && event.wd == watch &&
+	       event.mask == IN_IGNORED;
+}
+
+static const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+
+OPERATION(openat2, "openat2-close", 2, closes(syscall(SYS_openat2, AT_FDCWD, "file", &how, sizeof how), file + 1),
+	  .summary = "openat2(RESOLVE_BENEATH) and close of a file in the current directory",
+	  .source = "openat2(2)", .prepare = prepare);
+OPERATION(dup_close, "dup-close", 2, closes(dup(file), file + 1), .summary = "dup(2) and close(2)",
+	  .source = "will-it-scale dup1", .prepare = prepare);
+OPERATION(fcntl, "fcntl", 1, (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR, .summary = "fcntl(F_GETFL)",
+	  .source = "fcntl(2)", .prepare = prepare);
+OPERATION(lock_fcntl, "fcntl-lock", 2,
+	  fcntl(file, F_SETLK, &(struct flock){.l_type = F_WRLCK}) == 0 &&
+		  fcntl(file, F_SETLK, &(struct flock){.l_type = F_UNLCK}) == 0,
+	  .summary = "fcntl(F_SETLK): a whole file locked and unlocked", .source = "will-it-scale lock1",
+	  .prepare = prepare);
+OPERATION(flock, "flock", 2, flock(file, LOCK_EX) == 0 && flock(file, LOCK_UN) == 0,
+	  .summary = "flock(2): locked and unlocked", .source = "flock(2)", .prepare = prepare);
+OPERATION(inotify, "inotify", 3, watch_and_forget(),
+	  .summary = "inotify_add_watch, inotify_rm_watch, and read of the event that it makes",
+	  .source = "inotify(7)", .prepare = prepare_watcher);
