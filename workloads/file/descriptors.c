@@ -22,6 +22,13 @@ static bool closes(int fd, int expected)
 	return fd == expected && close(fd) == 0;
 }
 
+static int open_beneath(void)
+{
+	static const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+
+	return syscall(SYS_openat2, AT_FDCWD, "file", &how, sizeof how);
+}
+
 static void prepare_watcher(void)
 {
 	prepare();
@@ -41,9 +48,7 @@ static bool watch_and_forget(void)
 	       event.mask == IN_IGNORED;
 }
 
-static const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
-
-OPERATION(openat2, "openat2-close", 2, closes(syscall(SYS_openat2, AT_FDCWD, "file", &how, sizeof how), file + 1),
+OPERATION(openat2, "openat2-close", 2, closes(open_beneath(), file + 1),
 	  .summary = "openat2(RESOLVE_BENEATH) and close of a file in the current directory",
 	  .source = "openat2(2)", .prepare = prepare);
 OPERATION(dup_close, "dup-close", 2, closes(dup(file), file + 1), .summary = "dup(2) and close(2)",
