@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPERATION(id, title, calls, condition, ...)                                             \
 	static void run_##id(uint64_t n)                                                        \
@@ -19,5 +20,17 @@
 	}                                                                                       \
 	WORKLOAD(id, .name = title, .unit = "lps", .units_per_op = 1, .syscalls_per_op = calls, \
 		 .run = run_##id, __VA_ARGS__)
+
+/* The number that the next descriptor gets. An operation that opens and closes gets it each time, unless
+ * it left one open. */
+static inline int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	if (fd < 0)
+		fail("dup: %s", strerror(errno));
+	close(fd);
+	return fd;
+}
 
 #endif

@@ -72,6 +72,15 @@ static void check_size(uint64_t n)
 		fail("the file has not the size that it was given");
 }
 
+static void check_fallocate(uint64_t n)
+{
+	struct stat status;
+
+	check_size(n);
+	if (fallocate(file, 0, BLOCK, BLOCK) < 0 || fstat(file, &status) < 0 || status.st_size != 2 * BLOCK)
+		fail("fallocate did not make the file longer");
+}
+
 static void prepare_fallocate(void)
 {
 	prepare_reading();
@@ -100,7 +109,7 @@ OPERATION(ftruncate, "ftruncate", 2,
 OPERATION(fallocate, "fallocate", 2,
 	  fallocate(file, 0, BLOCK, BLOCK) == 0 && ftruncate(file, BLOCK) == 0,
 	  .summary = "fallocate(2) of a block, and ftruncate to take it away", .source = "will-it-scale fallocate1",
-	  .prepare = prepare_fallocate, .check = check_size);
+	  .prepare = prepare_fallocate, .check = check_fallocate);
 OPERATION(fsync, "pwrite-fsync", 2, pwrite(file, written, BLOCK, place()) == BLOCK && fsync(file) == 0,
 	  .summary = "pwrite(2) of 4 KiB and fsync(2): as fast as the disk", .source = "fsync(2)",
 	  .prepare = prepare_writing, .check = check_written);

@@ -8,7 +8,7 @@
 enum { SIZE = 65536 };
 
 static int source, target, ends[2];
-static char content[SIZE], found[SIZE];
+static char content[SIZE], found[SIZE + 1];
 
 static void prepare_source(void)
 {
@@ -43,13 +43,13 @@ static bool copy(void)
 	return copy_file_range(source, &from, target, &to, SIZE, 0) == SIZE && to == SIZE;
 }
 
-/* Sent to a file, the bytes go to its position, which is then put back for the next. */
+/* Sent to a file, the bytes go to its position. */
 static bool send_to_file(void)
 {
 	off_t from = 0;
 
-	return sendfile(target, source, &from, SIZE) == SIZE && from == SIZE &&
-	       lseek(target, 0, SEEK_SET) == 0;
+	return lseek(target, 0, SEEK_SET) == 0 && sendfile(target, source, &from, SIZE) == SIZE &&
+	       from == SIZE;
 }
 
 static bool splice_to_nowhere(void)
@@ -63,7 +63,7 @@ static bool splice_to_nowhere(void)
 static void check_file(uint64_t n)
 {
 	(void)n;
-	if (pread(target, found, SIZE, 0) != SIZE || memcmp(found, content, SIZE))
+	if (pread(target, found, sizeof found, 0) != SIZE || memcmp(found, content, SIZE))
 		fail("the copy differs from the source");
 }
 
@@ -79,7 +79,7 @@ static void check_pipe(uint64_t n)
 }
 
 OPERATION(sendfile, "sendfile", 2, send_to_file(),
-	  .summary = "sendfile(2) of 64 KiB from a file to a file, and lseek to its start", .source = "sendfile(2)",
+	  .summary = "lseek to the start of a file, and sendfile(2) of 64 KiB from another", .source = "sendfile(2)",
 	  .prepare = prepare_file, .check = check_file);
 OPERATION(copy_file_range, "copy_file_range", 1, copy(),
 	  .summary = "copy_file_range(2) of 64 KiB from a file to a file", .source = "copy_file_range(2)",

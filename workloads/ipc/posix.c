@@ -13,10 +13,17 @@ enum { SIZE = 64 };
 static mqd_t queue;
 static char name[32], sent[SIZE], received[SIZE];
 static uint64_t count;
+static int first_free;
 
 static void make_name(void)
 {
 	snprintf(name, sizeof name, "/weigh-%d", (int)getpid());
+}
+
+static void prepare_memory(void)
+{
+	make_name();
+	first_free = next_descriptor();
 }
 
 static void prepare_queue(void)
@@ -24,7 +31,7 @@ static void prepare_queue(void)
 	struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = SIZE};
 
 	make_name();
-	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attributes);
+	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0600, &attributes);
 	if (queue < 0)
 		fail("mq_open: %s", strerror(errno));
 	mq_unlink(name);
@@ -44,7 +51,7 @@ static bool open_and_unlink(void)
 {
 	int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
 
-	return fd >= 0 && shm_unlink(name) == 0 && close(fd) == 0;
+	return fd == first_free && shm_unlink(name) == 0 && close(fd) == 0;
 }
 
 static void remove_memory(void)
@@ -57,4 +64,4 @@ OPERATION(queue, "mq-message", 2, send_and_receive(),
 	  .source = "mq_overview(7)", .prepare = prepare_queue);
 OPERATION(memory, "shm-open-unlink", 3, open_and_unlink(),
 	  .summary = "shm_open(O_CREAT|O_EXCL), shm_unlink and close", .source = "shm_overview(7)",
-	  .prepare = make_name, .cleanup = remove_memory);
+	  .prepare = prepare_memory, .cleanup = remove_memory);

@@ -38,7 +38,7 @@ static void prepare_signalfd(void)
 	prepare();
 	if (sigprocmask(SIG_BLOCK, &usr1, NULL) < 0)
 		fail("sigprocmask: %s", strerror(errno));
-	fd = signalfd(-1, &usr1, SFD_CLOEXEC);
+	fd = signalfd(-1, &usr1, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		fail("signalfd: %s", strerror(errno));
 }

@@ -36,7 +36,7 @@ static bool send_and_receive(void)
 {
 	struct message sent = {.type = 1, .number = count++}, received;
 
-	return msgsnd(queue, &sent, TEXT, 0) == 0 && msgrcv(queue, &received, TEXT, 1, 0) == TEXT &&
+	return msgsnd(queue, &sent, TEXT, 0) == 0 && msgrcv(queue, &received, TEXT, 1, IPC_NOWAIT) == TEXT &&
 	       received.number == sent.number;
 }
 
@@ -65,14 +65,18 @@ static void prepare_semaphore(void)
 
 static bool change(int by)
 {
-	return semop(semaphores, &(struct sembuf){.sem_op = by}, 1) == 0;
+	return semop(semaphores, &(struct sembuf){.sem_op = by, .sem_flg = IPC_NOWAIT}, 1) == 0;
 }
 
 static void check_semaphore(uint64_t n)
 {
+	struct semid_ds status;
+
 	(void)n;
 	if (semctl(semaphores, 0, GETVAL) != 0)
 		fail("the semaphore is not 0, as at the start");
+	if (semctl(semaphores, 0, IPC_STAT, &status) < 0 || status.sem_otime == 0)
+		fail("the semaphore was never changed");
 }
 
 static void remove_semaphore(void)
@@ -102,10 +106,14 @@ static bool attach_and_detach(void)
 
 static void check_memory(uint64_t n)
 {
+	struct shmid_ds status;
+
 	(void)n;
 	attached = shmat(memory, NULL, 0);
-	if (attached == (void *)-1)
-		fail("shmat: %s", strerror(errno));
+	if (attached == (void *)-1 || shmctl(memory, IPC_STAT, &status) < 0)
+		fail("shmat or shmctl: %s", strerror(errno));
+	if (status.shm_nattch != 2)
+		fail("the memory is attached %ld times, not twice", (long)status.shm_nattch);
 	strcpy(attached, "shared");
 	if (strcmp(kept, "shared"))
 		fail("the memory is not shared");

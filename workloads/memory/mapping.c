@@ -2,13 +2,14 @@
  * operation says so: page_fault.c times that. */
 #include "operation.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, MARK = 0x5a };
 
-static char *page, *moved;
+static char *area, *page, *moved;
 static long heap_end;
 
 static char *map(long size)
@@ -18,9 +19,17 @@ static char *map(long size)
 
 static bool map_and_unmap(void)
 {
-	char *area = map(current->size);
+	area = map(current->size);
+	return area && area != MAP_FAILED && munmap(area, current->size) == 0;
+}
 
-	return area != MAP_FAILED && munmap(area, current->size) == 0;
+static void check_unmapped(uint64_t n)
+{
+	unsigned char resident;
+
+	(void)n;
+	if (mincore(area, PAGE, &resident) == 0 || errno != ENOMEM)
+		fail("what was unmapped is still there");
 }
 
 static void prepare(void)
@@ -45,6 +54,18 @@ static bool protect_and_allow(void)
 		return false;
 	*(volatile char *)page = MARK;
 	return true;
+}
+
+/* The kernel cannot write to a page that may not be written either. */
+static void check_protection(uint64_t n)
+{
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	check_mark(n);
+	if (zero < 0 || mprotect(page, PAGE, PROT_READ) < 0)
+		fail("open or mprotect: %s", strerror(errno));
+	if (read(zero, page, 1) >= 0 || errno != EFAULT)
+		fail("a page that may be read only was written");
 }
 
 /* MADV_DONTNEED gives the page back: it reads as zero, and the mark is written again. */
@@ -72,12 +93,12 @@ static void find_heap_end(void)
 }
 
 OPERATION(mmap_4k, "mmap-munmap-4k", 2, map_and_unmap(), .summary = "mmap and munmap of 4 KiB, not touched",
-	  .source = "will-it-scale mmap1", .size = PAGE);
+	  .source = "will-it-scale mmap1", .size = PAGE, .check = check_unmapped);
 OPERATION(mmap_1m, "mmap-munmap-1m", 2, map_and_unmap(), .summary = "mmap and munmap of 1 MiB, not touched",
-	  .source = "will-it-scale mmap1", .size = 1 << 20);
+	  .source = "will-it-scale mmap1", .size = 1 << 20, .check = check_unmapped);
 OPERATION(mprotect, "mprotect", 2, protect_and_allow(),
 	  .summary = "mprotect(2) of a page: read only and writable again, then a store", .source = "mprotect(2)",
-	  .prepare = prepare, .check = check_mark);
+	  .prepare = prepare, .check = check_protection);
 OPERATION(madvise, "madvise-dontneed", 1, give_back(),
 	  .summary = "madvise(MADV_DONTNEED) of a page that was written, which then faults in again",
 	  .source = "madvise(2)", .prepare = prepare, .check = check_mark);

@@ -6,11 +6,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static int first_free;
+
+static void find_first_free(void)
+{
+	first_free = next_descriptor();
+}
+
 static bool create_and_close(void)
 {
 	int fd = memfd_create("weigh", MFD_CLOEXEC);
 
-	return fd >= 0 && close(fd) == 0;
+	return fd == first_free && close(fd) == 0;
 }
 
 static long barrier(int command)
@@ -25,7 +32,7 @@ static void register_barrier(void)
 }
 
 OPERATION(memfd_create, "memfd-create-close", 2, create_and_close(), .summary = "memfd_create(2) and close(2)",
-	  .source = "memfd_create(2)");
+	  .source = "memfd_create(2)", .prepare = find_first_free);
 OPERATION(membarrier, "membarrier", 1, barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0,
 	  .summary = "membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) of a process of one thread",
 	  .source = "membarrier(2)", .prepare = register_barrier);

@@ -18,13 +18,9 @@ static ino_t inode;
 
 static void find_first_free(void)
 {
-	first_free = dup(0);
-	if (first_free < 0)
-		fail("dup: %s", strerror(errno));
-	close(first_free);
+	first_free = next_descriptor();
 }
 
-/* The lowest free number each time: so none was left open. */
 static bool open_and_close(int domain, int type)
 {
 	int fd = socket(domain, type, 0);
@@ -114,17 +110,18 @@ static void prepare_listener(void)
 {
 	struct sockaddr_un none = {.sun_family = AF_UNIX};
 
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listener < 0 || bind(listener, (struct sockaddr *)&none, sizeof(sa_family_t)) < 0 ||
 	    listen(listener, 1) < 0 || getsockname(listener, (struct sockaddr *)&address, &address_length) < 0)
 		fail("cannot listen on a UNIX socket: %s", strerror(errno));
+	first_free = next_descriptor();
 }
 
 static bool connect_and_accept(void)
 {
 	int client = socket(AF_UNIX, SOCK_STREAM, 0), server;
 
-	if (client < 0 || connect(client, (struct sockaddr *)&address, address_length) < 0)
+	if (client != first_free || connect(client, (struct sockaddr *)&address, address_length) < 0)
 		return false;
 	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	return server == client + 1 && close(server) == 0 && close(client) == 0;
