@@ -46,7 +46,7 @@ static void find_landlock(void)
 
 OPERATION(no_new_privs, "prctl-no-new-privs", 1, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0,
 	  .summary = "prctl(PR_SET_NO_NEW_PRIVS)", .source = "prctl(2)", .check = check_no_new_privs);
-OPERATION(seccomp, "seccomp", 1, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0,
+OPERATION(seccomp, "seccomp-action-avail", 1, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0,
 	  .summary = "seccomp(SECCOMP_GET_ACTION_AVAIL)", .source = "seccomp(2)");
 OPERATION(keyctl, "keyctl", 1, process_keyring(0) == keyring,
 	  .summary = "keyctl(KEYCTL_GET_KEYRING_ID) of the process's keyring", .source = "keyctl(2)",
