@@ -26,7 +26,11 @@ Examples:
   weigh run unixbench --classic  with UnixBench's own durations and passes, in half an hour
   weigh run unixbench --copies all
                                  as many copies of each at the same time as there are CPUs
-  weigh run stat getppid --samples 50 --json -";
+  weigh run stat getppid --samples 50 --json -
+
+Environment:
+  WEIGH_KERNELS=FILE  measure the workloads of this build of them, not weigh's own: by another
+                      compiler, with other flags (docs/workloads.md)";
 
 /// Measure this machine alone, in the units people use
 ///
@@ -44,6 +48,10 @@ pub struct Run {
     /// Length of the timed part of a sample [default: 70ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Kill a launch that lasts longer; its workload has no result [default: 2m, and twice the sample;
+    /// a command: 24h]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    timeout: Option<Duration>,
     /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
     copies: usize,
@@ -93,6 +101,9 @@ impl Run {
         if self.copies > 1 {
             words.extend(["--copies".into(), self.copies.to_string()]);
         }
+        if let Some(timeout) = self.timeout {
+            words.extend(["--timeout".into(), format!("{}ms", value::whole_ms(timeout))]);
+        }
         if self.classic {
             words.push("--classic".into());
         } else {
@@ -113,6 +124,7 @@ impl Run {
             margin: 0.01,
             design: Design::default(),
             sample_ms: Some(self.sample.map_or(START_MS, value::whole_ms)),
+            timeout: self.timeout,
             plan: match self.classic {
                 true => Plan::Classic,
                 false => Plan::Run { passes: self.samples as usize },
@@ -166,6 +178,9 @@ pub fn render(stored: &Stored, colour: bool) -> String {
     }
     for failure in &report.failures {
         let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(text, "\nWarning: {warning}");
     }
     let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
     text

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub mod audit;
+pub mod build;
 
 /// No command of these tests takes nearly as long.
 const LIMIT: Duration = Duration::from_secs(120);
