@@ -127,8 +127,7 @@ impl Home {
 
     /// Opens the database as another program would.
     pub fn open_database(&self) -> Connection {
-        let write = OpenFlags::SQLITE_OPEN_READ_WRITE;
-        let connection = Connection::open_with_flags(self.database(), write).unwrap();
+        let connection = Connection::open(self.database()).unwrap();
         connection.busy_timeout(Duration::from_secs(10)).unwrap();
         connection
     }
