@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -127,7 +127,8 @@ impl Home {
 
     /// Opens the database as another program would.
     pub fn open_database(&self) -> Connection {
-        let connection = Connection::open(self.database()).unwrap();
+        let write = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let connection = Connection::open_with_flags(self.database(), write).unwrap();
         connection.busy_timeout(Duration::from_secs(10)).unwrap();
         connection
     }
@@ -168,9 +169,8 @@ impl Home {
                 environment.split(|&byte| byte == 0).any(|entry| entry == marker.as_bytes())
             })
         };
-        let entries = fs::read_dir("/proc").unwrap();
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        pids.filter(is_ours).collect()
+        let pid = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+        fs::read_dir("/proc").unwrap().filter_map(pid).filter(is_ours).collect()
     }
 
     /// The same in words, for the message of a test that fails: what they are, and where they hang.
