@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{Context, output};
 use crate::report::summary::State;
+use crate::store::record::Kind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +26,7 @@ impl History {
         for entry in entries {
             let state = match entry.state {
                 State::Running => "running",
+                _ if entry.kind == Some(Kind::Import) => "imported",
                 State::Complete => "complete",
                 State::Interrupted => "interrupted",
                 State::Failed => "failed",

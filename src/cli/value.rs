@@ -1,6 +1,8 @@
-//! Values of options: durations and percentages.
+//! Values of options: durations, percentages and tables.
 
 use std::time::Duration;
+
+use crate::report::dialect::Dialect;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -47,6 +49,14 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .filter(|percent| *percent > 0.0 && *percent < 100.0)
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
+}
+
+/// The name of a well-known table.
+///
+/// # Errors
+/// Which there are.
+pub fn dialect(name: &str) -> Result<Dialect, String> {
+    name.parse()
 }
 
 #[cfg(test)]

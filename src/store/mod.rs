@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+mod imported;
 mod process;
 mod read;
 pub mod record;
@@ -163,7 +164,7 @@ mod tests {
             .connection
             .execute_batch(
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
-                 ALTER TABLE experiment DROP COLUMN multiplicity;
+                 ALTER TABLE experiment DROP COLUMN multiplicity; DROP TABLE imported;
                  ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
             )
             .unwrap();

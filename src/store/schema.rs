@@ -11,7 +11,7 @@ const VERSION: i64 = 3;
 const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,                -- compare, run, calibrate
+    kind TEXT NOT NULL,                -- compare, run, calibrate, import
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed
@@ -76,13 +76,19 @@ CREATE TABLE failure (
     arm TEXT NOT NULL,
     reason TEXT NOT NULL
 ) STRICT;
+CREATE TABLE imported (                -- what was not measured here
+    experiment TEXT PRIMARY KEY REFERENCES experiment,
+    summary TEXT NOT NULL              -- JSON, as docs/json.md has it
+) STRICT;
 ";
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
-/// From version 2, whose samples were as long everywhere and whose claims were all Holm's.
+/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had
+/// nothing but what was measured there.
 const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
-    ALTER TABLE work ADD COLUMN sample_ms INTEGER;";
+    ALTER TABLE work ADD COLUMN sample_ms INTEGER;
+    CREATE TABLE imported (experiment TEXT PRIMARY KEY REFERENCES experiment, summary TEXT NOT NULL) STRICT;";
 /// The first databases of version 1 did not keep the number of sets.
 const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
 

@@ -1,0 +1,58 @@
+//! Experiments that were not measured here: the whole summary, as it was made from the files.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::record::Kind;
+use super::{Error, Store};
+use crate::report::summary::Summary;
+
+impl Store {
+    /// Stores an import and gives its id.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_import(&self, summary: &Summary) -> Result<String, Error> {
+        let id = self.new_id()?;
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let text = serde_json::to_string(summary).expect("plain data with text keys");
+        let insert = || -> rusqlite::Result<()> {
+            let transaction = self.connection.unchecked_transaction()?;
+            transaction.execute(
+                "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
+                    sets, machine, warnings, pid, boot_id)
+                 VALUES (?1, ?2, ?3, 'complete', ?4, 0, 0, ?5, ?6, 1, ?7, '[]', 0, '')",
+                params![
+                    id,
+                    Kind::Import.as_str(),
+                    now,
+                    summary.command,
+                    summary.alpha,
+                    summary.margin_pct / 100.0,
+                    serde_json::to_string(&summary.machine).expect("plain data with text keys")
+                ],
+            )?;
+            transaction.execute("INSERT INTO imported VALUES (?1, ?2)", params![id, text])?;
+            transaction.commit()
+        };
+        insert().map_err(|error| self.explain(&error))?;
+        Ok(id)
+    }
+
+    /// An import; `None` for an experiment that was measured here.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn import(&self, id: &str) -> Result<Option<Summary>, Error> {
+        let text: Option<String> = self
+            .connection
+            .query_row("SELECT summary FROM imported WHERE experiment = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.explain(&error))?;
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let summary: Summary = serde_json::from_str(&text)
+            .map_err(|error| Error(format!("the import {id} cannot be read any more: {error}")))?;
+        Ok(Some(Summary { id: id.into(), ..summary }))
+    }
+}
