@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod import;
 pub mod machine;
 pub mod own_program;
+pub mod profile;
 pub mod report;
 pub mod shell;
 pub mod stats;

@@ -99,8 +99,13 @@ struct options {
 	uint64_t operations; /* 0: calibrate */
 	uint64_t slices;     /* parts of the timed part whose times are printed; 0: none */
 	bool count_instructions;
+	bool latencies;
 };
 void take_sample(const struct options *options);
 void remove_scratch_directory(void);
+
+/* histogram.c */
+void histogram_add(uint64_t ns);
+void histogram_print(void); /* as JSON: [lower end of a bucket, count], the empty ones left out */
 
 #endif

@@ -26,13 +26,14 @@ static const char help[] =
 	"\n"
 	"  weigh-kernels list\n"
 	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--slices N]\n"
-	"                         [--count-instructions]\n"
+	"                         [--count-instructions] [--latencies]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
 	"  --operations N         run N operations, however long they take\n"
 	"  --slices N             print the times of N parts of the timed part too (1 to 100)\n"
-	"  --count-instructions   count the kernel's instructions too; null where the machine cannot\n"
+	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
+	"  --latencies            time each operation by itself too: a histogram\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
 	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
@@ -195,6 +196,7 @@ static int run(int argc, char **argv)
 		{"operations", required_argument, NULL, 'o'},
 		{"slices", required_argument, NULL, 's'},
 		{"count-instructions", no_argument, NULL, 'c'},
+		{"latencies", no_argument, NULL, 'l'},
 		{0},
 	};
 	struct options options = {.target_ns = 100 * 1000000ull};
@@ -206,6 +208,7 @@ static int run(int argc, char **argv)
 		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
 		case 's': options.slices = number("slices", optarg, MAX_SLICES); break;
 		case 'c': options.count_instructions = true; break;
+		case 'l': options.latencies = true; break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}

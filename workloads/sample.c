@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -95,24 +96,105 @@ static long long between_ns(struct timeval from, struct timeval to)
 	return (to.tv_sec - from.tv_sec) * 1000000000ll + (to.tv_usec - from.tv_usec) * 1000ll;
 }
 
-/* Opened before prepare(), because only processes forked later inherit it. -1 without a PMU. */
-static int open_instruction_counter(void)
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* What two readings of the clock are apart with nothing between them: the median of many. */
+static uint64_t clock_cost(void)
+{
+	uint64_t apart[1001];
+	const size_t count = sizeof apart / sizeof *apart;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = now_ns();
+		apart[i] = now_ns() - start;
+	}
+	qsort(apart, count, sizeof *apart, compare_numbers);
+	return apart[count / 2];
+}
+
+/* Times every operation by itself, for the target or until n are done, whichever comes first: beside
+ * the clock, n operations may take many times as long. Changes n to what was done. */
+static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
+{
+	uint64_t start = now_ns(), end = start, done = 0;
+
+	while (done < *n && end - start < target_ns) {
+		uint64_t before = now_ns();
+		current->run(1);
+		end = now_ns();
+		histogram_add(end - before > clock_ns ? end - before - clock_ns : 0);
+		done++;
+	}
+	total_operations += *n = done;
+	return end - start;
+}
+
+/* -1 without a PMU, or without the permission to use it. */
+struct counter {
+	int fd;
+	uint64_t value;
+};
+
+/* Opened before prepare(), because only processes forked later inherit it. */
+static struct counter open_counter(bool is_wanted, uint64_t what, bool kernel_only)
 {
 	struct perf_event_attr attributes = {
 		.type = PERF_TYPE_HARDWARE,
 		.size = sizeof attributes,
-		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.config = what,
 		.disabled = 1,
 		.inherit = 1,
-		.exclude_user = 1,
+		.exclude_user = kernel_only,
 	};
-	return syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct counter counter = {.fd = -1};
+
+	if (is_wanted)
+		counter.fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return counter;
+}
+
+static void start_counter(struct counter *counter)
+{
+	if (counter->fd >= 0 && ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		fail("cannot start a counter of the PMU: %s", strerror(errno));
+}
+
+static void stop_counter(struct counter *counter)
+{
+	if (counter->fd < 0)
+		return;
+	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	if (read(counter->fd, &counter->value, sizeof counter->value) != sizeof counter->value)
+		fail("cannot read a counter of the PMU");
+	close(counter->fd);
+}
+
+static void print_counter(const char *name, const struct counter *counter)
+{
+	if (counter->fd >= 0)
+		printf("\"%s\":%llu,", name, (unsigned long long)counter->value);
+	else
+		printf("\"%s\":null,", name);
+}
+
+static void print_slices(uint64_t slices)
+{
+	printf("\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+	for (uint64_t i = 1; i < slices; i++)
+		printf(",%llu", (unsigned long long)slice_ns[i]);
+	printf("],");
 }
 
 void take_sample(const struct options *options)
 {
-	int counter = options->count_instructions ? open_instruction_counter() : -1;
-	uint64_t n = options->operations, instructions = 0, started;
+	const bool count = options->count_instructions;
+	struct counter instructions = open_counter(count, PERF_COUNT_HW_INSTRUCTIONS, true);
+	struct counter cycles = open_counter(count, PERF_COUNT_HW_CPU_CYCLES, false);
+	uint64_t n = options->operations, clock_ns = 0, started, elapsed;
 
 	if (current->prepare)
 		current->prepare();
@@ -122,19 +204,20 @@ void take_sample(const struct options *options)
 		time_batch(n / 32 + 1);
 	else
 		n = calibrate(options->target_ns);
+	if (options->latencies)
+		clock_ns = clock_cost();
 	double calibration_ms = (now_ns() - started) / 1e6;
 
 	struct rusage before = usage();
-	if (counter >= 0 && ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		fail("cannot start the instruction counter: %s", strerror(errno));
 	uint64_t slices = options->slices < n ? options->slices : n;
-	uint64_t elapsed = slices ? time_slices(n, slices) : time_batch(n);
-	if (counter >= 0) {
-		ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
-		if (read(counter, &instructions, sizeof instructions) != sizeof instructions)
-			fail("cannot read the instruction counter");
-		close(counter);
-	}
+	start_counter(&instructions);
+	start_counter(&cycles);
+	if (options->latencies)
+		elapsed = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
+	else
+		elapsed = slices ? time_slices(n, slices) : time_batch(n);
+	stop_counter(&cycles);
+	stop_counter(&instructions);
 	struct rusage after = usage();
 
 	/* No CPU does an operation of any workload in 50 ps. */
@@ -158,16 +241,15 @@ void take_sample(const struct options *options)
 	printf("\"total_operations\":%llu,", (unsigned long long)total_operations);
 	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
 	       current->unit, n * current->units_per_op * 1e9 / elapsed);
-	if (slices) {
-		printf("\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
-		for (uint64_t i = 1; i < slices; i++)
-			printf(",%llu", (unsigned long long)slice_ns[i]);
-		printf("],");
+	if (slices)
+		print_slices(slices);
+	print_counter("kernel_instructions", &instructions);
+	print_counter("cycles", &cycles);
+	if (options->latencies) {
+		printf("\"latencies\":{\"clock_ns\":%llu,\"buckets\":", (unsigned long long)clock_ns);
+		histogram_print();
+		printf("},");
 	}
-	if (counter >= 0)
-		printf("\"kernel_instructions\":%llu,", (unsigned long long)instructions);
-	else
-		printf("\"kernel_instructions\":null,");
 	printf("\"calibration_ms\":%.3f}\n", calibration_ms);
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

@@ -162,9 +162,11 @@ fn insert(database: &Path, id: &str, samples: usize) -> rusqlite::Result<()> {
             "{{\"operations\":{:.1},\"elapsed_ns\":70000000,\"total_operations\":{:.1},\
              \"rate\":{rate},\"unit\":\"lps\",\"syscalls_per_op\":1.0,\"user_ns\":35488000,\
              \"system_ns\":35336000,\"voluntary_switches\":203,\"involuntary_switches\":43,\
-             \"minor_faults\":655,\"major_faults\":0,\"kernel_instructions\":null}}",
+             \"minor_faults\":655,\"major_faults\":0,\"kernel_instructions\":null,\
+             \"disturbance\":{{\"during_ns\":101234567,\"psi_cpu_us\":{},\"steal_ticks\":0}}}}",
             rate * 0.07,
-            rate * 0.1
+            rate * 0.1,
+            number * 7919 % 9973
         );
         let evidence = if arm == 1 { "{\"seccomp_mode\":\"2\"}" } else { "{}" };
         let started_s = number as f64 * 0.1;

@@ -70,16 +70,15 @@ pub fn stored(path: &Path) -> Result<Vec<Trace>, String> {
 }
 
 fn traces_of(stored: &Stored) -> Vec<Trace> {
-    let samples = stored.samples.len().max(1) as f64;
+    let points_of = |number: usize| {
+        let rows = stored.samples.iter().filter(move |((work, _), _)| *work == number);
+        rows.flat_map(|(_, of_row)| &of_row.points)
+    };
+    let samples: usize = stored.samples.values().map(|of_row| of_row.points.len()).sum();
     let trace = |(number, work): (usize, &weighbridge::store::record::Work)| Trace {
         workload: format!("{} ({})", work.name, stored.id),
-        rates: stored
-            .samples
-            .iter()
-            .filter(|measured| measured.work == number)
-            .map(|measured| measured.sample.rate())
-            .collect(),
-        sample_s: stored.elapsed_s / samples,
+        rates: points_of(number).map(|point| point.rate).collect(),
+        sample_s: stored.elapsed_s / samples.max(1) as f64,
     };
     let all = stored.header.works.iter().enumerate().map(trace);
     all.filter(|trace| trace.rates.len() >= MIN_SAMPLES).collect()

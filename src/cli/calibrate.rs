@@ -126,6 +126,7 @@ impl Calibrate {
             design: Design::default(),
             sample_ms: None,
             plan: Plan::Compare { sets: 1 },
+            detail: false,
         }
     }
 }

@@ -80,6 +80,9 @@ pub struct Compare {
     /// Delta-1, Delta-2, Delta-3)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     sets: u32,
+    /// Leave out the launches after the pairs that tell how long single operations take (p50, p99)
+    #[arg(long)]
+    no_detail: bool,
     /// Exit with status 1 where a workload is slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
@@ -142,6 +145,7 @@ impl Compare {
             },
             sample_ms: self.sample.map(value::whole_ms),
             plan: Plan::Compare { sets: self.sets as usize },
+            detail: !self.no_detail,
         }
     }
 
@@ -172,6 +176,9 @@ impl Compare {
         option("--seed", seed.to_string());
         if self.fdr {
             words.push("--fdr".into());
+        }
+        if self.no_detail {
+            words.push("--no-detail".into());
         }
         if !self.command.is_empty() {
             words.push("--".into());

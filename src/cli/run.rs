@@ -108,6 +108,7 @@ impl Run {
                 true => Plan::Classic,
                 false => Plan::Run { passes: self.samples as usize },
             },
+            detail: false,
         }
     }
 }

@@ -113,8 +113,8 @@ fn gather(stored: &Stored) -> Vec<Measured> {
         Kind::Run => {
             let rates = |workload: &str| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == workload;
-                let samples = stored.samples.iter().filter(|sample| is_of_it(sample.work));
-                samples.map(|sample| sample.sample.rate().ln()).collect()
+                let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
+                of_it.flat_map(|(_, of_row)| &of_row.points).map(|point| point.rate.ln()).collect()
             };
             let rows = RunReport::new(stored).results.into_iter();
             let measured = rows.map(|row| Measured {

@@ -1,6 +1,8 @@
 //! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
 //! every sample is verified and stored before the next is launched.
 
+mod detail;
+
 use std::time::{Duration, Instant};
 
 use super::length::SampleLength;
@@ -202,8 +204,7 @@ impl Platform for Host<'_> {
         let work = &self.site.works[slot.unit.work];
         let length = self.lengths[slot.unit.work].wanted();
         let mut job = work.job(self.site.bench.kernels, self.site.bench.scratch, length);
-        job.environment
-            .push(("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES))));
+        job.environment.push(padding());
         let started_s = self.site.started.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) = self.launch(slot.arm, &job)?;
         let sample =
@@ -243,6 +244,10 @@ impl Platform for Host<'_> {
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
         self.keep_failure(slot.unit.work, slot.arm, reason)
     }
+}
+
+fn padding() -> (String, String) {
+    ("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES)))
 }
 
 fn stop(error: impl ToString) -> Stop {

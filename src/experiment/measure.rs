@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::detail::{self, run_detail};
 use super::engine::run_set;
 use super::host::{Host, Site};
 use super::platform::{Platform, SampleError, Slot, Stop};
@@ -121,9 +122,13 @@ impl Session<'_> {
         let share = self.request.budget * (set as u32 + 1) / sets as u32;
         let mut observer = audience.set_begins(set, &rows);
         let design = &self.request.design;
-        let (_, result) =
-            run_set(&units, design, self.request.seed, set, share, host, &mut *observer);
-        result
+        let seed = self.request.seed;
+        let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
+        let reserve = if has_detail { detail::reserve(share, units.len()) } else { Duration::ZERO };
+        let (rows, result) =
+            run_set(&units, design, seed, set, share - reserve, host, &mut *observer);
+        result?;
+        if has_detail { run_detail(&rows, seed, share, host, &mut *observer) } else { Ok(()) }
     }
 
     fn unit(&self, work: usize, treated_arm: usize) -> Unit {

@@ -2,11 +2,13 @@
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
 pub mod calibration;
+pub mod detail;
 pub mod diff;
 pub mod engine;
 mod host;
 pub mod length;
 pub mod measure;
+mod metrics;
 pub mod order;
 pub mod pairs;
 pub mod platform;

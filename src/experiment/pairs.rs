@@ -4,14 +4,15 @@ use super::spoilt;
 use crate::report::summary::Pair;
 use crate::stats::betting::Betting;
 use crate::stats::estimate::median;
-use crate::store::record::{Measured, Stored, Work};
+use crate::store::record::{Stored, Work};
+use crate::store::samples::{Point, Totals};
 
 /// A workload under a treatment, with all that was measured of it.
 pub struct Measurements<'a> {
     pub work: usize,
     pub arm: usize,
-    /// The treated samples.
-    pub treated: Vec<&'a Measured>,
+    /// Of the treated samples.
+    pub totals: &'a Totals,
     pub series: Vec<Pair>,
     /// s₀, as it was fixed before the first pair.
     pub start_scale: f64,
@@ -31,55 +32,46 @@ impl Measurements<'_> {
 
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
-    let arms = stored.header.arms.len();
-    // One pass over all samples, however many rows there are.
-    let mut of_rows: Vec<Vec<&Measured>> = vec![Vec::new(); stored.header.works.len() * arms];
-    for measured in &stored.samples {
-        if measured.treated_arm < arms
-            && let Some(of_row) = of_rows.get_mut(measured.work * arms + measured.treated_arm)
-        {
-            of_row.push(measured);
-        }
-    }
+    let arms = &stored.header.arms;
     let mut all = Vec::new();
-    for work in 0..stored.header.works.len() {
-        let Work { name, start_scale, .. } = &stored.header.works[work];
-        for arm in 1..arms {
-            let has_failed = stored.failures.iter().any(|failure| {
-                failure.workload == *name
-                    && [&stored.header.arms[0], &stored.header.arms[arm]].contains(&&failure.arm)
-            });
-            let of_row = std::mem::take(&mut of_rows[work * arms + arm]);
-            let series = pairs(&of_row);
-            if !has_failed && !series.is_empty() {
-                let treated = of_row.into_iter().filter(|m| m.arm == arm).collect();
-                all.push(Measurements { work, arm, treated, series, start_scale: *start_scale });
-            }
+    for (&(work, arm), of_row) in &stored.samples {
+        let (Some(Work { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
+            (stored.header.works.get(work), arm, arms.get(arm), &of_row.treated)
+        else {
+            continue;
+        };
+        let has_failed = stored
+            .failures
+            .iter()
+            .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
+        let series = pairs(&of_row.points);
+        if !has_failed && !series.is_empty() {
+            all.push(Measurements { work, arm, totals, series, start_scale: *start_scale });
         }
     }
     all
 }
 
 /// The samples of a pair are next to each other in the order measured.
-fn pairs(samples: &[&Measured]) -> Vec<Pair> {
-    let judge = spoilt::Judge::new(samples);
-    samples
+fn pairs(points: &[Point]) -> Vec<Pair> {
+    let judge = spoilt::Judge::new(points);
+    points
         .windows(2)
         .filter(|both| {
-            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].position == 0
+            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].is_first
         })
         .map(|both| {
-            let baseline_first = both[0].arm == 0;
+            let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
                 elapsed_s: 2.0 * (both[1].started_s - both[0].started_s),
-                baseline_rate: baseline.sample.rate(),
-                treated_rate: treated.sample.rate(),
+                baseline_rate: baseline.rate,
+                treated_rate: treated.rate,
                 baseline_first,
                 set: both[0].set,
-                is_spoilt: both.iter().any(|sample| judge.is_spoilt(sample)),
+                is_spoilt: both.iter().any(|point| judge.is_spoilt(point)),
             }
         })
         .collect()

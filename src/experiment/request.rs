@@ -27,6 +27,8 @@ pub struct Request {
     /// Length of a sample of a kernel; with `None` the first pairs choose it.
     pub sample_ms: Option<u64>,
     pub plan: Plan,
+    /// Whether a detail pass follows the pairs.
+    pub detail: bool,
 }
 
 /// How samples are taken.

@@ -58,7 +58,7 @@ impl Row {
     }
 
     /// Time that one of its pairs takes on average.
-    fn pair_cost(&self) -> Duration {
+    pub fn pair_cost(&self) -> Duration {
         self.spent / self.betting.pairs().max(1) as u32
     }
 }

@@ -7,6 +7,7 @@ use crate::machine::Facts;
 use crate::report::summary::{Failure, State};
 use crate::stats::estimate::{geometric_mean, mad, median};
 use crate::store::record::Stored;
+use crate::store::samples::OfRow;
 use crate::workload::suite::{self, Suite};
 
 /// The version of the JSON document.
@@ -96,12 +97,13 @@ fn row(
     if stored.failures.iter().any(|failure| failure.workload == *name) {
         return None;
     }
-    let samples: Vec<&crate::workload::sample::Sample> =
-        stored.samples.iter().filter(|m| m.work == work).map(|m| &m.sample).collect();
-    let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
+    // A run has one arm, which is held against none.
+    let OfRow { points, baseline, .. } = stored.samples.get(&(work, 0))?;
+    let unit = baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+    let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
     let middle = median(&rates)?;
     let rate = if is_classic {
-        classic_score(&samples.iter().map(|s| (s.operations, s.rate())).collect::<Vec<_>>())?
+        classic_score(&points.iter().map(|p| (p.operations, p.rate)).collect::<Vec<_>>())?
     } else {
         middle
     };
@@ -110,7 +112,7 @@ fn row(
         .and_then(|member| member.baseline);
     Some(RunRow {
         workload: name.clone(),
-        unit: samples[0].unit.clone().unwrap_or_else(|| stored.header.works[work].unit.clone()),
+        unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
         rate,
         spread_pct: 1.4826 * mad(&rates)? / middle * 100.0,
         lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),

@@ -4,7 +4,7 @@
 use crate::report::format::plural;
 use crate::report::summary::Row;
 use crate::stats::estimate::median;
-use crate::store::record::Measured;
+use crate::store::samples::Point;
 
 /// Share of a launch's time that the host surely stole, of one CPU.
 const STOLEN: f64 = 0.05;
@@ -21,23 +21,21 @@ pub struct Judge {
 
 impl Judge {
     /// Learns what is usual from all samples of a row.
-    pub fn new(samples: &[&Measured]) -> Judge {
+    pub fn new(points: &[Point]) -> Judge {
         let usual = |is_treated: bool| {
-            let of_arm = samples.iter().filter(|sample| (sample.arm != 0) == is_treated);
-            let shares: Vec<f64> = of_arm.filter_map(|sample| waiting(sample)).collect();
+            let of_arm = points.iter().filter(|point| point.is_treated == is_treated);
+            let shares: Vec<f64> = of_arm.filter_map(|point| point.waiting_share).collect();
             median(&shares).unwrap_or(0.0)
         };
         Judge { usual_waiting: [usual(false), usual(true)] }
     }
 
     /// Whether the machine disturbed this sample more than the thresholds allow.
-    pub fn is_spoilt(&self, sample: &Measured) -> bool {
-        let usual = self.usual_waiting[usize::from(sample.arm != 0)];
-        let stolen = sample.disturbance.and_then(|disturbance| disturbance.stolen_share());
-        let throttled = sample.disturbance.and_then(|disturbance| disturbance.throttle_events);
-        stolen.is_some_and(|share| share >= STOLEN)
-            || throttled.is_some_and(|events| events > 0)
-            || waiting(sample).is_some_and(|share| share >= usual + WAITED_MORE)
+    pub fn is_spoilt(&self, sample: &Point) -> bool {
+        let usual = self.usual_waiting[usize::from(sample.is_treated)];
+        sample.was_throttled
+            || sample.stolen_share.is_some_and(|share| share >= STOLEN)
+            || sample.waiting_share.is_some_and(|share| share >= usual + WAITED_MORE)
     }
 }
 
@@ -57,16 +55,12 @@ pub fn warning(rows: &[Row]) -> Option<String> {
     ))
 }
 
-fn waiting(sample: &Measured) -> Option<f64> {
-    sample.disturbance.and_then(|disturbance| disturbance.waiting_share())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::machine::pressure::Disturbance;
 
-    fn sample(arm: usize, psi_cpu_us: u64, steal_ticks: u64) -> Measured {
+    fn sample(is_treated: bool, psi_cpu_us: u64, steal_ticks: u64) -> Point {
         let disturbance = Disturbance {
             during_ns: 100_000_000,
             psi_cpu_us: Some(psi_cpu_us),
@@ -74,28 +68,28 @@ mod tests {
             throttle_events: Some(0),
             cpu_khz: None,
         };
-        Measured {
-            work: 0,
-            arm,
-            treated_arm: 1,
+        Point {
+            is_treated,
+            is_first: !is_treated,
             set: 0,
             pair: 0,
-            position: arm,
             started_s: 0.0,
-            sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
-            evidence: Default::default(),
-            disturbance: Some(disturbance),
+            operations: 50.0,
+            elapsed_s: 1e-6,
+            rate: 5e7,
+            waiting_share: disturbance.waiting_share(),
+            stolen_share: disturbance.stolen_share(),
+            was_throttled: false,
         }
     }
 
     #[test]
     fn a_sample_that_waited_more_than_its_arm_usually_does_is_spoilt() {
         // The treated arm waits for itself half of the time.
-        let samples: Vec<Measured> = [(0, 0), (0, 1000), (0, 30_000), (1, 50_000), (1, 55_000)]
-            .map(|(arm, waited_us)| sample(arm, waited_us, 0))
-            .into();
-        let of_row: Vec<&Measured> = samples.iter().collect();
-        let judge = Judge::new(&of_row);
+        let baseline = [0, 1000, 30_000].map(|waited_us| sample(false, waited_us, 0));
+        let treated = [50_000, 55_000].map(|waited_us| sample(true, waited_us, 0));
+        let samples = [&baseline[..], &treated].concat();
+        let judge = Judge::new(&samples);
         let spoilt: Vec<bool> = samples.iter().map(|sample| judge.is_spoilt(sample)).collect();
         assert_eq!(spoilt, [false, false, true, false, false]);
     }
@@ -103,10 +97,10 @@ mod tests {
     #[test]
     fn stolen_time_spoils_where_it_is_more_than_the_rounding_of_the_counter() {
         let judge = Judge::new(&[]);
-        assert!(!judge.is_spoilt(&sample(0, 0, 1)));
-        assert!(judge.is_spoilt(&sample(0, 0, 2)));
-        assert!(!judge.is_spoilt(&Measured { disturbance: None, ..sample(0, 0, 9) }));
-        let hot = Disturbance { throttle_events: Some(1), ..Disturbance::default() };
-        assert!(judge.is_spoilt(&Measured { disturbance: Some(hot), ..sample(0, 0, 0) }));
+        assert!(!judge.is_spoilt(&sample(false, 0, 1)));
+        assert!(judge.is_spoilt(&sample(false, 0, 2)));
+        let unknown = Point { stolen_share: None, ..sample(false, 0, 9) };
+        assert!(!judge.is_spoilt(&unknown));
+        assert!(judge.is_spoilt(&Point { was_throttled: true, ..sample(false, 0, 0) }));
     }
 }

@@ -1,9 +1,11 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::metrics;
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
 use crate::report::format;
+use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
@@ -13,7 +15,9 @@ use crate::stats::estimate::median;
 use crate::stats::judge::{Judgement, judge_rows};
 use crate::stats::multiplicity::Multiplicity;
 use crate::stats::order_effect::{OrderEffect, order_effect};
-use crate::store::record::{Measured, Stored};
+use crate::stats::parallel::map_rows;
+use crate::store::record::Stored;
+use crate::store::samples::Totals;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {
@@ -39,7 +43,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         failure: stored.failure.clone(),
         command: header.command.clone(),
         seed: header.seed,
-        elapsed_s: elapsed_s(stored),
+        elapsed_s: stored.elapsed_s,
         budget_s: header.budget_s,
         alpha: header.alpha,
         multiplicity: header.multiplicity.as_str().into(),
@@ -61,19 +65,10 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
 }
 
-/// An experiment that was killed could not say how long it took; its last sample can.
-fn elapsed_s(stored: &Stored) -> f64 {
-    let last = stored
-        .samples
-        .last()
-        .map_or(0.0, |measured| measured.started_s + measured.sample.elapsed_ns as f64 / 1e9);
-    stored.elapsed_s.max(last)
-}
-
 fn rows(stored: &Stored) -> Vec<Row> {
     let measurements = gather(stored);
     let design = design(stored);
-    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
+    let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
     let pooled = pooled(stored, &design);
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let mut judgements = judge_rows(&bettings, &pooled);
@@ -84,41 +79,46 @@ fn rows(stored: &Stored) -> Vec<Row> {
             judgement.pairs_needed = None;
         }
     }
-    measurements
-        .iter()
-        .zip(judgements)
-        .map(|(of_row, judgement)| {
-            let mut row = row(stored, of_row, &judgement, &design);
-            row.notes.extend(note_on_multiplicity(&judgement, measurements.len(), &design));
-            row.notes.extend(note_on_order(&row.series, design.alpha / measurements.len() as f64));
+    let count = measurements.len();
+    map_rows(
+        measurements.into_iter().zip(bettings.iter().zip(judgements)),
+        |(of_row, _)| of_row.series.len(),
+        |(of_row, (betting, judgement))| {
+            let (row_work, row_arm) = (of_row.work, of_row.arm);
+            let mut row = row(stored, of_row, betting, &judgement, &design);
+            row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
+            row.notes.extend(metrics::note_on_stalls(&row.metrics, &judgement));
+            row.notes.extend(note_on_multiplicity(&judgement, count, &design));
+            row.notes.extend(note_on_order(&row.series, design.alpha / count as f64));
             row
-        })
-        .collect()
+        },
+    )
 }
 
 fn row(
     stored: &Stored,
-    measurements: &Measurements,
+    measurements: Measurements,
+    betting: &Betting,
     judgement: &Judgement,
     design: &Design,
 ) -> Row {
     let work = &stored.header.works[measurements.work];
     let series = &measurements.series;
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
-    let evidence = evidence(stored, measurements);
+    let evidence = evidence(stored, &measurements);
     let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
-    let unit = measurements.treated.iter().find_map(|m| m.sample.unit.clone());
+    let unit = measurements.totals.unit.as_ref().unwrap_or(&work.unit);
     Row {
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
         metric: "rate".into(),
-        unit: unit.unwrap_or_else(|| work.unit.clone()),
+        unit: unit.clone(),
         baseline: rates(|pair| pair.baseline_rate).unwrap_or(0.0),
         treated: rates(|pair| pair.treated_rate).unwrap_or(0.0),
         effect_pct: percent(judgement.estimate),
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
-        cost_at_most_pct: cost_at_most_pct(stored, measurements, design),
+        cost_at_most_pct: cost_at_most_pct(stored, betting, design),
         verdict: judgement.verdict,
         within_margin: judgement.within_margin,
         pairs: series.len(),
@@ -127,10 +127,11 @@ fn row(
             .pairs_needed
             .and_then(|pairs| Some(pairs as f64 * measurements.pair_s()?)),
         spoilt_pairs,
+        metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
-        sets: sets(measurements, design),
-        series: series.clone(),
+        sets: sets(&measurements, design),
+        series: measurements.series,
     }
 }
 
@@ -142,8 +143,8 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
 }
 
 /// Nothing is concluded from an experiment that failed.
-fn cost_at_most_pct(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<f64> {
-    let bound = bound(lower_bound(&of_row.betting(), &pooled(stored, design)))?;
+fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Option<f64> {
+    let bound = bound(lower_bound(of_row, &pooled(stored, design)))?;
     (stored.state != State::Failed).then_some(-bound)
 }
 
@@ -179,17 +180,14 @@ fn sets(measurements: &Measurements, design: &Design) -> Vec<SetEffect> {
 }
 
 fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
-    let treated = &measurements.treated;
+    let Totals { launches, operations: timed_operations, total_operations, elapsed_s, .. } =
+        *measurements.totals;
+    let treated = &measurements.totals.evidence;
     let startup = stored
         .startups
         .iter()
         .find(|startup| (startup.work, startup.arm) == (measurements.work, measurements.arm));
-    let sum = |field: fn(&Measured) -> Option<u64>| -> Option<u64> {
-        treated.iter().map(|m| field(m)).sum()
-    };
-    let operations: f64 =
-        treated.iter().map(|m| m.sample.total_operations.unwrap_or(m.sample.operations)).sum();
-    let launches = treated.len() as f64;
+    let launches = launches as f64;
     let startup_operations = startup.map_or(0.0, |startup| startup.operations);
     // A launch makes s records besides its operations, and one of few operations tells s:
     // Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr − n·r₁) / (Σops − n·ops₁).
@@ -197,30 +195,29 @@ fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
     let besides = |total: Option<u64>, at_startup: Option<u64>| {
         Some(total? as f64 - launches * at_startup.unwrap_or(0) as f64)
     };
-    let rest = operations - launches * startup_operations;
+    let rest = total_operations - launches * startup_operations;
     let started = startup.map(|startup| &startup.evidence);
-    let records = besides(sum(|m| m.evidence.records), started.and_then(|s| s.records));
+    let records = besides(treated.records, started.and_then(|s| s.records));
     let is_noise = startup.is_some() && records.is_some_and(|records| records < launches);
     let per_op = |besides: Option<f64>| {
         let per_op = if is_noise { 0.0 } else { besides? / rest };
         (rest > 0.0).then(|| per_op.max(0.0))
     };
-    let log_bytes = besides(sum(|m| m.evidence.log_bytes), started.and_then(|s| s.log_bytes));
+    let log_bytes = besides(treated.log_bytes, started.and_then(|s| s.log_bytes));
     let log_bytes_per_op = per_op(log_bytes);
-    let backlog_wait_s: Option<f64> = treated.iter().map(|m| m.evidence.backlog_wait_s).sum();
-    let timed_operations: f64 = treated.iter().map(|m| m.sample.operations).sum();
     let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
     Evidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
         records_per_op: per_op(records),
         log_bytes_per_op,
-        lost: sum(|m| m.evidence.lost),
-        backlog_wait_s,
-        backlog_wait_ns_per_op: backlog_wait_s.map(|wait_s| wait_s * 1e9 / operations),
+        lost: treated.lost,
+        backlog_wait_s: treated.backlog_wait_s,
+        backlog_wait_ns_per_op: treated
+            .backlog_wait_s
+            .map(|wait_s| wait_s * 1e9 / total_operations),
         log_bytes,
-        treated_s: log_bytes
-            .map(|_| treated.iter().map(|m| m.sample.elapsed_ns as f64 / 1e9).sum()),
-        other: treated.iter().flat_map(|m| m.evidence.other.clone()).collect(),
+        treated_s: log_bytes.map(|_| elapsed_s),
+        other: treated.other.clone(),
     }
 }
 

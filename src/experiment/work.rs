@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::detail::{self, Look};
 use crate::shell::command_line;
 use crate::workload::catalogue::{self, Workload, similar};
 use crate::workload::kernels::{Kernels, Length};
@@ -68,6 +69,21 @@ impl Work {
         let Work::Kernel { workload, .. } = self else { return None };
         Some(Job {
             argv: kernels.operations_argv(&workload.name, 1),
+            environment: Vec::new(),
+            directory: scratch.to_owned(),
+            timeout_ms: KERNEL_TIMEOUT_MS,
+        })
+    }
+
+    /// A launch of the detail pass; a command has none, as nothing is known of its operations.
+    pub fn detail_job(&self, kernels: &Kernels, scratch: &Path, look: Look) -> Option<Job> {
+        let Work::Kernel { workload, .. } = self else { return None };
+        let option = match look {
+            Look::Latencies => "--latencies",
+            Look::Counters => "--count-instructions",
+        };
+        Some(Job {
+            argv: kernels.detail_argv(&workload.name, detail::TARGET_MS, option),
             environment: Vec::new(),
             directory: scratch.to_owned(),
             timeout_ms: KERNEL_TIMEOUT_MS,

@@ -8,6 +8,7 @@ use super::labels::{Labels, as_alternatives, name};
 use super::{Content, Document, Results};
 use crate::machine::Facts;
 use crate::report::imported::{Figure, File, Imported};
+use crate::report::metrics::Metrics;
 use crate::report::summary::{
     Evidence, Failure, Row, SCHEMA, SetEffect, State, Summary, Treatment,
 };
@@ -202,6 +203,7 @@ fn row(figure: &Figure, base: &[&File], treated: &[&File], arm: &str) -> Result<
         pairs_needed: None,
         seconds_needed: None,
         spoilt_pairs: 0,
+        metrics: Metrics::default(),
         evidence: Evidence::default(),
         notes: Vec::new(),
         sets: if sets.len() > 1 { sets.iter().map(set).collect() } else { Vec::new() },

@@ -15,6 +15,8 @@ mod lmbench;
 mod own;
 mod perf;
 mod table;
+#[cfg(test)]
+mod tests;
 mod unixbench;
 mod unixbench_log;
 

@@ -3,8 +3,10 @@
 //! People get a real minus sign and units; machines (JSON, CSV) get plain numbers and do not come
 //! here. A value that is not finite is shown as a dash, because a report never panics.
 
+mod duration;
 mod percent;
 
+pub use duration::change_ns;
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
 use crate::stats::Verdict;
@@ -63,6 +65,17 @@ pub fn per_op(value: f64) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
     format!("{}{}.{fraction}", minus(value), group(whole))
+}
+
+/// A count per operation that may be of something rare: `0.0014`, `2.25`.
+pub fn rare(value: f64) -> String {
+    let decimals = 1.0 - value.log10().floor();
+    // Below one in ten million it is nothing.
+    if decimals > 2.0 && decimals < 9.0 {
+        format!("{value:.0$}", decimals as usize)
+    } else {
+        per_op(value)
+    }
 }
 
 /// Bytes in binary units with three digits: `512 B`, `1.50 KiB`, `38.1 GiB`.
@@ -219,6 +232,12 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(per_op(value), expected);
         }
+        let cases =
+            [(0.001_42, "0.0014"), (0.012, "0.012"), (2.25, "2.25"), (0.0, "0"), (1e-9, "0")];
+        for (value, expected) in cases {
+            assert_eq!(rare(value), expected);
+        }
+        assert_eq!((rare(f64::NAN), rare(-1.0)), ("–".into(), "−1".into()));
         assert_eq!(integer(16_910), "16,910");
         assert_eq!(plural(1, "pair"), "1 pair");
     }

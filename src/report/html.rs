@@ -12,7 +12,7 @@ use super::format;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
-use super::{bounds, by_treatment, evidence, facts, imported, machine, sentence, sets};
+use super::{bounds, by_treatment, evidence, facts, imported, latency, machine, sentence, sets};
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -67,6 +67,8 @@ fn page(s: &Summary) -> Value {
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
         rows => s.results.iter().filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
+        latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
+        resources => latency::resources_table(s).map(|resources| table(&resources)),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         drifts => drifts.collect::<Vec<Value>>(),
@@ -80,7 +82,7 @@ fn page(s: &Summary) -> Value {
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
         warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
-        machine => machine::facts(&s.machine).into_iter().map(|(key, value)| context! {
+        machine => machine::facts(&s.machine).into_iter().filter(|_| is_measured).map(|(key, value)| context! {
             key, value
         }).collect::<Vec<Value>>(),
         command => format::label(&s.command),

@@ -3,7 +3,7 @@
 use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
-use super::{bounds, evidence, facts, imported, machine, sentence, sets};
+use super::{bounds, evidence, facts, imported, latency, machine, sentence, sets};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -15,6 +15,13 @@ pub fn render(s: &Summary) -> String {
         parts.push(results(s).to_markdown());
     }
     parts.extend(bounds::sentence(s));
+    if let Some(latencies) = latency::table(s) {
+        parts.push(format!(
+            "Latency per operation ({}):\n\n{}",
+            latency::LEGEND,
+            latencies.to_markdown()
+        ));
+    }
     if let Some(sets) = sets::sets_table(s) {
         parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
     }
@@ -128,7 +135,7 @@ mod tests {
     fn nothing_breaks_a_table_row() {
         let text = render(&sample::hostile());
         let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
-        assert_eq!(rows.count(), 600, "each of 300 rows in two tables");
+        assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
         assert!(!text.contains('\u{1b}') || text.contains("```sh"));
     }
 

@@ -20,10 +20,12 @@ pub mod format;
 pub mod html;
 pub mod imported;
 pub mod json;
+mod latency;
 pub mod live;
 mod live_frame;
 mod machine;
 pub mod markdown;
+pub mod metrics;
 mod paint;
 mod results;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use super::summary::{Evidence, Failure, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::machine::Facts;
 use crate::stats::Verdict;
@@ -181,9 +182,45 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         seconds_needed: None,
         spoilt_pairs: 0,
         evidence: evidence(treated, unit),
+        metrics: metrics(baseline, treated),
         notes: Vec::new(),
         sets: Vec::new(),
         series: measured.collect(),
+    }
+}
+
+/// Latencies as of a machine whose operations take as long as its rate says, with a tail.
+fn metrics(baseline: f64, treated: f64) -> Metrics {
+    let of = |baseline: f64, treated: f64| {
+        let effect_pct = (treated / baseline - 1.0) * 100.0;
+        let [low_pct, high_pct] = [-0.4, 0.4].map(|half| Some(effect_pct + half));
+        Some(Contrast { baseline, treated, effect_pct: Some(effect_pct), low_pct, high_pct })
+    };
+    let [base_ns, treated_ns] = [baseline, treated].map(|rate| 1e9 / rate);
+    let used = |ns: f64| Used {
+        user_ns_per_op: Some(0.2 * ns),
+        system_ns_per_op: Some(0.7 * ns),
+        voluntary_switches_per_op: Some(0.0),
+        involuntary_switches_per_op: Some(ns / 4e6),
+        minor_faults_per_op: Some(ns / 1e6),
+        major_faults_per_op: Some(0.0),
+    };
+    Metrics {
+        mean_effect_pct: Some((treated / baseline - 1.0) * 100.0 - 0.2),
+        mean_low_pct: Some((treated / baseline - 1.0) * 100.0 - 0.9),
+        mean_high_pct: Some((treated / baseline - 1.0) * 100.0 + 0.5),
+        resources: Some(Resources { baseline: used(base_ns), treated: used(treated_ns) }),
+        latency: Some(Latency {
+            of: "operation".to_owned(),
+            clock_ns: Some(21.0),
+            baseline_count: 48_122,
+            treated_count: 20_874,
+            p50_ns: of(0.96 * base_ns, 0.96 * treated_ns),
+            p99_ns: of(1.3 * base_ns, 1.5 * treated_ns),
+            // Where operations are long, there are too few.
+            p99_9_ns: of(2.0 * base_ns, 9.0 * treated_ns).filter(|_| base_ns < 1e5),
+        }),
+        counters: None,
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::imported::Imported;
+use super::metrics::Metrics;
 use crate::machine::Facts;
 use crate::stats::Verdict;
 use crate::stats::multiplicity::Multiplicity;
@@ -127,6 +128,8 @@ pub struct Row {
     #[serde(default)]
     pub spoilt_pairs: usize,
     pub evidence: Evidence,
+    #[serde(flatten)]
+    pub metrics: Metrics,
     /// Why this row needs care, e.g. "cheaper because evidence was dropped".
     pub notes: Vec<String>,
     /// The effect of each set of `--sets`, in order; empty with one set.

@@ -7,7 +7,7 @@ pub use super::sets::sets_table;
 use super::summary::Summary;
 use super::table::Table;
 use super::text::{emphasise, wrap};
-use super::{bounds, evidence, facts, imported, machine, sentence};
+use super::{bounds, evidence, facts, imported, latency, machine, sentence};
 
 /// No terminal is narrower, and no layout fits one that is.
 const NARROWEST: usize = 40;
@@ -27,6 +27,10 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
         if let Some(bounds) = bounds::sentence(s) {
             page.lines.extend(wrap(&bounds, width, 2));
         }
+    }
+    if let Some(latencies) = latency::table(s) {
+        page.table("Latency per operation", &latencies);
+        page.lines.extend(wrap(latency::LEGEND, width, 2));
     }
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);

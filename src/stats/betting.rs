@@ -44,8 +44,7 @@ pub struct NotFinite(pub f64);
 
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
-/// Memory is O(n); a push takes O(log n) and moves at most n numbers; an interval takes about
-/// 20 passes over the values.
+/// A push moves at most n numbers; an interval takes about 20 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
@@ -134,15 +133,18 @@ impl Betting {
         hodges_lehmann_of_sorted(&self.sorted)
     }
 
-    /// CS_n, the interval at this moment, for an error rate `alpha` in (0, 1) over all moments
-    /// together.
+    /// CS_n, the interval now, for an error rate `alpha` in (0, 1) over all moments together.
     ///
     /// Not intersected with those of earlier moments, though that would be valid too: an
     /// intersection can be empty or leave out the estimate when the effect changes, and hides just
     /// that. The ends are rounded outwards by less than a ten-thousandth of the half-width.
     pub fn interval(&self, alpha: f64) -> Interval {
-        let threshold = (2.0 / alpha).ln();
-        Interval { low: self.end(1.0, threshold), high: self.end(-1.0, threshold) }
+        Interval { low: self.low_end(alpha), high: self.end(-1.0, alpha) }
+    }
+
+    /// The low end of [`Betting::interval`] alone, in half the time.
+    pub fn low_end(&self, alpha: f64) -> f64 {
+        self.end(1.0, alpha)
     }
 
     /// ln M⁺_n(θ): the evidence that the effect is above `theta`; falls as `theta` grows.
@@ -197,8 +199,9 @@ impl Betting {
     }
 
     /// The low end of the interval (`sign` 1) or its high end (−1): where the wealth, which is
-    /// monotone in θ, reaches `threshold`.
-    fn end(&self, sign: f64, threshold: f64) -> f64 {
+    /// monotone in θ, reaches 2/α.
+    fn end(&self, sign: f64, alpha: f64) -> f64 {
+        let threshold = (2.0 / alpha).ln();
         let (Some(centre), Some(scale)) = (median_of_sorted(&self.sorted), self.scales.last())
         else {
             return -sign * f64::INFINITY;

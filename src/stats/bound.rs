@@ -16,7 +16,7 @@ pub fn lower_bound(row: &Betting, design: &Design) -> f64 {
         Some(fixed) if row.pairs() >= fixed => {
             signed_rank_interval(row.values(), alpha).unwrap_or(Interval::UNBOUNDED).low
         }
-        _ => row.interval(alpha).low,
+        _ => row.low_end(alpha),
     }
 }
 

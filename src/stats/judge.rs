@@ -3,6 +3,7 @@
 use super::betting::Betting;
 use super::design::Design;
 use super::multiplicity::{Multiplicity, e_bh, holm};
+use super::parallel::map_rows;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
 
@@ -46,7 +47,7 @@ pub fn judge_rows<'a>(
     rows: impl IntoIterator<Item = &'a Betting>,
     design: &Design,
 ) -> Vec<Judgement> {
-    let rows: Vec<Measured> = rows.into_iter().map(|row| Measured::new(row, design)).collect();
+    let rows = map_rows(rows, |row| row.pairs(), |row| Measured::new(row, design));
     let (rejected, next_level) = reject(&rows, design);
     rows.iter()
         .zip(rejected)

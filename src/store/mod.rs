@@ -6,17 +6,23 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+mod detail;
 mod imported;
 mod process;
 mod read;
 pub mod record;
+pub mod samples;
 mod schema;
+mod stream;
 mod write;
 
 /// Why the store did not do what it was asked to; a sentence that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
+
+/// How long a reader or writer waits for another program's turn to end.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open database.
 pub struct Store {
@@ -55,7 +61,7 @@ impl Store {
         }
         let said = |error| explain(path, &error);
         let connection = Connection::open(path).map_err(said)?;
-        connection.busy_timeout(Duration::from_secs(10)).map_err(said)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(said)?;
         schema::prepare(&connection, path)?;
         Ok(Store { connection, path: path.to_owned() })
     }
@@ -94,6 +100,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::record::*;
+    use super::samples::{OfRow, Samples};
     use super::*;
     use crate::report::summary::State;
 
@@ -135,6 +142,13 @@ mod tests {
         }
     }
 
+    /// What is kept of samples of these pairs and arms.
+    pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
+        let mut of_row = OfRow::default();
+        of.into_iter().for_each(|(pair, arm)| of_row.add(measured(pair, arm)));
+        Samples::from([((0, 1), of_row)])
+    }
+
     #[test]
     fn what_is_stored_comes_back() {
         let directory = tempfile::tempdir().unwrap();
@@ -148,8 +162,8 @@ mod tests {
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.header, header());
         assert_eq!(stored.state, State::Complete);
-        assert_eq!(stored.samples.len(), 3);
-        assert_eq!(stored.samples[0], measured(0, 1));
+        assert_eq!(stored.samples, samples([(0, 1), (0, 0), (1, 0)]));
+        assert_eq!(stored.elapsed_s, 1.000_001);
         assert!(store.load("zzzzzz").is_err());
     }
 
@@ -164,13 +178,15 @@ mod tests {
             .connection
             .execute_batch(
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
-                 ALTER TABLE experiment DROP COLUMN multiplicity; DROP TABLE imported;
-                 ALTER TABLE experiment DROP COLUMN sets; PRAGMA user_version = 1;",
+                 ALTER TABLE experiment DROP COLUMN multiplicity;
+                 ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 DROP TABLE imported;
+                 PRAGMA user_version = 1;",
             )
             .unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.header.works[0].start_scale, 0.01);
-        assert_eq!(stored.samples, [measured(0, 0)]);
+        assert_eq!(stored.samples, samples([(0, 0)]));
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());
     }

@@ -5,12 +5,12 @@ use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use super::process::process_start;
-use super::record::{Entry, Header, Kind, Measured, SampleColumn, Startup, Stored, Work};
+use super::record::{Entry, Header, Kind, Startup, Stored, Work};
+use super::samples::Samples;
 use super::{Error, Store};
 use crate::machine::{self, Facts};
 use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
-use crate::treatment::Evidence;
 
 impl Store {
     /// The id that a user means: a whole one, the unambiguous beginning of one, or, with none
@@ -122,17 +122,13 @@ impl Store {
                     start_scale: row.get("start_scale")?,
                 })
             })?;
-        stored.samples = self.rows(
-            // The samples of an experiment are next to each other, as there is one at a time: the
-            // table from the first to the last is read faster than row by row through the index.
-            "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
-             FROM sample WHERE +experiment = ?1
-                AND number >= (SELECT min(number) FROM sample WHERE experiment = ?1)
-                AND number <= (SELECT max(number) FROM sample WHERE experiment = ?1)
-             ORDER BY number",
-            [id],
-            measured,
-        )?;
+        self.each_sample(id, |measured| {
+            // An experiment that was killed could not say how long it took; its last sample can.
+            let end_s = measured.started_s + measured.sample.elapsed_ns as f64 / 1e9;
+            stored.elapsed_s = stored.elapsed_s.max(end_s);
+            let row = (measured.work, measured.treated_arm);
+            stored.samples.entry(row).or_default().add(measured);
+        })?;
         stored.startups =
             self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
                 Ok(Startup {
@@ -147,10 +143,11 @@ impl Store {
             [id],
             |row| Ok(Failure { workload: row.get(0)?, arm: row.get(1)?, reason: row.get(2)? }),
         )?;
+        stored.details = self.details(id)?;
         Ok(stored)
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         parameters: impl rusqlite::Params,
@@ -188,8 +185,9 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         baseline_state: row.get("baseline_state")?,
         warnings: json(row, "warnings")?,
         facts: Vec::new(),
-        samples: Vec::new(),
+        samples: Samples::new(),
         startups: Vec::new(),
+        details: Vec::new(),
         failures: Vec::new(),
     })
 }
@@ -198,26 +196,6 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
 fn multiplicity(row: &Row<'_>) -> rusqlite::Result<Multiplicity> {
     let name: String = row.get("multiplicity")?;
     Ok(Multiplicity::from_name(&name).unwrap_or_default())
-}
-
-/// The columns in the order of [`Measured`]; by number, as a name is searched for in each row.
-fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
-    let SampleColumn { sample, disturbance } = json(row, 7)?;
-    Ok(Measured {
-        work: row.get(0)?,
-        arm: row.get(1)?,
-        treated_arm: row.get(2)?,
-        set: row.get(3)?,
-        pair: row.get(4)?,
-        position: row.get(5)?,
-        started_s: row.get(6)?,
-        sample,
-        evidence: match row.get_ref(8)?.as_str() {
-            Ok("{}") => Evidence::default(),
-            _ => json(row, 8)?,
-        },
-        disturbance,
-    })
 }
 
 /// One that is still marked as running but whose process is gone was interrupted.
@@ -237,7 +215,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
 }
 
 /// A column of JSON.
-fn json<T: DeserializeOwned>(
+pub(super) fn json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl rusqlite::RowIndex,
 ) -> rusqlite::Result<T> {

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
+use crate::workload::detail::Detail;
 use crate::workload::sample::Sample;
 
 /// What kind of experiment it is.
@@ -97,11 +99,18 @@ pub struct Measured {
 }
 
 /// The JSON in the column `sample`: what the workload printed, and beside it what weigh saw.
-#[derive(Serialize, Deserialize)]
-pub(super) struct SampleColumn {
+#[derive(Serialize)]
+pub(super) struct SampleColumn<'a> {
     #[serde(flatten)]
-    pub sample: Sample,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: &'a Sample,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
+}
+
+/// The second part of [`SampleColumn`], to be read beside a [`Sample`]: flattened, both would be read
+/// ten times as slowly.
+#[derive(Deserialize)]
+pub(super) struct Beside {
     pub disturbance: Option<Disturbance>,
 }
 
@@ -112,6 +121,22 @@ pub struct Startup {
     pub arm: usize,
     pub operations: f64,
     pub evidence: Evidence,
+}
+
+/// One launch of the detail pass, with its place in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detailed {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs.
+    pub treated_arm: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    pub detail: Detail,
 }
 
 /// A stored experiment, whole.
@@ -128,9 +153,10 @@ pub struct Stored {
     pub warnings: Vec<String>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
-    /// In the order measured.
-    pub samples: Vec<Measured>,
+    pub samples: Samples,
     pub startups: Vec<Startup>,
+    /// In the order measured.
+    pub details: Vec<Detailed>,
     pub failures: Vec<Failure>,
 }
 

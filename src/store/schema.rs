@@ -82,6 +82,21 @@ CREATE TABLE imported (                -- what was not measured here
 ) STRICT;
 ";
 
+/// What each operation of a workload took: launches beside the samples. New in version 3.
+const DETAIL: &str = "
+CREATE TABLE detail (
+    number INTEGER PRIMARY KEY,        -- in the order measured
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
+    pair INTEGER NOT NULL,             -- within work and treatment
+    position INTEGER NOT NULL,         -- 0 was measured first
+    detail TEXT NOT NULL               -- JSON: latencies, or what the PMU counted
+) STRICT;
+CREATE INDEX detail_of_experiment ON detail (experiment, number);
+";
+
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
 /// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had
@@ -105,12 +120,12 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => TABLES.to_owned(),
+        0 => format!("{TABLES} {DETAIL}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2}")
+            format!("{FROM_1} {FROM_2} {DETAIL}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2}"),
-        2 => FROM_2.to_owned(),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {DETAIL}"),
+        2 => format!("{FROM_2} {DETAIL}"),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

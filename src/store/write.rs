@@ -70,8 +70,7 @@ impl Store {
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
     pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
-        let column =
-            SampleColumn { sample: measured.sample.clone(), disturbance: measured.disturbance };
+        let column = SampleColumn { sample: &measured.sample, disturbance: measured.disturbance };
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
                 started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -178,7 +177,11 @@ impl Store {
         )
     }
 
-    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), Error> {
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<(), Error> {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(parameters))
@@ -205,6 +208,6 @@ impl Store {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("plain data with text keys")
 }

@@ -206,6 +206,19 @@ pub struct Evidence {
     pub other: BTreeMap<String, String>,
 }
 
+impl Evidence {
+    /// Adds that of another launch. What one of the two does not tell is not known of both.
+    pub fn add(&mut self, other: Evidence) {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        self.records = both(self.records, other.records);
+        self.log_bytes = both(self.log_bytes, other.log_bytes);
+        self.lost = both(self.lost, other.lost);
+        let waited_s = self.backlog_wait_s.zip(other.backlog_wait_s);
+        self.backlog_wait_s = waited_s.map(|(one, other)| one + other);
+        self.other.extend(other.other);
+    }
+}
+
 /// The kind of this name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {
     KINDS.iter().copied().find(|kind| kind.name() == name)

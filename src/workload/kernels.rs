@@ -78,6 +78,12 @@ impl Kernels {
         self.run_argv(workload, &["--operations".into(), operations.to_string()])
     }
 
+    /// The command of a launch of about this length that is looked at more closely: `--latencies` or
+    /// `--count-instructions`.
+    pub fn detail_argv(&self, workload: &str, target_ms: u64, option: &str) -> Vec<String> {
+        self.run_argv(workload, &["--target-ms".into(), target_ms.to_string(), option.into()])
+    }
+
     fn run_argv(&self, workload: &str, options: &[String]) -> Vec<String> {
         let mut argv = vec![self.path.display().to_string(), "run".into(), workload.into()];
         argv.extend_from_slice(options);

@@ -2,6 +2,7 @@
 //! are launched, and how a sample is read. This room knows no other.
 
 pub mod catalogue;
+pub mod detail;
 pub mod kernels;
 pub mod launcher;
 pub mod launcher_process;

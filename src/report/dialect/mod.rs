@@ -59,8 +59,9 @@ pub struct Sheet {
 struct Line {
     name: String,
     copies: Option<u32>,
+    /// Of the rate; where a time was read, that of the time.
     unit: String,
-    /// Per arm; `None` where it has no result.
+    /// Per arm, of times per second; `None` where it has no result.
     rates: Vec<Option<f64>>,
     /// The effect of each set in per cent, where there is one treatment.
     sets: Vec<f64>,
@@ -139,7 +140,7 @@ impl Sheet {
             self.lines.push(Line {
                 name: figure.test.clone(),
                 copies: figure.copies,
-                unit: figure.rate_unit(),
+                unit: figure.unit.clone(),
                 rates: self.arms.iter().map(|arm| rate(of_arm(arm))).collect(),
                 sets: Vec::new(),
                 baselines: self.arms.iter().map(|arm| baseline(of_arm(arm))).collect(),

@@ -4,6 +4,7 @@
 //! His overhead is how much longer the same work takes: the rate of the baseline over the treated one,
 //! less 1. That holds for his throughputs too.
 
+use super::super::imported::per_second;
 use super::super::table::{Align, Table};
 use super::{Sheet, format, lines, three_digits};
 
@@ -40,8 +41,11 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
 
 /// A rate in the units of the table, and that unit.
 fn converted(rate: f64, unit: &str) -> (f64, String) {
+    if let Some(per_second) = per_second(unit) {
+        return (per_second / rate, unit.replace("us", "µs"));
+    }
     match unit {
-        "lps" | "per s" | "runs/s" => (1e6 / rate, "µs".into()),
+        "lps" | "runs/s" => (1e6 / rate, "µs".into()),
         "lpm" => (60e3 / rate, "ms".into()),
         "KBps" => (rate / 1024.0, "MB/s".into()),
         other => (rate, format::label(other)),

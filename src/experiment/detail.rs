@@ -1,0 +1,150 @@
+//! The detail pass: a few pairs of short launches in which each operation is timed by itself, or the
+//! PMU counts. It comes after the pairs that are judged, so that its cost is in no rate.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::length::START_MS;
+use super::order::Coins;
+use super::platform::{Observer, Platform, SampleError, Slot, Stop};
+use super::row::{Row, Unit};
+
+/// The fewest of which Wilcoxon's exact interval exists at 95 %.
+pub const PAIRS: usize = 6;
+/// Length of the timed part of such a launch: as long as a sample, so that what sets in late, as waiting
+/// for room in the audit backlog does, is seen in the latencies as in the rates.
+pub const TARGET_MS: u64 = START_MS;
+/// The coins' stream; those before it are for sets.
+const STREAM: usize = u32::MAX as usize;
+
+/// A row of a kernel that is started in a few milliseconds needs less than this for all its pairs.
+const RESERVE_PER_ROW: Duration = Duration::from_millis(1500);
+
+/// What a launch is to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// How long each operation takes.
+    Latencies,
+    /// Instructions in the kernel, and cycles.
+    Counters,
+}
+
+/// What can look more closely.
+pub trait DetailPlatform: Platform {
+    /// Launches a workload once, proves that its arm's treatment was in force, and keeps what it tells.
+    /// Says whether there was anything: without a PMU there are no counts.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError>;
+    /// Keeps that a workload was given up; its row stands without latencies.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+}
+
+/// What to keep of a time for the pass: at most a twentieth.
+pub fn reserve(time: Duration, rows: usize) -> Duration {
+    (time / 20).min(RESERVE_PER_ROW.saturating_mul(rows as u32))
+}
+
+/// A row in the pass.
+struct Looked {
+    unit: Unit,
+    pairs: usize,
+    spent: Duration,
+    /// That of a pair of samples: what a pair is expected to take before there was one.
+    expected: Duration,
+    is_given_up: bool,
+}
+
+impl Looked {
+    fn cost(&self) -> Duration {
+        if self.pairs == 0 { self.expected } else { self.spent / self.pairs as u32 }
+    }
+}
+
+/// Gives every row that has a result its pairs, in rounds like those of the samples, as far as they end
+/// before the deadline. Where there is no time, there is no pass.
+///
+/// # Errors
+/// Why the experiment must end.
+pub fn run_detail(
+    rows: &[Row],
+    seed: u64,
+    deadline: Duration,
+    platform: &mut impl DetailPlatform,
+    observer: &mut dyn Observer,
+) -> Result<(), Stop> {
+    let mut looked: Vec<Looked> = rows
+        .iter()
+        .filter(|row| row.failure.is_none())
+        .map(|row| Looked {
+            unit: row.unit,
+            pairs: 0,
+            spent: Duration::ZERO,
+            expected: row.pair_cost(),
+            is_given_up: false,
+        })
+        .collect();
+    let mut coins = Coins::new(seed, STREAM);
+    // Arms in which nothing is counted: all without a PMU, or those whose filter forbids to ask it.
+    let mut uncounted = BTreeSet::new();
+    for round in 0..PAIRS {
+        let mut order: Vec<usize> = (0..looked.len()).collect();
+        coins.shuffle(&mut order);
+        for row in order {
+            let baseline_first = coins.baseline_first();
+            let state = &mut looked[row];
+            if !state.is_given_up && platform.elapsed() + state.cost() <= deadline {
+                look_at_pair(state, baseline_first, &mut uncounted, platform)?;
+            }
+        }
+        let cost: Duration = looked.iter().map(Looked::cost).sum();
+        let left = cost * (PAIRS - 1 - round) as u32;
+        let until = deadline.saturating_sub(platform.elapsed());
+        observer.round(rows, platform.elapsed(), Some(left.min(until)));
+    }
+    Ok(())
+}
+
+fn look_at_pair(
+    state: &mut Looked,
+    baseline_first: bool,
+    uncounted: &mut BTreeSet<usize>,
+    platform: &mut impl DetailPlatform,
+) -> Result<(), Stop> {
+    let started = platform.elapsed();
+    let treated = state.unit.treated_arm;
+    let arms = if baseline_first { [0, treated] } else { [treated, 0] };
+    for look in [Look::Latencies, Look::Counters] {
+        for (position, arm) in arms.into_iter().enumerate() {
+            if look == Look::Counters && arms.iter().any(|arm| uncounted.contains(arm)) {
+                continue;
+            }
+            let slot = Slot { unit: state.unit, arm, set: 0, pair: state.pairs, position };
+            match platform.detail(&slot, look) {
+                Ok(true) => {}
+                Ok(false) => {
+                    uncounted.insert(arm);
+                }
+                Err(SampleError::Stop(stop)) => return Err(stop),
+                // A filter may kill who asks for the PMU.
+                Err(SampleError::Workload(_)) if look == Look::Counters => {
+                    uncounted.insert(arm);
+                }
+                Err(SampleError::Workload(reason)) => {
+                    state.is_given_up = true;
+                    return platform.no_detail(&slot, &reason);
+                }
+            }
+        }
+    }
+    state.pairs += 1;
+    state.spent += platform.elapsed() - started;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

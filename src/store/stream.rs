@@ -1,0 +1,156 @@
+//! Reading the samples of an experiment: in order, a few at a time, and by all CPUs where they are many.
+//! Most of the time goes into their JSON.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use rusqlite::{Connection, OpenFlags, Row};
+
+use super::read::json;
+use super::record::{Beside, Measured};
+use super::{BUSY_TIMEOUT, Error, Store};
+use crate::treatment::Evidence;
+
+/// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
+const BATCH: i64 = 2048;
+
+type Batch = rusqlite::Result<Vec<Measured>>;
+
+impl Store {
+    /// Gives `take` the samples of an experiment, in the order measured.
+    pub(super) fn each_sample(
+        &self,
+        id: &str,
+        mut take: impl FnMut(Measured),
+    ) -> Result<(), Error> {
+        let numbers = "SELECT min(number), max(number) FROM sample WHERE experiment = ?1";
+        let numbers = self.connection.query_row(numbers, [id], |row| {
+            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
+        });
+        let Some((first, last)) = numbers.map_err(|error| self.explain(&error))? else {
+            return Ok(());
+        };
+        if last - first < BATCH {
+            let batch = batch(&self.connection, id, first, last);
+            batch.map_err(|error| self.explain(&error))?.into_iter().for_each(take);
+            return Ok(());
+        }
+        let readers = thread::available_parallelism().map_or(1, |cpus| cpus.get());
+        // They take turns: each is at most two batches ahead of what was taken.
+        let path = self.path.as_path();
+        thread::scope(|scope| {
+            let start = |reader: usize| {
+                let (sender, receiver) = sync_channel(1);
+                let firsts = (first..=last).step_by(BATCH as usize).skip(reader).step_by(readers);
+                scope.spawn(move || read_ahead(path, id, firsts, last, &sender));
+                receiver
+            };
+            let receivers: Vec<Receiver<Batch>> = (0..readers).map(start).collect();
+            // The first that has nothing more to send is the one whose turn the last batch was.
+            for receiver in receivers.iter().cycle() {
+                let Ok(batch) = receiver.recv() else { return Ok(()) };
+                batch.map_err(|error| self.explain(&error))?.into_iter().for_each(&mut take);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Sends the batches that begin with `firsts`, or the error that ends them, by a connection of its own:
+/// one connection serves one thread.
+fn read_ahead(
+    path: &Path,
+    id: &str,
+    firsts: impl Iterator<Item = i64>,
+    last: i64,
+    to: &SyncSender<Batch>,
+) {
+    // As no other thread uses it, it needs no lock.
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)
+        .and_then(|connection| connection.busy_timeout(BUSY_TIMEOUT).map(|()| connection));
+    let connection = match connection {
+        Ok(connection) => connection,
+        Err(error) => return drop(to.send(Err(error))),
+    };
+    for first in firsts {
+        let batch = batch(&connection, id, first, last.min(first + BATCH - 1));
+        let is_last = batch.is_err();
+        // Nobody receives any more where another thread has met an error.
+        if to.send(batch).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// The samples of an experiment with numbers from `first` to `last`. As there is one experiment at a time,
+/// they are next to each other: the table is read faster than row by row through the index.
+fn batch(connection: &Connection, id: &str, first: i64, last: i64) -> Batch {
+    connection
+        .prepare_cached(
+            "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
+             FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
+        )?
+        .query_map(rusqlite::params![id, first, last], measured)?
+        .collect()
+}
+
+/// The columns in the order of [`Measured`]; by number, as a name is searched for in each row.
+fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
+    let Beside { disturbance } = json(row, 7)?;
+    Ok(Measured {
+        work: row.get(0)?,
+        arm: row.get(1)?,
+        treated_arm: row.get(2)?,
+        set: row.get(3)?,
+        pair: row.get(4)?,
+        position: row.get(5)?,
+        started_s: row.get(6)?,
+        sample: json(row, 7)?,
+        evidence: match row.get_ref(8)?.as_str() {
+            Ok("{}") => Evidence::default(),
+            _ => json(row, 8)?,
+        },
+        disturbance,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{header, measured, samples};
+    use super::*;
+
+    #[test]
+    fn many_samples_come_in_the_order_measured_and_no_other_experiments() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let ids = [0, 1].map(|_| store.begin(&header()).unwrap());
+        let order = |end: i64| (0..end as usize).map(|number| (number / 2, number % 2));
+        // What one thread reads, and more than a batch for each of many.
+        for (id, count) in ids.iter().zip([BATCH, 20 * BATCH + 1]) {
+            store.connection.execute_batch("BEGIN").unwrap();
+            order(count)
+                .for_each(|(pair, arm)| store.add_sample(id, &measured(pair, arm)).unwrap());
+            store.connection.execute_batch("COMMIT").unwrap();
+            assert_eq!(store.load(id).unwrap().samples, samples(order(count)));
+        }
+        assert_eq!(store.load(&ids[0]).unwrap().samples, samples(order(BATCH)));
+    }
+
+    #[test]
+    fn a_sample_that_cannot_be_read_is_an_error_also_on_another_thread() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.connection.execute_batch("BEGIN").unwrap();
+        for pair in 0..10 * BATCH as usize {
+            store.add_sample(&id, &measured(pair, 0)).unwrap();
+        }
+        store.connection.execute_batch("COMMIT").unwrap();
+        let damage = "UPDATE sample SET sample = '{' WHERE number = 7000";
+        assert_eq!(store.connection.execute(damage, []).unwrap(), 1);
+        let problem = store.load(&id).unwrap_err().to_string();
+        assert!(problem.contains("weigh.db"), "{problem}");
+    }
+}
