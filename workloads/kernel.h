@@ -54,7 +54,7 @@ struct workload {
 		__attribute__((used, section("workloads"))) = &workload_##id
 
 /* Two workloads of two processes each, NAME@same-cpu and NAME@cross-cpu: placement is a factor, not
- * noise. prepare() calls place_driver() before it forks, the child place_partner(). */
+ * noise. start_partner() in partner.h pins both. */
 #define PLACED_WORKLOADS(id, base, ...)                                                          \
 	WORKLOAD(id##_same_cpu, .name = base "@same-cpu", .placement = SAME_CPU, __VA_ARGS__);   \
 	WORKLOAD(id##_cross_cpu, .name = base "@cross-cpu", .placement = CROSS_CPU, __VA_ARGS__)
@@ -66,13 +66,14 @@ extern const struct workload *current;
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Makes a new empty directory in the current one and enters it.
- * It is removed, with the files in it, after the sample and after fail(). */
+ * It is removed, with all that is in it, after the sample and after fail(). */
 void enter_scratch_directory(void);
 
 /* Creates a file of `size` zero bytes; it must not exist. Returns its descriptor. */
 int create_file(const char *path, long size);
 
-/* placement.c: pins the process that calls it; both fail where that cannot be. */
+/* placement.c: pins the process that calls it; they fail where that cannot be. */
+void stay_on(int cpu);
 void place_driver(void);
 void place_partner(void);
 
@@ -100,8 +101,33 @@ struct options {
 	uint64_t slices;     /* parts of the timed part whose times are printed; 0: none */
 	bool count_instructions;
 	bool latencies;
+	int copies;
+};
+struct sample {
+	uint64_t operations, elapsed_ns, total_operations;
+	double rate;
+	int64_t user_ns, system_ns;
+	int64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
+	double calibration_ms;
 };
 void take_sample(const struct options *options);
+uint64_t now_ns(void);
+uint64_t time_batch(uint64_t n);
+/* Prepares, and returns how many operations a sample takes. */
+uint64_t warm_up(const struct options *options, struct sample *sample);
+/* The usage of this process and its children. */
+struct rusage usage(void);
+/* With what was used between the two, checks the work and cleans up. */
+void end_sample(struct sample *sample, struct rusage before, struct rusage after);
+/* All fields but the closing brace. */
+void print_sample(const struct sample *sample);
+
+/* copies.c */
+void take_copies(const struct options *options);
+
+/* main.c */
+/* What there is to clean up is this process's from now on. */
+void take_charge(void);
 void remove_scratch_directory(void);
 
 /* histogram.c */

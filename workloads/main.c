@@ -1,9 +1,9 @@
 /* weigh-kernels: one executable that holds every workload. */
 #include "kernel.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,8 +17,10 @@ extern const struct workload *const __start_workloads[], *const __stop_workloads
 
 const struct workload *current;
 
+#define SCRATCH "weigh-XXXXXX"
+
 static pid_t driver;
-static char scratch[] = "weigh-XXXXXX";
+static char scratch[sizeof SCRATCH];
 static int parent_directory = -1;
 
 static const char help[] =
@@ -26,12 +28,13 @@ static const char help[] =
 	"\n"
 	"  weigh-kernels list\n"
 	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--slices N]\n"
-	"                         [--count-instructions] [--latencies]\n"
+	"                         [--copies N] [--count-instructions] [--latencies]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
 	"  --operations N         run N operations, however long they take\n"
 	"  --slices N             print the times of N parts of the timed part too (1 to 100)\n"
+	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
 	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
 	"  --latencies            time each operation by itself too: a histogram\n"
 	"\n"
@@ -41,16 +44,18 @@ static const char help[] =
 void fail(const char *format, ...)
 {
 	static bool failing;
+	char message[2048];
 	va_list arguments;
 
-	fprintf(stderr, "%s: ", current->name);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	vsnprintf(message, sizeof message, format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
+	/* In one piece: other processes of the workload may fail as well. */
+	fprintf(stderr, "%s: %s\n", current->name, message);
 	/* A child may fail as well; what there is to clean up is the driver's. */
 	if (getpid() == driver && !failing) {
 		failing = true;
+		signal(SIGCHLD, SIG_DFL); /* partner.c looks for others that fail: not now */
 		if (current->cleanup)
 			current->cleanup();
 		remove_scratch_directory();
@@ -58,8 +63,14 @@ void fail(const char *format, ...)
 	_exit(1);
 }
 
+void take_charge(void)
+{
+	driver = getpid();
+}
+
 void enter_scratch_directory(void)
 {
+	strcpy(scratch, SCRATCH);
 	parent_directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent_directory < 0 || !mkdtemp(scratch))
 		fail("cannot make a directory in the current directory: %s", strerror(errno));
@@ -67,18 +78,24 @@ void enter_scratch_directory(void)
 		fail("cannot enter %s: %s", scratch, strerror(errno));
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status, (void)kind, (void)place;
+	remove(path);
+	return 0; /* whatever became of it, the others are to go */
+}
+
 void remove_scratch_directory(void)
 {
 	if (parent_directory < 0)
 		return;
-	if (fchdir(parent_directory) == 0) {
-		DIR *directory = opendir(scratch);
-		for (struct dirent *entry; directory && (entry = readdir(directory));)
-			unlinkat(dirfd(directory), entry->d_name, 0); /* fails for . and .. */
-		if (directory)
-			closedir(directory);
-		rmdir(scratch);
-	}
+	if (fchdir(parent_directory) == 0)
+		/* A child that was killed may make a file with its last system call. */
+		for (int tries = 0; tries < 100 && access(scratch, F_OK) == 0; tries++) {
+			if (tries)
+				usleep(1000);
+			nftw(scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+		}
 	close(parent_directory);
 	parent_directory = -1;
 }
@@ -195,11 +212,12 @@ static int run(int argc, char **argv)
 		{"target-ms", required_argument, NULL, 't'},
 		{"operations", required_argument, NULL, 'o'},
 		{"slices", required_argument, NULL, 's'},
+		{"copies", required_argument, NULL, 'n'},
 		{"count-instructions", no_argument, NULL, 'c'},
 		{"latencies", no_argument, NULL, 'l'},
 		{0},
 	};
-	struct options options = {.target_ns = 100 * 1000000ull};
+	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
 
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
@@ -207,6 +225,7 @@ static int run(int argc, char **argv)
 		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
 		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
 		case 's': options.slices = number("slices", optarg, MAX_SLICES); break;
+		case 'n': options.copies = number("copies", optarg, 1024); break;
 		case 'c': options.count_instructions = true; break;
 		case 'l': options.latencies = true; break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
@@ -215,16 +234,21 @@ static int run(int argc, char **argv)
 	}
 	if (optind != argc - 1)
 		usage_error("run takes the name of one workload");
+	if (options.copies > 1 && (options.slices || options.count_instructions || options.latencies))
+		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
 	current = find(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-kernels list' lists them", argv[optind]);
 
-	driver = getpid();
+	take_charge();
 	/* A parent's habits must not reach the workload: a SIGCHLD that is ignored takes wait(2) its
 	 * children away, and the locale changes what sort and grep cost. */
 	signal(SIGCHLD, SIG_DFL);
 	setenv("LC_ALL", "C", 1);
-	take_sample(&options);
+	if (options.copies > 1)
+		take_copies(&options);
+	else
+		take_sample(&options);
 	return 0;
 }
 

@@ -57,7 +57,7 @@ static int choose_other_cpu(int cpu, const cpu_set_t *allowed)
 	return best;
 }
 
-static void stay_on(int cpu)
+void stay_on(int cpu)
 {
 	cpu_set_t one;
 

@@ -15,14 +15,14 @@
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static uint64_t time_batch(uint64_t n)
+uint64_t time_batch(uint64_t n)
 {
 	uint64_t start = now_ns();
 	current->run(n);
@@ -73,8 +73,7 @@ static uint64_t calibrate(uint64_t target_ns)
 	}
 }
 
-/* The driver's usage and that of all its children. */
-static struct rusage usage(void)
+struct rusage usage(void)
 {
 	struct rusage self, total;
 
@@ -176,17 +175,78 @@ static void stop_counter(struct counter *counter)
 static void print_counter(const char *name, const struct counter *counter)
 {
 	if (counter->fd >= 0)
-		printf("\"%s\":%llu,", name, (unsigned long long)counter->value);
+		printf(",\"%s\":%llu", name, (unsigned long long)counter->value);
 	else
-		printf("\"%s\":null,", name);
+		printf(",\"%s\":null", name);
 }
 
 static void print_slices(uint64_t slices)
 {
-	printf("\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+	printf(",\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
 	for (uint64_t i = 1; i < slices; i++)
 		printf(",%llu", (unsigned long long)slice_ns[i]);
-	printf("],");
+	printf("]");
+}
+
+uint64_t warm_up(const struct options *options, struct sample *sample)
+{
+	uint64_t n = options->operations, started;
+
+	if (current->prepare)
+		current->prepare();
+	started = now_ns();
+	if (n)
+		time_batch(n / 32 + 1);
+	else
+		n = calibrate(options->target_ns);
+	sample->calibration_ms = (now_ns() - started) / 1e6;
+	return n;
+}
+
+void end_sample(struct sample *sample, struct rusage before, struct rusage after)
+{
+	uint64_t n = sample->operations, elapsed = sample->elapsed_ns;
+
+	/* No CPU does an operation of any workload in 50 ps. */
+	if (elapsed == 0 || n / elapsed >= 20)
+		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
+		     (unsigned long long)elapsed);
+	sample->total_operations = total_operations;
+	sample->rate = n * current->units_per_op * 1e9 / elapsed;
+	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
+	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
+	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
+	sample->involuntary_switches = after.ru_nivcsw - before.ru_nivcsw;
+	sample->minor_faults = after.ru_minflt - before.ru_minflt;
+	sample->major_faults = after.ru_majflt - before.ru_majflt;
+
+	if (current->check)
+		current->check(total_operations);
+	if (current->cleanup)
+		current->cleanup();
+	remove_scratch_directory();
+}
+
+static void print_number(const char *key, int64_t number)
+{
+	printf("\"%s\":%lld,", key, (long long)number);
+}
+
+void print_sample(const struct sample *sample)
+{
+	printf("{\"workload\":\"%s\",", current->name);
+	print_number("operations", sample->operations);
+	print_number("elapsed_ns", sample->elapsed_ns);
+	print_number("user_ns", sample->user_ns);
+	print_number("system_ns", sample->system_ns);
+	print_number("voluntary_switches", sample->voluntary_switches);
+	print_number("involuntary_switches", sample->involuntary_switches);
+	print_number("minor_faults", sample->minor_faults);
+	print_number("major_faults", sample->major_faults);
+	print_number("total_operations", sample->total_operations);
+	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
+	       current->unit, sample->rate);
+	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
 }
 
 void take_sample(const struct options *options)
@@ -194,63 +254,33 @@ void take_sample(const struct options *options)
 	const bool count = options->count_instructions;
 	struct counter instructions = open_counter(count, PERF_COUNT_HW_INSTRUCTIONS, true);
 	struct counter cycles = open_counter(count, PERF_COUNT_HW_CPU_CYCLES, false);
-	uint64_t n = options->operations, clock_ns = 0, started, elapsed;
-
-	if (current->prepare)
-		current->prepare();
-
-	started = now_ns();
-	if (n)
-		time_batch(n / 32 + 1);
-	else
-		n = calibrate(options->target_ns);
-	if (options->latencies)
-		clock_ns = clock_cost();
-	double calibration_ms = (now_ns() - started) / 1e6;
-
+	struct sample sample;
+	uint64_t n = warm_up(options, &sample);
+	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
 	struct rusage before = usage();
 	uint64_t slices = options->slices < n ? options->slices : n;
 	start_counter(&instructions);
 	start_counter(&cycles);
 	if (options->latencies)
-		elapsed = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
+		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
 	else
-		elapsed = slices ? time_slices(n, slices) : time_batch(n);
+		sample.elapsed_ns = slices ? time_slices(n, slices) : time_batch(n);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
-	struct rusage after = usage();
+	sample.operations = n;
+	end_sample(&sample, before, usage());
 
-	/* No CPU does an operation of any workload in 50 ps. */
-	if (elapsed == 0 || n / elapsed >= 20)
-		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
-		     (unsigned long long)elapsed);
-	if (current->check)
-		current->check(total_operations);
-	if (current->cleanup)
-		current->cleanup();
-	remove_scratch_directory();
-
-	printf("{\"workload\":\"%s\",\"operations\":%llu,\"elapsed_ns\":%llu,", current->name,
-	       (unsigned long long)n, (unsigned long long)elapsed);
-	printf("\"user_ns\":%lld,\"system_ns\":%lld,", between_ns(before.ru_utime, after.ru_utime),
-	       between_ns(before.ru_stime, after.ru_stime));
-	printf("\"voluntary_switches\":%ld,\"involuntary_switches\":%ld,", after.ru_nvcsw - before.ru_nvcsw,
-	       after.ru_nivcsw - before.ru_nivcsw);
-	printf("\"minor_faults\":%ld,\"major_faults\":%ld,", after.ru_minflt - before.ru_minflt,
-	       after.ru_majflt - before.ru_majflt);
-	printf("\"total_operations\":%llu,", (unsigned long long)total_operations);
-	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
-	       current->unit, n * current->units_per_op * 1e9 / elapsed);
+	print_sample(&sample);
 	if (slices)
 		print_slices(slices);
 	print_counter("kernel_instructions", &instructions);
 	print_counter("cycles", &cycles);
 	if (options->latencies) {
-		printf("\"latencies\":{\"clock_ns\":%llu,\"buckets\":", (unsigned long long)clock_ns);
+		printf(",\"latencies\":{\"clock_ns\":%llu,\"buckets\":", (unsigned long long)clock_ns);
 		histogram_print();
-		printf("},");
+		printf("}");
 	}
-	printf("\"calibration_ms\":%.3f}\n", calibration_ms);
+	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));
 }

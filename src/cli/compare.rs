@@ -83,6 +83,10 @@ pub struct Compare {
     /// Leave out the launches after the pairs that tell how long single operations take (p50, p99)
     #[arg(long)]
     no_detail: bool,
+    /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
+    #[arg(conflicts_with = "command")]
+    copies: usize,
     /// Exit with status 1 where a workload is slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
@@ -133,6 +137,7 @@ impl Compare {
             arms,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
+            copies: self.copies,
             again: self.again(seed),
             seed,
             budget: self.budget,
@@ -172,6 +177,9 @@ impl Compare {
         }
         if self.sets != 1 {
             option("--sets", self.sets.to_string());
+        }
+        if self.copies != 1 {
+            option("--copies", self.copies.to_string());
         }
         option("--seed", seed.to_string());
         if self.fdr {

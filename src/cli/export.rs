@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::Shown;
-use super::{Context, output, value};
+use super::{Context, output};
 use crate::experiment::run_report::RunReport;
 use crate::report::dialect::Dialect;
 use crate::report::{self, Format};
@@ -49,7 +49,7 @@ struct Formats {
     #[arg(long)]
     text: bool,
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
-    #[arg(long = "as", value_name = "TABLE", value_parser = value::dialect)]
+    #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Context, output, value};
+use super::{Context, output};
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
 use crate::report::{self, Format, terminal};
@@ -27,7 +27,7 @@ pub struct Files {
     markdown: Option<PathBuf>,
     /// Print the way a well-known table looks, which has no verdicts: unixbench, lmbench, nitzberg or
     /// smalley
-    #[arg(long = "as", value_name = "TABLE", value_parser = value::dialect)]
+    #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
 }
 

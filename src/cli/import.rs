@@ -49,12 +49,8 @@ pub struct Import {
     #[arg(long, value_name = "LABEL")]
     base: Option<String>,
     /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, weigh or table
-    #[arg(long, value_name = "NAME", value_parser = parse_format)]
+    #[arg(long, value_name = "NAME")]
     format: Option<Format>,
-}
-
-fn parse_format(name: &str) -> Result<Format, String> {
-    name.parse()
 }
 
 impl Import {

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::output;
+use crate::report::text::wrap;
 use crate::treatment::{KINDS, Parameter};
 use crate::workload::catalogue::{self, Workload};
 use crate::workload::kernels::Kernels;
@@ -69,8 +70,9 @@ fn workloads() -> Result<Vec<Workload>, String> {
 }
 
 fn describe_workloads(workloads: &[Workload]) -> String {
+    let name_width = workloads.iter().map(|workload| workload.name.len()).max().unwrap_or(0);
     let mut text = format!(
-        "\nWorkloads\n  {:<17} {:<8} {:<6} {:>8}  one operation\n",
+        "\nWorkloads\n  {:<name_width$} {:<8} {:<6} {:>8}  one operation\n",
         "name", "group", "unit", "calls/op"
     );
     for workload in workloads {
@@ -81,7 +83,7 @@ fn describe_workloads(workloads: &[Workload]) -> String {
         };
         let _ = writeln!(
             text,
-            "  {:<17} {:<8} {:<6} {:>8}  {}",
+            "  {:<name_width$} {:<8} {:<6} {:>8}  {}",
             workload.name, workload.group, workload.unit, calls, workload.summary
         );
     }
@@ -92,14 +94,10 @@ fn describe_suites(suites: &[Suite]) -> String {
     let mut text = String::from("\nSuites\n");
     for suite in suites {
         let names: Vec<&str> = suite.members.iter().map(|member| member.name.as_str()).collect();
-        let _ = writeln!(
-            text,
-            "  {:<17} {}\n  {:<17} {}",
-            suite.name,
-            suite.summary,
-            "",
-            names.join(" ")
-        );
+        let _ = writeln!(text, "  {:<17} {}", suite.name, suite.summary);
+        for line in wrap(&names.join(" "), 100, 0) {
+            let _ = writeln!(text, "  {:<17} {line}", "");
+        }
     }
     text
 }

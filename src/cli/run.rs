@@ -24,6 +24,8 @@ Examples:
   weigh run                      the suite quick
   weigh run unixbench            with UnixBench's index, in half a minute
   weigh run unixbench --classic  with UnixBench's own durations and passes, in half an hour
+  weigh run unixbench --copies all
+                                 as many copies of each at the same time as there are CPUs
   weigh run stat getppid --samples 50 --json -";
 
 /// Measure this machine alone, in the units people use
@@ -42,6 +44,9 @@ pub struct Run {
     /// Length of the timed part of a sample [default: 70ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
+    copies: usize,
     /// Measure as long and as often as the suite's original, and score as it does
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
@@ -85,6 +90,9 @@ impl Run {
     fn request(&self) -> Request {
         let mut words: Vec<String> = ["weigh", "run"].map(String::from).to_vec();
         words.extend(self.workloads.iter().cloned());
+        if self.copies > 1 {
+            words.extend(["--copies".into(), self.copies.to_string()]);
+        }
         if self.classic {
             words.push("--classic".into());
         } else {
@@ -98,6 +106,7 @@ impl Run {
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             command: None,
+            copies: self.copies,
             again: command_line(words.iter().map(String::as_str)),
             seed: 0,
             budget: Duration::ZERO,
@@ -151,16 +160,31 @@ pub fn render(stored: &Stored, colour: bool) -> String {
             index
         );
     }
-    if let Some(index) = report.unixbench_index {
-        let _ = writeln!(
-            text,
-            "\nGeometric-mean index {index:.1}, compatible with UnixBench's formula (baseline George = 10), \
-             from workloads of our own."
-        );
+    text.push_str(&compare_copies(&report));
+    for index in &report.indices {
+        let _ = writeln!(text, "\n{}", index.sentence());
     }
     for failure in &report.failures {
         let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
     }
     let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
     text
+}
+
+/// How evenly the copies of each workload ran.
+fn compare_copies(report: &RunReport) -> String {
+    let mut text = String::new();
+    for row in &report.results {
+        let Some(copies) = &row.copies else { continue };
+        let _ = writeln!(
+            text,
+            "{:<17} {:>12} to {} {} a copy, coefficient of variation {} %",
+            row.workload,
+            format::rate(copies.lowest, "").trim(),
+            format::rate(copies.highest, "").trim(),
+            row.unit,
+            format::unsigned(copies.variation_pct)
+        );
+    }
+    if text.is_empty() { text } else { format!("\nThe copies of each, alone:\n{text}") }
 }

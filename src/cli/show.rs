@@ -4,7 +4,7 @@ use std::io;
 
 use clap::Args;
 
-use super::{Context, output, run, value};
+use super::{Context, output, run};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
 use crate::report::dialect::{self, Dialect, Sheet};
@@ -27,7 +27,7 @@ pub struct Show {
     /// The experiment, or the beginning of its id [default: the latest]
     id: Option<String>,
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
-    #[arg(long = "as", value_name = "TABLE", value_parser = value::dialect)]
+    #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
 }
 

@@ -1,10 +1,10 @@
-//! Values of options: durations, percentages and tables.
+//! Values of options: durations, percentages, and numbers of copies.
 
 use std::time::Duration;
 
-use crate::report::dialect::Dialect;
-
 const SHORTEST: Duration = Duration::from_secs(1);
+/// The kernels' own limit.
+const MOST_COPIES: usize = 1024;
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A shorter sample is mostly its launch.
 const SAMPLE_LENGTHS: std::ops::RangeInclusive<Duration> =
@@ -51,12 +51,18 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
 }
 
-/// The name of a well-known table.
+/// `4`, or `all` for as many as there are CPUs that we may use.
 ///
 /// # Errors
-/// Which there are.
-pub fn dialect(name: &str) -> Result<Dialect, String> {
-    name.parse()
+/// A sentence that says what it takes.
+pub fn copies(text: &str) -> Result<usize, String> {
+    let number = match text {
+        "all" => std::thread::available_parallelism().ok().map(usize::from),
+        _ => text.parse().ok(),
+    };
+    number
+        .filter(|number| (1..=MOST_COPIES).contains(number))
+        .ok_or_else(|| format!("takes a number from 1 to {MOST_COPIES}, or `all`"))
 }
 
 #[cfg(test)]
@@ -79,6 +85,15 @@ mod tests {
         assert_eq!(sample_length("1.5s").map(whole_ms), Ok(1500));
         for bad in ["", "100", "9ms", "-1s", "61s"] {
             assert!(sample_length(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn copies_are_counted_or_all() {
+        assert_eq!(copies("4"), Ok(4));
+        assert!(copies("all").unwrap() >= 1);
+        for bad in ["", "0", "-1", "1025", "some"] {
+            assert!(copies(bad).is_err(), "{bad}");
         }
     }
 

@@ -19,5 +19,6 @@ pub mod session;
 #[cfg(test)]
 mod simulation;
 mod spoilt;
+pub mod suite_index;
 pub mod summarise;
 pub mod work;

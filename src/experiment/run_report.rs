@@ -1,19 +1,19 @@
-//! This machine alone: the rate of every workload with its spread, and UnixBench's index where the
-//! suite has baselines.
+//! This machine alone: the rate of every workload with its spread, and the indices of the suites
+//! that were measured.
 
 use serde::Serialize;
 
+use super::suite_index::{SuiteIndex, items};
+use super::work::name_of_copies;
 use crate::machine::Facts;
 use crate::report::summary::{Failure, State};
 use crate::stats::estimate::{geometric_mean, mad, median};
 use crate::store::record::Stored;
 use crate::store::samples::OfRow;
-use crate::workload::suite::{self, Suite};
+use crate::workload::suite;
 
 /// The version of the JSON document.
 const SCHEMA: &str = "weighbridge/run/1";
-/// The index points of the baseline machine: "George", a SPARCstation 20-61, counts as 10.
-const GEORGE: f64 = 10.0;
 
 /// What a run found.
 #[derive(Debug, Serialize)]
@@ -27,10 +27,9 @@ pub struct RunReport {
     pub command: String,
     pub machine: Facts,
     pub results: Vec<RunRow>,
-    /// Geometric mean over UnixBench's twelve, where all of them were measured: compatible with its
-    /// formula, computed from workloads of our own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unixbench_index: Option<f64>,
+    /// Of every suite whose workloads were all measured: compatible with the formulas of the
+    /// originals, computed from workloads of our own.
+    pub indices: Vec<SuiteIndex>,
     pub failures: Vec<Failure>,
     pub warnings: Vec<String>,
 }
@@ -48,20 +47,42 @@ pub struct RunRow {
     pub lowest: f64,
     pub highest: f64,
     pub samples: usize,
-    /// Rate over George's, times 10.
+    /// What it is in the index of the suite that was asked for, or of `unixbench`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<f64>,
+    /// Where several copies ran at the same time; `rate` is their sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
+}
+
+/// How the copies of a workload compare. Each one's rate is the median of its samples.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Copies {
+    pub count: usize,
+    pub lowest: f64,
+    pub highest: f64,
+    /// Their standard deviation over their mean, in per cent.
+    pub variation_pct: f64,
 }
 
 impl RunReport {
     /// Judges a stored run.
     pub fn new(stored: &Stored) -> RunReport {
         let suites = suite::embedded().unwrap_or_default();
-        let unixbench = suites.iter().find(|suite| suite.name == "unixbench");
-        let is_classic = is_classic(stored);
-        let results: Vec<RunRow> = (0..stored.header.works.len())
-            .filter_map(|work| row(stored, work, is_classic, unixbench))
+        let is_classic = has_word(stored, "--classic");
+        let mut results: Vec<RunRow> = (0..stored.header.works.len())
+            .filter_map(|work| row(stored, work, is_classic))
             .collect();
+        let rate = |name: &str| results.iter().find(|row| row.is_of(name)).map(|row| row.rate);
+        let indices = suites.iter().filter_map(|suite| SuiteIndex::new(suite, rate)).collect();
+        let shown = suites
+            .iter()
+            .find(|suite| suite.index.is_some() && has_word(stored, &suite.name))
+            .or_else(|| suites.iter().find(|suite| suite.name == "unixbench"));
+        for item in shown.map(|suite| items(suite, rate)).unwrap_or_default() {
+            let row = results.iter_mut().find(|row| row.is_of(&item.workload));
+            row.expect("an item is made from a row").index = Some(item.index);
+        }
         RunReport {
             schema: SCHEMA,
             id: stored.id.clone(),
@@ -70,35 +91,29 @@ impl RunReport {
             failure: stored.failure.clone(),
             command: stored.header.command.clone(),
             machine: stored.header.machine.clone(),
-            unixbench_index: unixbench.and_then(|suite| index(&results, suite)),
+            indices,
             results,
             failures: stored.failures.clone(),
             warnings: stored.warnings.clone(),
         }
     }
 
-    /// Whether UnixBench's own durations, passes and trimming were used.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
     }
 }
 
-fn is_classic(stored: &Stored) -> bool {
-    stored.header.command.split(' ').any(|word| word == "--classic")
+fn has_word(stored: &Stored, wanted: &str) -> bool {
+    stored.header.command.split(' ').any(|word| word == wanted)
 }
 
-fn row(
-    stored: &Stored,
-    work: usize,
-    is_classic: bool,
-    unixbench: Option<&Suite>,
-) -> Option<RunRow> {
+fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     let name = &stored.header.works[work].name;
     if stored.failures.iter().any(|failure| failure.workload == *name) {
         return None;
     }
     // A run has one arm, which is held against none.
-    let OfRow { points, baseline, .. } = stored.samples.get(&(work, 0))?;
+    let OfRow { points, baseline, copy_rates, .. } = stored.samples.get(&(work, 0))?;
     let unit = baseline.as_ref().and_then(|totals| totals.unit.as_ref());
     let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
     let middle = median(&rates)?;
@@ -107,9 +122,6 @@ fn row(
     } else {
         middle
     };
-    let baseline = unixbench
-        .and_then(|suite| suite.members.iter().find(|member| member.name == *name))
-        .and_then(|member| member.baseline);
     Some(RunRow {
         workload: name.clone(),
         unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
@@ -118,8 +130,40 @@ fn row(
         lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
         highest: rates.iter().copied().fold(0.0, f64::max),
         samples: rates.len(),
-        index: baseline.map(|baseline| rate / baseline * GEORGE),
+        index: None,
+        copies: Copies::new(copy_rates),
     })
+}
+
+impl RunRow {
+    /// Whether this is the row of a workload, alone or in copies.
+    fn is_of(&self, workload: &str) -> bool {
+        match &self.copies {
+            None => self.workload == workload,
+            Some(copies) => self.workload == name_of_copies(workload, copies.count),
+        }
+    }
+}
+
+impl Copies {
+    /// From the rates of every sample.
+    fn new(samples: &[Vec<f64>]) -> Option<Copies> {
+        let count = samples.first()?.len();
+        let rate = |copy: usize| {
+            let rates: Vec<f64> =
+                samples.iter().filter_map(|rates| rates.get(copy)).copied().collect();
+            median(&rates)
+        };
+        let rates: Vec<f64> = (0..count).map(rate).collect::<Option<_>>()?;
+        let mean = rates.iter().sum::<f64>() / count as f64;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        Some(Copies {
+            count,
+            lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            highest: rates.iter().copied().fold(0.0, f64::max),
+            variation_pct: (squares / (count as f64 - 1.0).max(1.0)).sqrt() / mean * 100.0,
+        })
+    }
 }
 
 /// UnixBench's `combinePassResults`: passes sorted by count, the lowest third dropped, the rates of
@@ -129,15 +173,6 @@ fn classic_score(passes: &[(f64, f64)]) -> Option<f64> {
     passes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let kept: Vec<f64> = passes[passes.len() / 3..].iter().map(|(_, rate)| *rate).collect();
     geometric_mean(&kept)
-}
-
-fn index(results: &[RunRow], suite: &Suite) -> Option<f64> {
-    let indices: Vec<f64> = suite
-        .members
-        .iter()
-        .map(|member| results.iter().find(|row| row.workload == member.name)?.index)
-        .collect::<Option<_>>()?;
-    geometric_mean(&indices)
 }
 
 #[cfg(test)]
@@ -151,45 +186,12 @@ mod tests {
         assert!((score(&[(5.0, 5.0)]) - 5.0).abs() < 1e-12);
     }
 
-    /// A report of UnixBench 6.0.0 itself, of one copy: rates, indices, and the score.
     #[test]
-    fn the_index_agrees_with_a_report_of_unixbench_itself() {
-        let published = [
-            ("dhry2reg", 35_433_786.2, 3036.3),
-            ("whetstone-double", 6564.1, 1193.5),
-            ("execl", 1485.5, 345.5),
-            ("fstime", 376_612.0, 951.0),
-            ("fsbuffer", 97_914.0, 591.6),
-            ("fsdisk", 1_162_815.0, 2004.9),
-            ("pipe", 748_958.0, 602.1),
-            ("context1@same-cpu", 63_064.0, 157.7),
-            ("spawn", 3209.7, 254.7),
-            ("shell1", 4686.3, 1105.3),
-            ("shell8", 1143.6, 1906.0),
-            ("syscall", 500_028.0, 333.4),
-        ];
-        let suites = suite::embedded().unwrap();
-        let suite = suites.iter().find(|suite| suite.name == "unixbench").unwrap();
-        let rows: Vec<RunRow> = published
-            .iter()
-            .map(|&(name, rate, printed)| {
-                let member = suite.members.iter().find(|member| member.name == name).unwrap();
-                let index = rate / member.baseline.unwrap() * GEORGE;
-                assert!((index - printed).abs() < 0.06, "{name}: {index} is not {printed}");
-                RunRow {
-                    workload: name.into(),
-                    unit: String::new(),
-                    rate,
-                    spread_pct: 0.0,
-                    lowest: rate,
-                    highest: rate,
-                    samples: 1,
-                    index: Some(index),
-                }
-            })
-            .collect();
-        let score = index(&rows, suite).unwrap();
-        assert!((score - 732.8).abs() < 0.06, "{score}");
-        assert_eq!(index(&rows[1..], suite), None, "an index of eleven is none");
+    fn copies_are_compared_by_their_medians() {
+        let samples = [[9.0, 1.0, 11.0], [1.0, 10.0, 90.0], [10.0, 20.0, 11.0]];
+        let copies = Copies::new(&samples.map(Vec::from)).unwrap();
+        let found = (copies.count, copies.lowest, copies.highest);
+        assert_eq!(found, (3, 9.0, 11.0), "of 9, 10 and 11");
+        assert!((copies.variation_pct - 10.0).abs() < 1e-12, "{copies:?}");
     }
 }

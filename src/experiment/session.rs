@@ -146,7 +146,10 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 .map_err(|error| format!("the current directory: {error}"))?;
             vec![Work::Command { argv: argv.clone(), directory }]
         }
-        None => resolve(&request.workloads, &kernels)?,
+        None => resolve(&request.workloads, &kernels)?
+            .into_iter()
+            .map(|work| work.with_copies(request.copies))
+            .collect(),
     };
     let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
     let machine = Facts { scratch: Some(place), ..Facts::read() };

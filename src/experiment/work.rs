@@ -18,7 +18,7 @@ const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 /// Something to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    Kernel { workload: Box<Workload>, member: Option<Member> },
+    Kernel { workload: Box<Workload>, member: Option<Member>, copies: usize },
     Command { argv: Vec<String>, directory: PathBuf },
 }
 
@@ -26,7 +26,8 @@ impl Work {
     /// What rows are called.
     pub fn name(&self) -> String {
         match self {
-            Work::Kernel { workload, .. } => workload.name.clone(),
+            Work::Kernel { workload, copies: 1, .. } => workload.name.clone(),
+            Work::Kernel { workload, copies, .. } => name_of_copies(&workload.name, *copies),
             Work::Command { argv, .. } => command_line(argv.iter().map(String::as_str)),
         }
     }
@@ -49,8 +50,8 @@ impl Work {
     /// The launch of one sample of about this length; a command takes what it takes.
     pub fn job(&self, kernels: &Kernels, scratch: &Path, length: Length) -> Job {
         match self {
-            Work::Kernel { workload, .. } => Job {
-                argv: kernels.sample_argv(&workload.name, length),
+            Work::Kernel { workload, copies, .. } => Job {
+                argv: kernels.sample_argv(&workload.name, *copies, length),
                 environment: Vec::new(),
                 directory: scratch.to_owned(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
@@ -66,18 +67,19 @@ impl Work {
 
     /// A launch that does as good as nothing, for telling a kernel's start from its operations.
     pub fn startup_job(&self, kernels: &Kernels, scratch: &Path) -> Option<Job> {
-        let Work::Kernel { workload, .. } = self else { return None };
+        let Work::Kernel { workload, copies, .. } = self else { return None };
         Some(Job {
-            argv: kernels.operations_argv(&workload.name, 1),
+            argv: kernels.operations_argv(&workload.name, *copies, 1),
             environment: Vec::new(),
             directory: scratch.to_owned(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
     }
 
-    /// A launch of the detail pass; a command has none, as nothing is known of its operations.
+    /// A launch of the detail pass. A command has none, as nothing is known of its operations, and copies
+    /// have none, as each would need a histogram of its own.
     pub fn detail_job(&self, kernels: &Kernels, scratch: &Path, look: Look) -> Option<Job> {
-        let Work::Kernel { workload, .. } = self else { return None };
+        let Work::Kernel { workload, copies: 1, .. } = self else { return None };
         let option = match look {
             Look::Latencies => "--latencies",
             Look::Counters => "--count-instructions",
@@ -88,6 +90,16 @@ impl Work {
             directory: scratch.to_owned(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
+    }
+
+    /// The same with so many copies at the same time; a command stays alone.
+    pub fn with_copies(self, wanted: usize) -> Work {
+        match self {
+            Work::Kernel { workload, member, .. } => {
+                Work::Kernel { workload, member, copies: wanted }
+            }
+            command @ Work::Command { .. } => command,
+        }
     }
 
     /// The sample that a launch amounts to.
@@ -134,7 +146,13 @@ fn whole_process(launched: &Launched) -> Sample {
         slices_ns: None,
         calibration_ms: None,
         kernel_instructions: None,
+        copy_rates: Vec::new(),
     }
+}
+
+/// What the row of several copies of a workload is called.
+pub fn name_of_copies(workload: &str, copies: usize) -> String {
+    format!("{workload} x {copies}")
 }
 
 /// The works that a user named: workloads, suites, or files with a suite. None twice.
@@ -159,7 +177,7 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
     let find =
         |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
     if let Some(workload) = find(name) {
-        return Ok(vec![Work::Kernel { workload, member: None }]);
+        return Ok(vec![Work::Kernel { workload, member: None, copies: 1 }]);
     }
     // One of two processes is a row per placement: NAME@same-cpu and NAME@cross-cpu.
     let placed: Vec<Work> = workloads
@@ -167,7 +185,11 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
         .filter(|workload| {
             workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
         })
-        .map(|workload| Work::Kernel { workload: Box::new(workload.clone()), member: None })
+        .map(|workload| Work::Kernel {
+            workload: Box::new(workload.clone()),
+            member: None,
+            copies: 1,
+        })
         .collect();
     if !placed.is_empty() {
         return Ok(placed);
@@ -186,7 +208,7 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
             let problem = unknown(&member.name, workloads, &[]);
             format!("the suite `{name}` names a workload that does not exist: {problem}")
         })?;
-        Ok(Work::Kernel { workload, member: Some(member.clone()) })
+        Ok(Work::Kernel { workload, member: Some(member.clone()), copies: 1 })
     };
     suite.members.iter().map(member).collect()
 }

@@ -16,6 +16,8 @@ pub type Samples = BTreeMap<(usize, usize), OfRow>;
 pub struct OfRow {
     /// In the order measured.
     pub points: Vec<Point>,
+    /// Where copies ran at the same time, their rates, in the same order.
+    pub copy_rates: Vec<Vec<f64>>,
     /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
     pub baseline: Option<Totals>,
     pub treated: Option<Totals>,
@@ -75,8 +77,11 @@ pub struct Usage {
 
 impl OfRow {
     /// Adds the next sample.
-    pub fn add(&mut self, measured: Measured) {
+    pub fn add(&mut self, mut measured: Measured) {
         self.points.push(Point::from(&measured));
+        if !measured.sample.copy_rates.is_empty() {
+            self.copy_rates.push(std::mem::take(&mut measured.sample.copy_rates));
+        }
         let of_arm = if measured.arm == 0 { &mut self.baseline } else { &mut self.treated };
         let one = Totals::from(measured);
         match of_arm {

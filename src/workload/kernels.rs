@@ -65,28 +65,31 @@ impl Kernels {
     }
 
     /// The command of one sample of about this length.
-    pub fn sample_argv(&self, workload: &str, length: Length) -> Vec<String> {
+    pub fn sample_argv(&self, workload: &str, copies: usize, length: Length) -> Vec<String> {
         let mut options = vec!["--target-ms".into(), length.target_ms.to_string()];
-        if let Some(slices) = length.slices {
+        if let Some(slices) = length.slices.filter(|_| copies == 1) {
             options.extend(["--slices".into(), slices.to_string()]);
         }
-        self.run_argv(workload, &options)
+        self.run_argv(workload, copies, &options)
     }
 
-    /// The command that does just this many operations, after the warm-up.
-    pub fn operations_argv(&self, workload: &str, operations: u64) -> Vec<String> {
-        self.run_argv(workload, &["--operations".into(), operations.to_string()])
+    /// The command that does just this many operations per copy, after the warm-up.
+    pub fn operations_argv(&self, workload: &str, copies: usize, operations: u64) -> Vec<String> {
+        self.run_argv(workload, copies, &["--operations".into(), operations.to_string()])
     }
 
     /// The command of a launch of about this length that is looked at more closely: `--latencies` or
     /// `--count-instructions`.
     pub fn detail_argv(&self, workload: &str, target_ms: u64, option: &str) -> Vec<String> {
-        self.run_argv(workload, &["--target-ms".into(), target_ms.to_string(), option.into()])
+        self.run_argv(workload, 1, &["--target-ms".into(), target_ms.to_string(), option.into()])
     }
 
-    fn run_argv(&self, workload: &str, options: &[String]) -> Vec<String> {
+    fn run_argv(&self, workload: &str, copies: usize, options: &[String]) -> Vec<String> {
         let mut argv = vec![self.path.display().to_string(), "run".into(), workload.into()];
         argv.extend_from_slice(options);
+        if copies > 1 {
+            argv.extend(["--copies".into(), copies.to_string()]);
+        }
         argv
     }
 }

@@ -42,6 +42,9 @@ pub struct Sample {
     /// From the PMU, where it was asked for and is there.
     #[serde(default)]
     pub kernel_instructions: Option<u64>,
+    /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_rates: Vec<f64>,
 }
 
 impl Sample {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
@@ -16,8 +16,22 @@ pub struct Suite {
     pub summary: String,
     /// Where the list is from.
     pub source: Option<String>,
+    /// How the members that have a baseline are summed up.
+    pub index: Option<Index>,
+    /// The index of a machine that is as fast as the baselines.
+    pub baseline_index: Option<f64>,
     #[serde(rename = "workload")]
     pub members: Vec<Member>,
+}
+
+/// How a suite's figures become one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Index {
+    /// UnixBench since 4.0.
+    GeometricMean,
+    /// UnixBench to 3.11: it prints the sum too.
+    ArithmeticMean,
 }
 
 /// A workload of a suite, and what that suite adds to it.
@@ -27,7 +41,7 @@ pub struct Member {
     pub name: String,
     /// What the suite calls it.
     pub title: Option<String>,
-    /// The rate that counts as 10 index points.
+    /// The rate of the machine that the index is relative to.
     pub baseline: Option<f64>,
     /// How long the original measures one pass, and how many passes it makes.
     pub classic_seconds: Option<u64>,
@@ -59,6 +73,15 @@ fn parse(file: &str, text: &str) -> Result<Suite, String> {
     })?;
     if suite.members.is_empty() {
         return Err(format!("{file}: the suite has no [[workload]]"));
+    }
+    let has_baselines = suite.members.iter().any(|member| member.baseline.is_some());
+    if [suite.index.is_some(), suite.baseline_index.is_some()] != [has_baselines; 2] {
+        return Err(format!(
+            "{file}: an index takes all of `index`, `baseline_index` and the `baseline` of a workload"
+        ));
+    }
+    if suite.baseline_index.is_some_and(|points| !points.is_finite() || points <= 0.0) {
+        return Err(format!("{file}: `baseline_index` must be above 0"));
     }
     for member in &suite.members {
         if member.baseline.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
@@ -95,8 +118,19 @@ mod tests {
         assert!(parse("my.toml", broken).unwrap_err().starts_with("my.toml:"));
         let empty = "name=\"x\"\nsummary=\"y\"\nworkload=[]\n";
         assert!(parse("my.toml", empty).unwrap_err().contains("no [[workload]]"));
-        let zero = "name=\"x\"\nsummary=\"y\"\n[[workload]]\nname=\"stat\"\nbaseline=0.0\n";
-        assert!(parse("my.toml", zero).unwrap_err().contains("above 0"));
+        let with = |index: &str, baseline: &str| {
+            let text =
+                format!("name='x'\nsummary='y'\n{index}\n[[workload]]\nname='stat'\n{baseline}\n");
+            parse("my.toml", &text)
+        };
+        let index = "index='geometric-mean'\nbaseline_index=10.0";
+        assert!(with(index, "baseline=5.0").is_ok());
+        assert!(with(index, "baseline=0.0").unwrap_err().contains("above 0"));
+        assert!(with(index, "").unwrap_err().contains("takes all of"));
+        assert!(with("", "baseline=5.0").unwrap_err().contains("takes all of"));
+        let harmonic = with("index='harmonic-mean'", "baseline=5.0").unwrap_err();
+        assert!(harmonic.starts_with("my.toml:3:"), "{harmonic}");
+        assert!(harmonic.contains("`geometric-mean` or `arithmetic-mean`"), "{harmonic}");
     }
 
     proptest! {

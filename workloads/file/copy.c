@@ -1,8 +1,9 @@
-/* UnixBench's file copies: read one buffer, write one buffer, and rewind both files at the end.
+/* UnixBench's file copies: read one buffer, write one buffer, and rewind both files at the end; and its
+ * tests of reading and of writing alone.
  *
- * They copy within the page cache, on purpose: no sync, no O_DIRECT. The copy is given its blocks before
- * the clock runs, so that every timed operation overwrites. Every block of the source is different, so
- * that a block in the wrong place is found. */
+ * They stay within the page cache, on purpose: no sync, no O_DIRECT. What is written to has its blocks
+ * before the clock runs, so that every timed operation overwrites. Every block is different, so that one
+ * in the wrong place is found. */
 #include "kernel.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int source, copy;
-static long position; /* in buffers, of both files */
+static int source = -1, copy = -1;
+static long position; /* in buffers, of the files that are open */
 static char *buffer;
 
 static void fill(char *block, long number)
@@ -37,39 +38,91 @@ static char *map(int fd)
 	return content;
 }
 
-static void prepare(void)
+static void prepare(bool reads, bool writes)
 {
 	long bytes = current->size * current->count;
-	char *content;
 
 	enter_scratch_directory();
 	buffer = malloc(current->size);
-	source = create_file("source", bytes);
-	copy = create_file("copy", bytes);
-	content = map(source);
-	for (long i = 0; i < current->count; i++)
-		fill(content + i * current->size, i);
-	munmap(content, bytes);
+	fill(buffer, current->count);
+	if (writes)
+		copy = create_file("copy", bytes);
+	if (reads) {
+		source = create_file("source", bytes);
+		char *content = map(source);
+		for (long i = 0; i < current->count; i++)
+			fill(content + i * current->size, i);
+		munmap(content, bytes);
+	}
 	position = current->count;
 }
 
-static void run(uint64_t n)
+static void prepare_copy(void)
+{
+	prepare(true, true);
+}
+
+static void prepare_read(void)
+{
+	prepare(true, false);
+}
+
+static void prepare_write(void)
+{
+	prepare(false, true);
+}
+
+static inline void rewind_at_end(int fd)
+{
+	if (position == current->count && lseek(fd, 0, SEEK_SET))
+		fail("lseek: %s", strerror(errno));
+}
+
+static inline void step(void)
+{
+	position = position == current->count ? 1 : position + 1;
+}
+
+static void run_copy(uint64_t n)
 {
 	long size = current->size;
 
 	for (; n; n--) {
-		if (position == current->count) {
-			if (lseek(source, 0, SEEK_SET) || lseek(copy, 0, SEEK_SET))
-				fail("lseek: %s", strerror(errno));
-			position = 0;
-		}
+		rewind_at_end(source);
+		rewind_at_end(copy);
 		if (read(source, buffer, size) != size || write(copy, buffer, size) != size)
 			fail("read or write: %s", strerror(errno));
-		position++;
+		step();
 	}
 }
 
-static void check(uint64_t n)
+static void run_read(uint64_t n)
+{
+	long size = current->size;
+
+	for (; n; n--) {
+		rewind_at_end(source);
+		if (read(source, buffer, size) != size)
+			fail("read: %s", strerror(errno));
+		step();
+	}
+}
+
+/* Every block begins with its number. */
+static void run_write(uint64_t n)
+{
+	long size = current->size;
+
+	for (; n; n--) {
+		rewind_at_end(copy);
+		step();
+		memcpy(buffer, &position, sizeof position);
+		if (write(copy, buffer, size) != size)
+			fail("write: %s", strerror(errno));
+	}
+}
+
+static void check_copy(uint64_t n)
 {
 	long bytes = current->size * current->count;
 	char *content;
@@ -85,20 +138,54 @@ static void check(uint64_t n)
 	munmap(content, bytes);
 }
 
+static void check_read(uint64_t n)
+{
+	char *last = malloc(current->size);
+
+	if (position != (long)((n - 1) % current->count) + 1 ||
+	    lseek(source, 0, SEEK_CUR) != position * current->size)
+		fail("%llu reads do not end at block %ld", (unsigned long long)n, position);
+	fill(last, position - 1);
+	if (memcmp(buffer, last, current->size))
+		fail("block %ld was not read as it is", position - 1);
+	free(last);
+}
+
+static void check_write(uint64_t n)
+{
+	long bytes = current->size * current->count;
+	char *content;
+
+	if (lseek(copy, 0, SEEK_END) != bytes)
+		fail("the file has not the size that was written");
+	content = map(copy);
+	for (long i = 0; i < current->count && (uint64_t)i < n; i++) {
+		long number = i + 1;
+		memcpy(buffer, &number, sizeof number);
+		if (memcmp(content + i * current->size, buffer, current->size))
+			fail("block %ld is not what was written", i);
+	}
+	munmap(content, bytes);
+}
+
 static void cleanup(void)
 {
 	free(buffer);
 	buffer = NULL;
 }
 
-#define COPY(id, bytes, kib)                                                                        \
-	WORKLOAD(id, .name = #id, .summary = "read and write " #bytes " bytes of a file of " #kib " KiB", \
-		 .unit = "KBps", .units_per_op = (bytes) / 1024.0, .syscalls_per_op = 2 + 2.0 / 2000,  \
-		 .syscalls_note = "read, write, and two lseek every 2000 operations",                  \
-		 .source = "UnixBench 6.0 " #id " (File Copy " #bytes " bufsize)", .size = bytes,      \
-		 .count = (kib) * 1024L / (bytes), .prepare = prepare, .run = run, .check = check,     \
-		 .cleanup = cleanup)
+#define FILES(id, key, what, words, calls, each, bytes, kib)                                             \
+	WORKLOAD(id##_##what, .name = key, .summary = words " " #bytes " bytes of a file of " #kib " KiB", \
+		 .unit = "KBps", .units_per_op = (bytes) / 1024.0,                                       \
+		 .syscalls_per_op = (calls) + (calls) / 2000.0, .syscalls_note = each " every 2000 operations", \
+		 .source = "UnixBench 6.0 " key, .size = bytes, .count = (kib) * 1024L / (bytes),        \
+		 .prepare = prepare_##what, .run = run_##what, .check = check_##what, .cleanup = cleanup)
 
-COPY(fstime, 1024, 2000);
-COPY(fsbuffer, 256, 500);
-COPY(fsdisk, 4096, 8000);
+#define COPY_READ_WRITE(id, bytes, kib)                                                                  \
+	FILES(id, #id, copy, "read and write", 2, "read, write, and two lseek", bytes, kib);             \
+	FILES(id, #id "-r", read, "read", 1, "read, and an lseek", bytes, kib);                          \
+	FILES(id, #id "-w", write, "write", 1, "write, and an lseek", bytes, kib)
+
+COPY_READ_WRITE(fstime, 1024, 2000);
+COPY_READ_WRITE(fsbuffer, 256, 500);
+COPY_READ_WRITE(fsdisk, 4096, 8000);

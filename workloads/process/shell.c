@@ -1,5 +1,6 @@
 /* UnixBench's "Shell Scripts": a script that sorts, dumps, searches and counts a small text, started once
- * or eight times at the same time by another script. Seven programs and a shell, four files, per start.
+ * or up to sixteen times at the same time by another script. Seven programs and a shell, four files, per
+ * start.
  *
  * Own scripts with the same commands, own text of the same size. Unlike the original, a script that
  * failed makes the sample fail, and the last results are compared with what they must be. */
@@ -152,12 +153,15 @@ static void check(uint64_t n)
 		fail("%ld results, not %ld", files, 3 * current->count);
 }
 
-#define SHELL(n, calls)                                                                                  \
+#define SHELL(n, calls, version)                                                                         \
 	WORKLOAD(shell##n, .name = "shell" #n, .summary = "shell scripts, " #n " concurrent, that "        \
 		 "sort, dump, search and count a text of 8546 bytes", .unit = "lpm", .units_per_op = 60, \
 		 .syscalls_per_op = calls, .syscalls_note = "approximate: with dash 0.5.12, coreutils 9.1, "   \
-		 "grep 3.8 and glibc 2.36", .source = "UnixBench 6.0 shell" #n " (Shell Scripts)",             \
+		 "grep 3.8 and glibc 2.36", .source = "UnixBench " version " shell" #n " (Shell Scripts)", \
 		 .count = n, .prepare = prepare, .run = run, .check = check)
 
-SHELL(1, 690);
-SHELL(8, 5100);
+SHELL(1, 690, "6.0");
+SHELL(2, 1320, "3.11");
+SHELL(4, 2580, "3.11");
+SHELL(8, 5100, "6.0");
+SHELL(16, 10140, "6.0");

@@ -1,4 +1,5 @@
-/* UnixBench's "System Call Overhead": five cheap system calls, though its unit counts them as one.
+/* UnixBench's "System Call Overhead": five cheap system calls, though its unit counts them as one; and
+ * two of the modes that its program has besides.
  *
  * The descriptor is the read end of a private pipe (as since UnixBench 6.0): copies that run at the
  * same time then share no file. getpid goes through syscall(2), because a libc may cache it. */
@@ -38,6 +39,24 @@ static void run(uint64_t n)
 	}
 }
 
+static void run_getpid(uint64_t n)
+{
+	pid_t pid = getpid();
+
+	for (; n; n--)
+		if (syscall(SYS_getpid) != pid)
+			fail("getpid gave another result than before");
+}
+
+static void run_close(uint64_t n)
+{
+	for (; n; n--) {
+		int copy = dup(fd);
+		if (copy < 0 || close(copy) < 0)
+			fail("dup or close: %s", strerror(errno));
+	}
+}
+
 static void cleanup(void)
 {
 	umask(umask_before);
@@ -47,3 +66,10 @@ WORKLOAD(syscall, .name = "syscall", .summary = "dup, close, getpid, getuid and 
 	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 5,
 	 .source = "UnixBench 6.0 syscall (System Call Overhead, mix)", .prepare = prepare, .run = run,
 	 .cleanup = cleanup);
+WORKLOAD(getpid, .name = "syscall-getpid", .summary = "getpid, past the cache that a libc may have",
+	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1,
+	 .source = "UnixBench 6.0 syscall, mode getpid", .prepare = prepare, .run = run_getpid,
+	 .cleanup = cleanup);
+WORKLOAD(close, .name = "syscall-close", .summary = "dup and close of a descriptor", .unit = "lps",
+	 .units_per_op = 1, .syscalls_per_op = 2, .source = "UnixBench 6.0 syscall, mode close",
+	 .prepare = prepare, .run = run_close, .cleanup = cleanup);

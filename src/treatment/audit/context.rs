@@ -30,7 +30,7 @@ pub fn cost_of_context(bench: &Bench) -> Result<f64, Error> {
 }
 
 fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Error> {
-    let mut argv = bench.kernels.sample_argv("getppid", Length::of_ms(15));
+    let mut argv = bench.kernels.sample_argv("getppid", 1, Length::of_ms(15));
     argv.push("--count-instructions".into());
     let job =
         Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };

@@ -1,8 +1,10 @@
-/* Dhrystone 2.1 with register variables, written anew from its definition:
+/* Dhrystone 2.1, written anew from its definition:
  *   R. P. Weicker, "Dhrystone Benchmark: Rationale for Version 2 and Measurement Rules",
  *   ACM SIGPLAN Notices 23(8), 1988.
  * Its rules say that procedures are compiled separately and not merged, hence SEPARATE. The values that
- * every variable must have at the end are the definition's too, and check() compares them. */
+ * every variable must have at the end are the definition's too, and check() compares them.
+ *
+ * Included by the file that says what REG is: `register`, or nothing. */
 #include "kernel.h"
 
 #include <string.h>
@@ -63,7 +65,7 @@ SEPARATE static enum ident func_1(char a, char b)
 
 SEPARATE static bool func_2(const char *a, const char *b)
 {
-	register int index = 2;
+	REG int index = 2;
 	char letter = 0;
 
 	while (index <= 2)
@@ -91,12 +93,12 @@ SEPARATE static void proc_7(int a, int b, int *result)
 
 SEPARATE static void proc_8(int one[50], int two[50][50], int a, int b)
 {
-	register int at = a + 5;
+	REG int at = a + 5;
 
 	one[at] = b;
 	one[at + 1] = one[at];
 	one[at + 30] = at;
-	for (register int i = at; i <= at + 1; i++)
+	for (REG int i = at; i <= at + 1; i++)
 		two[at][i] = at;
 	/* Counts the passes, and wraps instead of being undefined in a very long run. */
 	two[at][at - 1] = (int)((unsigned)two[at][at - 1] + 1);
@@ -152,9 +154,9 @@ SEPARATE static void proc_2(int *reference)
 	while (ident != IDENT_1);
 }
 
-SEPARATE static void proc_1(register struct record *record)
+SEPARATE static void proc_1(REG struct record *record)
 {
-	register struct record *next = record->next;
+	REG struct record *next = record->next;
 
 	*record->next = *record_glob;
 	record->variant.first.number = 5;
@@ -185,7 +187,7 @@ static void prepare(void)
 
 static void run(uint64_t n)
 {
-	register int int_1 = 0, int_2 = 0;
+	REG int int_1 = 0, int_2 = 0;
 	int int_3 = 0;
 	enum ident ident = IDENT_1;
 	char string_1[31], string_2[31];
@@ -206,7 +208,7 @@ static void run(uint64_t n)
 		}
 		proc_8(array_1, array_2, int_1, int_3);
 		proc_1(record_glob);
-		for (register char letter = 'A'; letter <= char_2_glob; letter++)
+		for (REG char letter = 'A'; letter <= char_2_glob; letter++)
 			if (ident == func_1(letter, 'C')) {
 				proc_6(IDENT_1, &ident);
 				strcpy(string_2, STRING_3);
@@ -253,8 +255,3 @@ static void check(uint64_t n)
 	expect("Str_1_Loc", strcmp(last.string_1, STRING_1), 0);
 	expect("Str_2_Loc", strcmp(last.string_2, STRING_2), 0);
 }
-
-WORKLOAD(dhry2reg, .name = "dhry2reg", .summary = "one pass of Dhrystone 2.1 with register variables",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0,
-	 .source = "Weicker, Dhrystone 2.1 (1988); UnixBench 6.0 dhry2reg", .prepare = prepare, .run = run,
-	 .check = check);

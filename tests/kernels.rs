@@ -1,0 +1,149 @@
+//! Every workload, by itself and in both builds: it runs, checks its own result, makes as many system
+//! calls as it declares, and leaves nothing behind.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use weighbridge::profile::ptrace;
+
+/// Both builds of the kernels as they are in this tree, the dynamic one first.
+fn builds() -> &'static [PathBuf; 2] {
+    static BUILDS: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    BUILDS.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+        let made = Command::new("make")
+            .args(["-s", "-j2", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/workloads")])
+            .arg(format!("OUT={}", out.display()))
+            .env_remove("MAKEFLAGS")
+            .status()
+            .unwrap();
+        assert!(made.success());
+        ["weigh-kernels", "weigh-kernels-static"].map(|name| out.join(name))
+    })
+}
+
+fn listed(build: &Path) -> Vec<Value> {
+    let output = Command::new(build).arg("list").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What is visible from outside of a process that is gone: System V objects, message queues, shared
+/// memory, and processes named like the kernels.
+fn traces() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for table in ["msg", "sem", "shm"] {
+        let text = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
+        found.extend(text.lines().skip(1).map(|line| {
+            let id = line.split_whitespace().nth(1).unwrap_or_default();
+            format!("{table} {id}")
+        }));
+    }
+    let names = |directory: &str| -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().display().to_string()).collect()
+    };
+    found.extend(names("/dev/mqueue"));
+    found.extend(names("/dev/shm"));
+    let out = env!("CARGO_TARGET_TMPDIR");
+    found.extend(names("/proc").into_iter().filter(|process| {
+        fs::read_link(format!("{process}/exe")).is_ok_and(|exe| {
+            exe.starts_with(out) && exe.display().to_string().contains("weigh-kernels")
+        })
+    }));
+    found
+}
+
+/// A launch in a directory of its own. What cargo sets for its tests sends the dynamic loader through
+/// more directories, with more system calls.
+fn launch(build: &Path, arguments: &[&str], scratch: &Path) -> Command {
+    let mut command = Command::new(build);
+    command.args(arguments).current_dir(scratch).stdin(Stdio::null()).env_remove("LD_LIBRARY_PATH");
+    command
+}
+
+/// The problem that a launch of 20 ms shows.
+fn problem(build: &Path, workload: &Value) -> Option<String> {
+    let scratch = tempfile::tempdir().unwrap();
+    let name = workload["name"].as_str().unwrap();
+    let output =
+        launch(build, &["run", name, "--target-ms", "20"], scratch.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if !output.status.success() || !said.is_empty() {
+        return Some(format!("{name}: {}: {said}", output.status));
+    }
+    let sample: Value = match serde_json::from_slice(&output.stdout) {
+        Ok(sample) => sample,
+        Err(error) => return Some(format!("{name} printed no sample: {error}")),
+    };
+    let [operations, elapsed, rate] =
+        ["operations", "elapsed_ns", "rate"].map(|field| sample[field].as_f64().unwrap_or(0.0));
+    let is_sound = operations >= 1.0 && elapsed > 0.0 && rate > 0.0 && rate.is_finite();
+    if !is_sound || sample["unit"] != workload["unit"] {
+        return Some(format!("{name} printed {sample}"));
+    }
+    let left = fs::read_dir(&scratch).unwrap().flatten().map(|entry| entry.path()).next();
+    left.map(|path| format!("{name} left {}", path.display()))
+}
+
+#[test]
+fn every_workload_runs_in_both_builds_and_leaves_nothing() {
+    let before = traces();
+    let mut problems = Vec::new();
+    for build in builds() {
+        let workloads = listed(build);
+        assert!(workloads.len() >= 150, "{}", workloads.len());
+        problems.extend(workloads.iter().filter_map(|workload| problem(build, workload)));
+    }
+    problems.extend(traces().difference(&before).map(|left| format!("left behind: {left}")));
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// System calls of a launch of so many operations after the warm-up, and all operations that it made.
+fn counted(name: &str, operations: u64) -> Result<(f64, f64), String> {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = scratch.path().join("output");
+    let arguments = ["run", name, "--operations", &operations.to_string()];
+    let mut command = launch(&builds()[0], &arguments, scratch.path());
+    command.stdout(File::create(&output).unwrap());
+    let counts = ptrace::count(&mut command).unwrap();
+    if counts.status != 0 {
+        return Err(format!("{name} ended with wait status {:#x}", counts.status));
+    }
+    let sample: Value = serde_json::from_str(&fs::read_to_string(&output).unwrap()).unwrap();
+    Ok((counts.total() as f64, sample["total_operations"].as_f64().unwrap()))
+}
+
+/// What is wrong with what a workload declares: launches of few and of more operations differ by what
+/// the operations call.
+fn miscount(workload: &Value) -> Option<String> {
+    let name = workload["name"].as_str().unwrap();
+    let declared = workload["syscalls_per_op"].as_f64().unwrap();
+    let few = if declared > 30.0 { 2 } else { 480 };
+    let [less, more] = match [few, 3 * few].map(|operations| counted(name, operations)) {
+        [Ok(less), Ok(more)] => [less, more],
+        [Err(problem), _] | [_, Err(problem)] => return Some(problem),
+    };
+    let found = (more.0 - less.0) / (more.1 - less.1);
+    // One that says what the number depends on is of another machine; the shells' pipes read what
+    // there is, in more or fewer pieces.
+    let tolerance = if workload["syscalls_note"].is_string() { 0.25 } else { 0.02 };
+    let differs = (found - declared).abs() > tolerance * declared.max(0.5);
+    differs.then(|| format!("{name} declares {declared} system calls, and makes {found}"))
+}
+
+#[test]
+fn system_calls_are_as_many_as_declared() {
+    let groups = ["syscall", "process", "ipc", "file", "network", "thread", "time", "security"];
+    let workloads = listed(&builds()[0]);
+    let problems: Vec<String> = workloads
+        .iter()
+        .filter(|workload| groups.contains(&workload["group"].as_str().unwrap()))
+        .filter_map(miscount)
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+}

@@ -1,0 +1,55 @@
+/* lmbench's lat_fs: creates a file of some size, closes it and removes it. Size 0 is create-unlink. */
+#include "kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static char content[10 * 1024], found[sizeof content];
+
+static void prepare(void)
+{
+	enter_scratch_directory();
+	for (size_t i = 0; i < sizeof content; i++)
+		content[i] = i * 7 + i / 256;
+}
+
+static void create(void)
+{
+	int fd = open("file", O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0 || write(fd, content, current->size) != current->size || close(fd) < 0)
+		fail("open, write or close: %s", strerror(errno));
+}
+
+static void run(uint64_t n)
+{
+	for (; n; n--) {
+		create();
+		if (unlink("file") < 0)
+			fail("unlink: %s", strerror(errno));
+	}
+}
+
+static void check(uint64_t n)
+{
+	(void)n;
+	create(); /* fails where the last one was not removed */
+	int fd = open("file", O_RDONLY);
+	if (fd < 0 || read(fd, found, sizeof found) != current->size || memcmp(found, content, current->size))
+		fail("the file has not the content that it was given");
+	close(fd);
+}
+
+#define FILE_OF(kib)                                                                                  \
+	WORKLOAD(lat_fs_##kib##k, .name = "lat-fs-" #kib "k",                                         \
+		 .summary = "open(O_CREAT|O_EXCL), write of " #kib " KiB, close and unlink of a file", \
+		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4,                              \
+		 .source = "lmbench 3 lat_fs, in pairs", .size = (kib) * 1024,                        \
+		 .series = "file creation and removal", .x = (kib) * 1024, .x_unit = "bytes",         \
+		 .prepare = prepare, .run = run, .check = check)
+
+FILE_OF(1);
+FILE_OF(4);
+FILE_OF(10);
