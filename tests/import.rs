@@ -296,5 +296,7 @@ fn what_was_measured_is_shown_as_the_old_tables() {
     assert!(std::fs::read_to_string(home.path("t.txt")).unwrap().contains("Overhead"));
     home.succeed(&["run", "syscall", "--samples", "3"]);
     home.succeed(&["show", "--as", "unixbench"]).assert_says(&["15000.0", "FINAL SCORE"]);
+    home.succeed(&["run", "syscall", "--samples", "3", "--copies", "2"]);
+    home.succeed(&["show", "--as", "unixbench"]).assert_says(&["none, 2 copies", "15000.0"]);
     home.run(&["show", "--as", "nitzberg"]).assert_error(&["two sets"]);
 }

@@ -221,9 +221,9 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
         );
     } else if summary.results.iter().any(has_interval) {
         said.push(
-            "No verdict: they were not paired. An interval holds the noise within the runs of the two files; \
-             what else differed (boot, memory layout, heat, neighbours) comes on top, and nobody can tell how \
-             much that is."
+            "No verdict: they were not paired. An interval holds the noise within the runs of the two; \
+             what else differed (boot, memory layout, heat, neighbours) comes on top, and nobody can tell \
+             how much that is."
                 .to_owned(),
         );
     }

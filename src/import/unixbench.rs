@@ -4,7 +4,7 @@
 //! `TITLE  BASELINE  RESULT  INDEX`. 5.x repeats both for each number of parallel copies.
 
 use super::{Document, Problem, Results, figure, number, words};
-use crate::report::dialect::unixbench::{points, score};
+use crate::report::dialect::unixbench::Formula;
 use crate::report::imported::Figure;
 
 /// Everything is printed with one decimal.
@@ -101,8 +101,9 @@ impl Report {
     }
 
     fn of_index(&mut self, title: &str, baseline: f64, result: f64, printed: f64) {
+        let formula = Formula::of_version(&self.version);
         let [index, most] =
-            [result, result + ROUNDING].map(|result| result / baseline * points(&self.version));
+            [result, result + ROUNDING].map(|result| formula.index(result, baseline));
         self.indices.push([index, most]);
         if (index - printed).abs() > most - index + ROUNDING {
             self.warnings.push(format!(
@@ -134,7 +135,7 @@ impl Report {
     fn score(&mut self, printed: f64) {
         let [found, most] = [0, 1].map(|which| {
             let indices: Vec<f64> = self.indices.iter().map(|index| index[which]).collect();
-            score(&self.version, &indices).unwrap_or(printed)
+            Formula::of_version(&self.version).score(&indices).unwrap_or(printed)
         });
         if (found - printed).abs() > most - found + ROUNDING {
             self.warnings.push(format!(

@@ -82,9 +82,8 @@ fn page(s: &Summary) -> Value {
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
         warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
-        machine => machine::facts(&s.machine).into_iter().filter(|_| is_measured).map(|(key, value)| context! {
-            key, value
-        }).collect::<Vec<Value>>(),
+        machine => machine::facts(&s.machine).into_iter().filter(|_| is_measured)
+            .map(|(key, value)| context! { key, value }).collect::<Vec<Value>>(),
         command => format::label(&s.command),
     }
 }

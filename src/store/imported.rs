@@ -56,3 +56,27 @@ impl Store {
         Ok(Some(Summary { id: id.into(), ..summary }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::header;
+    use super::*;
+    use crate::import::compare::summary;
+    use crate::import::{labels::Labels, read};
+
+    #[test]
+    fn an_import_comes_back_and_what_was_measured_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let document = read("t.csv", b"test,unit,a,b\nx,us,1,2\n", None).unwrap();
+        let made = summary(vec![("t.csv".into(), document)], &Labels::default()).unwrap();
+        let id = store.add_import(&made).unwrap();
+        let back = Store::open(&path).unwrap().import(&id).unwrap().unwrap();
+        assert_eq!((&back.id, &back.imported), (&id, &made.imported));
+        assert_eq!(store.load(&id).unwrap().header.kind, Kind::Import);
+        assert_eq!(store.history().unwrap()[0].kind, Some(Kind::Import));
+        let measured = store.begin(&header()).unwrap();
+        assert!(store.import(&measured).unwrap().is_none());
+    }
+}

@@ -76,14 +76,10 @@ CREATE TABLE failure (
     arm TEXT NOT NULL,
     reason TEXT NOT NULL
 ) STRICT;
-CREATE TABLE imported (                -- what was not measured here
-    experiment TEXT PRIMARY KEY REFERENCES experiment,
-    summary TEXT NOT NULL              -- JSON, as docs/json.md has it
-) STRICT;
 ";
 
-/// What each operation of a workload took: launches beside the samples. New in version 3.
-const DETAIL: &str = "
+/// What each operation of a workload took: launches beside the samples; and what was not measured here.
+const NEW_IN_3: &str = "
 CREATE TABLE detail (
     number INTEGER PRIMARY KEY,        -- in the order measured
     experiment TEXT NOT NULL REFERENCES experiment,
@@ -95,15 +91,17 @@ CREATE TABLE detail (
     detail TEXT NOT NULL               -- JSON: latencies, or what the PMU counted
 ) STRICT;
 CREATE INDEX detail_of_experiment ON detail (experiment, number);
+CREATE TABLE imported (                -- what was not measured here
+    experiment TEXT PRIMARY KEY REFERENCES experiment,
+    summary TEXT NOT NULL              -- JSON, as docs/json.md has it
+) STRICT;
 ";
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
-/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had
-/// nothing but what was measured there.
+/// From version 2, whose samples were as long everywhere and whose claims were all Holm's.
 const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
-    ALTER TABLE work ADD COLUMN sample_ms INTEGER;
-    CREATE TABLE imported (experiment TEXT PRIMARY KEY REFERENCES experiment, summary TEXT NOT NULL) STRICT;";
+    ALTER TABLE work ADD COLUMN sample_ms INTEGER;";
 /// The first databases of version 1 did not keep the number of sets.
 const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
 
@@ -120,12 +118,12 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {DETAIL}"),
+        0 => format!("{TABLES} {NEW_IN_3}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {DETAIL}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {DETAIL}"),
-        2 => format!("{FROM_2} {DETAIL}"),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3}"),
+        2 => format!("{FROM_2} {NEW_IN_3}"),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

@@ -145,12 +145,13 @@ impl Section {
             })
         };
         let imported = format!("{title}{}", self.suffix);
-        if let Some(line) = sheet.lines.iter().find(|line| line.name == imported) {
+        let lines = || sheet.lines.iter().filter(|line| line.copies.is_none());
+        if let Some(line) = lines().find(|line| line.name == imported) {
             return of(line);
         }
         let values: Vec<f64> = names
             .iter()
-            .map(|name| sheet.lines.iter().find(|line| is_of(&line.name, name)).and_then(of))
+            .map(|name| lines().find(|line| is_of(&line.name, name)).and_then(of))
             .collect::<Option<_>>()?;
         Some(values.iter().sum::<f64>() / values.len() as f64)
     }

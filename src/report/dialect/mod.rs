@@ -59,6 +59,8 @@ pub struct Sheet {
 struct Line {
     name: String,
     copies: Option<u32>,
+    /// What the row is called: the name with the number of copies.
+    title: String,
     /// Of the rate; where a time was read, that of the time.
     unit: String,
     /// Per arm, of times per second; `None` where it has no result.
@@ -88,12 +90,9 @@ impl Sheet {
     /// Of a run: name, unit and rate of each workload.
     pub fn of_run(label: &str, rates: impl Iterator<Item = (String, String, f64)>) -> Sheet {
         let lines = rates.map(|(name, unit, rate)| Line {
-            name,
-            copies: None,
-            unit,
             rates: vec![Some(rate)],
-            sets: Vec::new(),
             baselines: vec![None],
+            ..Line::of(&name, &unit)
         });
         Sheet { arms: vec![label.into()], lines: lines.collect(), version: None, head: None }
     }
@@ -115,8 +114,7 @@ impl Sheet {
         }
         if treatments.len() == 1 {
             for line in &mut sheet.lines {
-                let name = line.full_name();
-                let row = s.results.iter().find(|row| row.workload == name);
+                let row = s.results.iter().find(|row| row.workload == line.title);
                 line.sets = row
                     .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
                     .unwrap_or_default();
@@ -140,6 +138,7 @@ impl Sheet {
             self.lines.push(Line {
                 name: figure.test.clone(),
                 copies: figure.copies,
+                title: figure.name(),
                 unit: figure.unit.clone(),
                 rates: self.arms.iter().map(|arm| rate(of_arm(arm))).collect(),
                 sets: Vec::new(),
@@ -149,15 +148,12 @@ impl Sheet {
     }
 
     fn add_row(&mut self, row: &Row, treatments: &[&str]) {
-        let at = self.lines.iter().position(|line| line.name == row.workload);
+        let at = self.lines.iter().position(|line| line.title == row.workload);
         let at = at.unwrap_or_else(|| {
             self.lines.push(Line {
-                name: row.workload.clone(),
-                copies: None,
-                unit: row.unit.clone(),
                 rates: vec![None; treatments.len() + 1],
-                sets: Vec::new(),
                 baselines: vec![None; treatments.len() + 1],
+                ..Line::of(&row.workload, &row.unit)
             });
             self.lines.len() - 1
         });
@@ -170,11 +166,18 @@ impl Sheet {
 }
 
 impl Line {
-    /// As the row of a summary is called.
-    fn full_name(&self) -> String {
-        match self.copies {
-            Some(copies) => format!("{} ({copies} copies)", self.name),
-            None => self.name.clone(),
+    /// Of a row, which is called `NAME x 4` where four copies ran.
+    fn of(row: &str, unit: &str) -> Line {
+        let copies = row.rsplit_once(" x ").and_then(|(name, n)| Some((name, n.parse().ok()?)));
+        let (name, copies) = copies.map_or((row, None), |(name, copies)| (name, Some(copies)));
+        Line {
+            name: name.into(),
+            copies,
+            title: row.into(),
+            unit: unit.into(),
+            rates: Vec::new(),
+            sets: Vec::new(),
+            baselines: Vec::new(),
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     let mut columns = vec![("Benchmark", Align::Left)];
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let rows = sheet.lines.iter().filter(|line| line.sets.len() == sets).map(|line| {
-        let mut cells = vec![format::label(&line.full_name())];
+        let mut cells = vec![format::label(&line.title)];
         cells.extend(line.sets.iter().map(|effect| fixed(*effect)));
         let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
