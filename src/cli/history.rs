@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{Context, output};
+use crate::report::format;
 use crate::report::summary::State;
 use crate::store::record::Kind;
 
@@ -34,7 +35,9 @@ impl History {
             let started = entry.started.replace('T', " ").replace('Z', "");
             text.push_str(&format!(
                 "{}  {started}  {state:<11}  {:>6} samples  {}\n",
-                entry.id, entry.samples, entry.command
+                entry.id,
+                entry.samples,
+                format::label(&entry.command)
             ));
         }
         output::print(&text)?;

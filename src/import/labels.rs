@@ -65,6 +65,7 @@ pub(super) fn name(results: Vec<(String, Results)>, labels: &Labels) -> Result<V
         && !files.iter().any(|file| file.arm == *base)
     {
         let mut known: Vec<&str> = files.iter().map(|file| file.arm.as_str()).collect();
+        known.sort_unstable();
         known.dedup();
         return Err(format!("no result is called {base:?}: they are {}", known.join(", ")));
     }

@@ -135,6 +135,11 @@ impl Imported {
         format!("Imported, not measured here: from {}{original}.", names.join(", "))
     }
 
+    /// What cannot be said, as it may be shown.
+    pub fn cannot(&self) -> impl Iterator<Item = String> {
+        self.cannot.iter().map(|sentence| format::label(sentence))
+    }
+
     /// Every test of any file, in the order in which they come.
     pub fn distinct(&self) -> Vec<&Figure> {
         let mut found: Vec<&Figure> = Vec::new();
@@ -176,7 +181,7 @@ pub fn sentences(s: &Summary, imported: &Imported) -> Vec<String> {
             format::percent(row.effect_pct)
         )
     }));
-    said.extend(imported.cannot.iter().cloned());
+    said.extend(imported.cannot());
     said
 }
 

@@ -22,7 +22,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             return imported::sentences(s, from);
         }
         sentences.push(from.head());
-        sentences.extend(from.cannot.iter().cloned());
+        sentences.extend(from.cannot());
     }
     match s.state {
         State::Failed => {

@@ -94,22 +94,28 @@ impl Sheet {
             baselines: vec![None],
             ..Line::of(&name, &unit)
         });
-        Sheet { arms: vec![label.into()], lines: lines.collect(), version: None, head: None }
+        Sheet {
+            arms: vec![format::label(label)],
+            lines: lines.collect(),
+            version: None,
+            head: None,
+        }
     }
 
     /// Of an experiment that compares, or an import.
     pub fn of(s: &Summary) -> Sheet {
         let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
         let arms = std::iter::once(s.baseline.as_str()).chain(treatments.iter().copied());
+        let arms: Vec<&str> = arms.collect();
         let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
         let mut sheet = Sheet {
-            arms: arms.map(String::from).collect(),
+            arms: arms.iter().map(|arm| format::label(arm)).collect(),
             lines: Vec::new(),
             version: figures.and_then(version),
             head: s.imported.as_ref().map(Imported::head),
         };
         match figures {
-            Some(imported) => sheet.add_figures(imported),
+            Some(imported) => sheet.add_figures(imported, &arms),
             None => s.results.iter().for_each(|row| sheet.add_row(row, &treatments)),
         }
         if treatments.len() == 1 {
@@ -124,9 +130,9 @@ impl Sheet {
     }
 
     /// The middle of what the files of each arm say.
-    fn add_figures(&mut self, imported: &Imported) {
+    fn add_figures(&mut self, imported: &Imported, arms: &[&str]) {
         for figure in imported.distinct() {
-            let of_arm = |arm: &String| -> Vec<&Figure> {
+            let of_arm = |arm: &&str| -> Vec<&Figure> {
                 let files = imported.files.iter().filter(|file| file.arm == *arm);
                 files.filter_map(|file| file.figures.iter().find(|f| f.is_same(figure))).collect()
             };
@@ -140,9 +146,9 @@ impl Sheet {
                 copies: figure.copies,
                 title: figure.name(),
                 unit: figure.unit.clone(),
-                rates: self.arms.iter().map(|arm| rate(of_arm(arm))).collect(),
+                rates: arms.iter().map(|arm| rate(of_arm(arm))).collect(),
                 sets: Vec::new(),
-                baselines: self.arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
+                baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
             });
         }
     }
