@@ -149,7 +149,8 @@ fn what_was_measured_is_shown_as_the_old_tables() {
     let home = Home::new();
     let command =
         ["compare", "none", "-w", "getppid", "-w", "stat", "-w", "syscall", "--pairs", "8"];
-    home.run(&[&command[..], &["--sets", "2"]].concat());
+    let measured = home.run(&[&command[..], &["--sets", "2", "--as", "smalley"]].concat());
+    measured.assert_says(&["Overhead", "getppid"]);
     home.succeed(&["show", "--as", "nitzberg"]).assert_says(&["Delta-3", "getppid"]);
     home.succeed(&["show", "--as", "smalley"]).assert_says(&["Overhead", "%", "µs"]);
     home.succeed(&["show", "--as", "lmbench"]).assert_says(&["null call", "stat"]);

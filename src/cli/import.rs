@@ -22,7 +22,7 @@ Examples:
   weigh import off.txt on.txt --base off --as on
   weigh import RUN1 RUN2 RUN3 RUN4 --as on,off --base off
       Two sets, on and off in turn; `weigh show --as nitzberg` then shows Delta-1, Delta-2, Delta-3.
-  weigh import old.json new.json                hyperfine --export-json; one file with both does as well
+  weigh import both.json                        hyperfine --export-json; or a file for each command
   weigh import base.csv patched.csv             perf stat -x, -o FILE
   weigh import summary.txt                      lmbench: each host of the summary is a result
   weigh import experiment.json                  weigh compare --json, from another machine

@@ -16,6 +16,11 @@ pub fn read(text: &str) -> Result<Document, Problem> {
     for (number, line) in text.lines().enumerate() {
         report.line(line.trim()).map_err(|problem| (Some(number + 1), problem))?;
     }
+    if report.in_index {
+        report.warnings.push("The file ends within its index.".into());
+    } else if !report.has_index {
+        report.warnings.push("The file has no index, so its end may be missing.".into());
+    }
     let results = Results {
         format: format!("UnixBench {}", report.version).trim_end().into(),
         label: None,
@@ -30,6 +35,8 @@ struct Report {
     copies: Option<u32>,
     /// Whether the lines are those of the index.
     in_index: bool,
+    /// Whether an index began, or the report says that there is none.
+    has_index: bool,
     /// What the results over the baselines of this index give, and the most that it may be: results
     /// are rounded too.
     indices: Vec<[f64; 2]>,
@@ -46,8 +53,10 @@ impl Report {
             self.copies = copies.filter(|copies| *copies != 1);
             self.in_index = false;
         } else if line.contains("BASELINE") && line.contains("INDEX") {
-            self.in_index = true;
+            (self.in_index, self.has_index) = (true, true);
             self.indices.clear();
+        } else if line.starts_with("No index results available") {
+            self.has_index = true;
         } else if let Some((name, tail)) = sample_tail(line) {
             self.result(name, tail)?;
         } else if self.in_index {
