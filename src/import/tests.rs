@@ -131,6 +131,13 @@ fn sums_that_do_not_add_up_are_told() {
         let warnings = read("f", changed.as_bytes(), None).unwrap().warnings;
         assert!(warnings.iter().any(|warning| warning.contains(told)), "{told}: {warnings:?}");
     }
+    // The average of 3.11 is a linear one, and stands alone on its line.
+    let thesis = String::from_utf8_lossy(FILES[0].1).into_owned();
+    assert_eq!(read("f", thesis.as_bytes(), None).unwrap().warnings, [""; 0]);
+    let (lines, average) = thesis.trim_end().rsplit_once('\n').unwrap();
+    let changed = format!("{lines}\n{}", average.replace("1.1", "1.3"));
+    let warnings = read("f", changed.as_bytes(), None).unwrap().warnings;
+    assert_eq!(warnings, ["The file prints the final index 1.3, where its 6 lines give 1.1."]);
     let cut = read("f", &sound.as_bytes()[..700], None).unwrap().warnings;
     assert_eq!(cut, ["The file has no index, so its end may be missing."]);
 }

@@ -85,6 +85,13 @@ impl Report {
     }
 
     fn index_line(&mut self, line: &str) -> Result<(), String> {
+        let is_score = ["FINAL SCORE", "Index Score", "AVERAGE"].iter().any(|of| line.contains(of));
+        if let Some(printed) = line.split_whitespace().last().and_then(number)
+            && is_score
+        {
+            self.score(printed);
+            return Ok(());
+        }
         let mut parts = line.split_whitespace().rev();
         let last: Vec<&str> = parts.by_ref().take(3).collect();
         let title = parts.rev().collect::<Vec<_>>().join(" ");
@@ -100,11 +107,6 @@ impl Report {
             }
             self.of_index(&title, baseline, result, index);
             return Ok(());
-        }
-        let printed = number(index);
-        let is_score = line.contains("FINAL SCORE") || line.contains("Index Score");
-        if let Some(printed) = printed.filter(|_| is_score || line.starts_with("AVERAGE")) {
-            self.score(printed);
         }
         Ok(())
     }
