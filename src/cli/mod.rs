@@ -16,6 +16,7 @@ mod export;
 mod files;
 mod generate;
 mod history;
+mod import;
 mod list;
 mod output;
 mod restore;
@@ -74,6 +75,7 @@ enum Command {
     Diff(diff::Diff),
     Doctor(doctor::Doctor),
     Export(export::Export),
+    Import(import::Import),
     History(history::History),
     Restore(restore::Restore),
     Completions(generate::Completions),
@@ -124,6 +126,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Diff(command) => command.run(&context),
         Command::Doctor(command) => command.run(&context),
         Command::Export(command) => command.run(&context),
+        Command::Import(command) => command.run(&context),
         Command::History(command) => command.run(&context),
         Command::Restore(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),

@@ -61,6 +61,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         results,
         failures: stored.failures.clone(),
         warnings,
+        imported: None,
     }
 }
 

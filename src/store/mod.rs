@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 mod detail;
+mod imported;
 mod process;
 mod read;
 pub mod record;
@@ -179,6 +180,7 @@ mod tests {
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE experiment DROP COLUMN multiplicity;
                  ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
             .unwrap();
