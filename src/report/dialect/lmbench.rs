@@ -161,3 +161,22 @@ impl Section {
 fn is_of(row: &str, workload: &str) -> bool {
     row.split('@').next() == Some(workload)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::catalogue;
+    use crate::workload::kernels::Kernels;
+
+    /// A column of a workload that was renamed would be empty for ever.
+    #[test]
+    fn every_column_has_its_workloads() {
+        let directory = tempfile::tempdir().unwrap();
+        let workloads = catalogue::read(&Kernels::unpack(directory.path()).unwrap()).unwrap();
+        for (title, names) in SECTIONS.iter().flat_map(|section| section.columns) {
+            for name in *names {
+                assert!(workloads.iter().any(|w| is_of(&w.name, name)), "{title}: {name}");
+            }
+        }
+    }
+}
