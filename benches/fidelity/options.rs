@@ -28,7 +28,7 @@ impl Options {
             lmbench: None,
             kernels: None,
             write: None,
-            seconds: 30.0,
+            seconds: 20.0,
             only: None,
         };
         while let Some(argument) = arguments.next() {

@@ -29,7 +29,7 @@ struct Options {
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options { write: None, seconds: 30.0 };
+        let mut options = Options { write: None, seconds: 20.0 };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             match argument.as_str() {
