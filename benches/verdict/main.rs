@@ -11,12 +11,13 @@ use std::process::ExitCode;
 use weighbridge::machine::Facts;
 use weighbridge::workload::{launcher, launcher_process};
 
-mod format;
 mod machine;
 mod ours;
 mod record;
 mod rules;
 mod sequential;
+#[path = "../support/table.rs"]
+mod table;
 mod tables;
 
 use tables::Repetitions;
@@ -80,12 +81,16 @@ fn compare(options: &Options) -> Result<(), String> {
         tables::recorded(&traces, options.repetitions),
         tables::suite(&traces, options.repetitions),
     ];
-    for table in &tables {
-        println!("{}", format::text(table));
+    for one in &tables {
+        println!("{}", table::text(one));
     }
     if let Some(path) = &options.write {
-        let generated: Vec<String> = tables.iter().map(format::markdown).collect();
-        format::write(path, &format!("{}\n{}", provenance(options), generated.join("\n")))?;
+        let generated: Vec<String> = tables.iter().map(table::markdown).collect();
+        table::write(
+            path,
+            "verdict",
+            &format!("{}\n{}", provenance(options), generated.join("\n")),
+        )?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use weighbridge::stats::estimate::median;
 use crate::machine::{Machine, NOISES, Replay, SIMULATED_S, Simulated, Trace};
 use crate::ours::{Outcome, weigh};
 use crate::sequential::TOOLS;
+use crate::table::Table;
 
 /// The effects that are looked for, as changes of the rate.
 const EFFECTS: [f64; 3] = [0.0, -0.01, -0.03];
@@ -25,13 +26,6 @@ pub struct Repetitions {
     pub per_cell: u64,
     /// Of the whole suite.
     pub suites: u64,
-}
-
-/// A table before it has a format.
-pub struct Table {
-    pub title: String,
-    pub head: Vec<String>,
-    pub rows: Vec<Vec<String>>,
 }
 
 /// A noise by name, and how to get a machine that has it.

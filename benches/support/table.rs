@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use crate::tables::Table;
-
-const BEGIN: &str = "<!-- begin: cargo bench --bench verdict -->";
 const END: &str = "<!-- end -->";
+
+/// A table before it has a format.
+pub struct Table {
+    pub title: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
 
 /// For a terminal.
 pub fn text(table: &Table) -> String {
@@ -27,16 +31,17 @@ pub fn markdown(table: &Table) -> String {
     format!("### {}\n\n{}{}{rows}", table.title, line(&table.head), line(&rule))
 }
 
-/// Puts `generated` between the markers of a document.
+/// Puts what the bench `name` generated between the markers of a document.
 ///
 /// # Errors
 /// A sentence, where the file cannot be read or written, or has no markers.
-pub fn write(path: &Path, generated: &str) -> Result<(), String> {
+pub fn write(path: &Path, name: &str, generated: &str) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let document = std::fs::read_to_string(path).map_err(said)?;
-    let missing = || format!("{}: it has no `{BEGIN}` with an `{END}` behind it", path.display());
-    let (before, rest) = document.split_once(BEGIN).ok_or_else(missing)?;
+    let begin = format!("<!-- begin: cargo bench --bench {name} -->");
+    let missing = || format!("{}: it has no `{begin}` with an `{END}` behind it", path.display());
+    let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;
-    let document = format!("{before}{BEGIN}\n\n{generated}\n{END}{after}");
+    let document = format!("{before}{begin}\n\n{generated}\n{END}{after}");
     std::fs::write(path, document).map_err(said)
 }
