@@ -137,7 +137,7 @@ impl Compare {
             arms,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
-            copies: self.copies,
+            copies: vec![self.copies],
             again: self.again(seed),
             seed,
             budget: self.budget,

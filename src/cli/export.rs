@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Context, output};
+use super::{Context, output, run_page, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
 use crate::report::{self, Format};
@@ -60,10 +60,13 @@ impl Export {
                 report::render(format, &summarise(&stored)).map_err(|error| error.to_string())?
             }
             (Kind::Run, Format::Json) => RunReport::new(&stored).json(),
-            (Kind::Run, Format::Text) => super::run::render(&stored, false),
+            (Kind::Run, Format::Text) => {
+                run_text::render(&RunReport::new(&stored), report::TEXT_WIDTH, false)
+            }
+            (Kind::Run, Format::Html) => run_page::render(&RunReport::new(&stored))?,
             (Kind::Run, _) => {
                 return Err(format!(
-                    "{id} is a run of this machine alone, which is exported as --json or --text"
+                    "{id} is a run of this machine alone, which is exported as --json, --html or --text"
                 ));
             }
         };

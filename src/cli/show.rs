@@ -4,7 +4,8 @@ use std::io;
 
 use clap::Args;
 
-use super::{Context, output, run};
+use super::{Context, output, run_text};
+use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
 use crate::report::terminal;
 use crate::store::record::Kind;
@@ -29,7 +30,7 @@ impl Show {
         let stored = store.load(&id).map_err(|error| error.to_string())?;
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = match stored.header.kind {
-            Kind::Run => run::render(&stored, colour),
+            Kind::Run => run_text::render(&RunReport::new(&stored), output::width(), colour),
             Kind::Compare | Kind::Calibrate => {
                 terminal::render(&summarise(&stored), output::width(), colour) + "\n"
             }

@@ -129,6 +129,7 @@ fn row(
         metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
+        on_curve: work.on_curve.clone(),
         sets: sets(&measurements, design),
         series: measurements.series,
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::detail::{self, Look};
+use crate::report::curve::{COPIES, OnCurve};
 use crate::shell::command_line;
 use crate::workload::catalogue::{self, Workload, similar};
 use crate::workload::kernels::{Kernels, Length};
@@ -38,6 +39,18 @@ impl Work {
             Work::Kernel { workload, .. } => workload.unit.clone(),
             Work::Command { .. } => "runs/s".into(),
         }
+    }
+
+    /// Where it is a point of a curve: over the copies where their number varies, otherwise as the kernel
+    /// declares.
+    pub fn on_curve(&self, do_copies_vary: bool) -> Option<OnCurve> {
+        let Work::Kernel { workload, copies, .. } = self else { return None };
+        if do_copies_vary {
+            let series = workload.name.clone();
+            return Some(OnCurve { series, x: *copies as f64, x_unit: COPIES.into() });
+        }
+        let (series, x) = workload.series.clone().zip(workload.x)?;
+        Some(OnCurve { series, x, x_unit: workload.x_unit.clone().unwrap_or_default() })
     }
 
     pub fn syscalls_per_op(&self) -> Option<f64> {
