@@ -1,7 +1,7 @@
 //! The report of `weigh run` as HTML: what is on the page.
 
 use crate::experiment::run_report::{RunReport, RunRow};
-use crate::report::curve::x_text;
+use crate::report::curve::{COPIES, x_text};
 use crate::report::format;
 use crate::report::html::run::{self, Page};
 use crate::report::summary::State;
@@ -29,10 +29,10 @@ pub fn render(report: &RunReport) -> Result<String, String> {
 }
 
 fn title(report: &RunReport) -> String {
-    let count = format::plural(report.results.len(), "row");
+    let count = format::plural(report.results.len(), "measurement");
     match report.machine.hostname.as_str() {
-        "" => format!("This machine alone: {count}"),
-        host => format!("{host} alone: {count}"),
+        "" => format!("This machine by itself: {count}"),
+        host => format!("{host} by itself: {count}"),
     }
 }
 
@@ -66,7 +66,8 @@ fn results(report: &RunReport) -> Table {
 }
 
 fn cells(row: &RunRow) -> Vec<String> {
-    let on_curve = row.on_curve.as_ref();
+    // Of copies, the name has the number.
+    let on_curve = row.on_curve.as_ref().filter(|on| on.x_unit != COPIES);
     let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
     vec![
         format::label(&row.workload),

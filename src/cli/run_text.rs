@@ -49,9 +49,10 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
 /// The rows that are points of no curve.
 fn table(rows: &[&RunRow], colour: bool) -> String {
     let mut text = String::new();
+    let name = longest_name(rows.iter().map(|row| row.workload.as_str()));
     let has_index = rows.iter().any(|row| row.index.is_some());
     let head = format!(
-        "{:<17} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
+        "{:<name$} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
         "workload",
         "rate",
         "unit",
@@ -67,7 +68,7 @@ fn table(rows: &[&RunRow], colour: bool) -> String {
         let index = row.index.map(|index| format!("{index:>9.1}")).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{:<17} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
+            "{:<name$} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
             row.workload,
             format::rate(row.rate, "").trim(),
             row.unit,
@@ -80,7 +81,7 @@ fn table(rows: &[&RunRow], colour: bool) -> String {
     text
 }
 
-/// A curve as a table with bars; all curves of a chart have the same scale.
+/// A curve as a table with bars. Each has a scale of its own, or one that gets slow would flatten the others.
 fn curve_lines(
     report: &RunReport,
     chart: &Chart,
@@ -92,7 +93,7 @@ fn curve_lines(
     let unit = curve.points.first().and_then(|point| rows(&point.workload)).map(|row| &row.unit);
     let rate = format!("rate, {}", unit.map_or("", String::as_str));
     let columns = [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency"];
-    let longest = chart.points().map(|point| point.y).fold(0.0, f64::max);
+    let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let points: Vec<curve_text::Point> = curve
         .points
         .iter()
@@ -117,14 +118,19 @@ fn spread(row: &RunRow) -> String {
     format!("±{} %", format::unsigned(row.spread_pct))
 }
 
+fn longest_name<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|name| name.chars().count()).fold(17, usize::max)
+}
+
 /// How evenly the copies of each workload ran.
 fn compare_copies(report: &RunReport) -> String {
     let mut text = String::new();
+    let name = longest_name(report.results.iter().map(|row| row.workload.as_str()));
     for row in &report.results {
         let Some(copies) = &row.copies else { continue };
         let _ = writeln!(
             text,
-            "{:<17} {:>12} to {} {} a copy, coefficient of variation {} %",
+            "{:<name$} {:>12} to {} {} a copy, coefficient of variation {} %",
             row.workload,
             format::rate(copies.lowest, "").trim(),
             format::rate(copies.highest, "").trim(),

@@ -25,15 +25,17 @@ impl Axis {
         Axis { low, high, is_log: low > 0.0 && (unit == "bytes" || high / low > WIDEST_COUNT) }
     }
 
-    /// The vertical one: from 0, or logarithmic, with some air above.
-    pub fn of_y(values: &[f64], quantity: &Quantity) -> Axis {
+    /// The vertical one: from 0, or logarithmic, with some air above. Where what is proportional to x must be
+    /// a straight line, it is as the horizontal one is.
+    pub fn of_y(values: &[f64], quantity: &Quantity, proportional_to: Option<&Axis>) -> Axis {
         let (low, high) = extent(values);
         if *quantity == Quantity::Effect {
             let (low, high) = (low.min(0.0), high.max(0.0));
             let air = 0.06 * (high - low).max(0.1);
             return Axis { low: low - air, high: high + air, is_log: false };
         }
-        let is_log = low > 0.0 && high / low > WIDEST_LINEAR;
+        let is_wide = proportional_to.map_or(high / low > WIDEST_LINEAR, |x| x.is_log);
+        let is_log = low > 0.0 && is_wide;
         let low = if is_log { low / 1.2 } else { 0.0 };
         Axis { low, high: high * if is_log { 1.2 } else { 1.06 }, is_log }
     }
@@ -110,7 +112,7 @@ impl Axis {
 /// A tick of a vertical axis in words.
 pub fn tick_text(value: f64, quantity: &Quantity) -> String {
     match quantity {
-        Quantity::Effect if value == 0.0 => "0".into(),
+        _ if value == 0.0 => "0".into(),
         Quantity::Effect => {
             let sign = if value < 0.0 { "−" } else { "+" };
             format!("{sign}{}\u{a0}%", format::per_op(value.abs()))
@@ -172,16 +174,24 @@ mod tests {
     #[test]
     fn vertical_axes_start_at_0_or_are_logarithmic() {
         let rate = Quantity::Rate("lps".into());
-        assert_eq!(Axis::of_y(&[4.0, 9.7], &rate).ticks(), [0.0, 5.0, 10.0]);
-        assert_eq!(
-            Axis::of_y(&[1.1, 90.0], &rate).ticks(),
-            [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
-        );
-        assert_eq!(Axis::of_y(&[1.1, 9000.0], &rate).ticks(), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
-        assert_eq!(
-            Axis::of_y(&[-38.0, -20.0], &Quantity::Effect).ticks(),
-            [-40.0, -30.0, -20.0, -10.0, 0.0]
-        );
+        let ticks = |values: &[f64], quantity| Axis::of_y(values, quantity, None).ticks();
+        assert_eq!(ticks(&[4.0, 9.7], &rate), [0.0, 5.0, 10.0]);
+        assert_eq!(ticks(&[1.1, 90.0], &rate), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(ticks(&[1.1, 9000.0], &rate), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
+        assert_eq!(ticks(&[-38.0, -20.0], &Quantity::Effect), [-40.0, -30.0, -20.0, -10.0, 0.0]);
+    }
+
+    #[test]
+    fn perfect_scaling_is_a_straight_line() {
+        let rate = Quantity::Rate("lps".into());
+        for copies in [[1.0, 8.0, 15.0], [1.0, 16.0, 256.0]] {
+            let x = Axis::of_x(&copies, "copies");
+            let y = Axis::of_y(&copies, &rate, Some(&x));
+            let middle = (y.at(copies[0]) + y.at(copies[2])) / 2.0;
+            assert!(
+                (y.at(copies[1]) - middle).abs() < 1e-9 && (x.at(copies[1]) - 0.5).abs() < 1e-9
+            );
+        }
     }
 
     #[test]
@@ -199,7 +209,7 @@ mod tests {
             values in prop::collection::vec(prop::num::f64::POSITIVE | prop::num::f64::ZERO, 0..8)
         ) {
             for quantity in [Quantity::Time, Quantity::Effect] {
-                let axis = Axis::of_y(&values, &quantity);
+                let axis = Axis::of_y(&values, &quantity, None);
                 prop_assert!(values.iter().all(|value| axis.at(*value).is_finite()));
                 prop_assert!(axis.ticks().len() < 700);
             }

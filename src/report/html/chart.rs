@@ -21,7 +21,7 @@ const BROAD: f64 = 0.011;
 const NARROW: f64 = 0.024;
 const TELEPHONE: f64 = 0.045;
 /// As many colours as the style sheet has.
-const COLOURS: usize = 8;
+const COLOURS: usize = 9;
 
 /// The picture; `of` says whose effects they are.
 pub fn figure(chart: &Chart, of: Option<&str>) -> Value {
@@ -30,7 +30,7 @@ pub fn figure(chart: &Chart, of: Option<&str>) -> Value {
     xs.dedup();
     let ideal = ideal(chart, &xs);
     let x = Axis::of_x(&xs, &chart.x_unit);
-    let y = Axis::of_y(&heights(chart, &ideal), &chart.quantity);
+    let y = Axis::of_y(&heights(chart, &ideal), &chart.quantity, chart.is_scaling().then_some(&x));
     let is_broad = xs.len() > NARROW_POINTS || chart.curves.len() > 3;
     let text = |value: f64| x_text(value, &chart.x_unit);
     let on_telephone = x.labels(&xs, TELEPHONE, text);
