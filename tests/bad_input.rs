@@ -11,8 +11,11 @@ use support::{Home, Turn};
 #[test]
 fn names_that_do_not_exist_are_named_with_what_is_near() {
     let home = Home::new();
-    home.run(&["compare", "none", "-w", "getpid"])
-        .assert_error(&["no workload or suite `getpid`", "did you mean `getppid` or"]);
+    home.run(&["compare", "none", "-w", "getpid"]).assert_error(&[
+        "no workload or suite `getpid`",
+        "did you mean",
+        "`getppid`",
+    ]);
     home.run(&["run", "unixbenhc"]).assert_error(&["did you mean `unixbench`?"]);
     home.run(&["compare", "none", "-w", "zzzzzzzz"]).assert_error(&["weigh list workloads"]);
     home.run(&["compare", "audti"]).assert_error(&["no treatment `audti`", "audit", "seccomp"]);
@@ -145,7 +148,7 @@ fn a_broken_suite_file_is_named_with_its_line() {
         ("key.toml", format!("{head}[[workload]]\nnam = \"stat\"\n"), "key.toml:4"),
         ("syntax.toml", format!("{head}[[workload\n"), "syntax.toml:3"),
         ("empty.toml", format!("{head}workload = []\n"), "no [[workload]]"),
-        ("unknown.toml", format!("{head}[[workload]]\nname = \"stta\"\n"), "did you mean `stat`?"),
+        ("unknown.toml", format!("{head}[[workload]]\nname = \"stta\"\n"), "did you mean `stat`"),
     ] {
         home.file(name, text);
         home.run(&["compare", "none", "-w", name]).assert_error(&[name, said]);

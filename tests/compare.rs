@@ -185,3 +185,31 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     home.succeed(&["restore"]).assert_says(&["Nothing was left behind"]);
     assert!(!first.has_ended());
 }
+
+#[test]
+fn another_promise_and_another_length_are_kept_with_the_experiment() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let how = ["--fdr", "--sample", "20ms", "--budget", "4s", "--no-detail", "--json", "-"];
+    let outcome = home.run(&[&["compare", "none", "-w", "getppid"], &how[..]].concat());
+    let report = outcome.json();
+    assert_eq!(report["multiplicity"], "e-bh");
+    let again = report["command"].as_str().unwrap();
+    assert!(again.contains(" --fdr") && again.contains(" --sample 20ms"), "{again}");
+    home.run(&["compare", "none", "--fdr", "--pairs", "20"]).assert_error(&["--fdr", "--pairs"]);
+    home.run(&["compare", "none", "--sample", "5ms"]).assert_error(&["10ms to 60s"]);
+}
+
+#[test]
+fn two_processes_are_weighed_on_one_cpu_and_on_two() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let arguments =
+        ["compare", "none", "-w", "context1", "--pairs", "8", "--no-detail", "--json", "-"];
+    let report = home.run(&arguments).json();
+    let rows = report["results"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
+    assert_eq!(names, ["context1@cross-cpu", "context1@same-cpu"]);
+    let [across, together] = [0, 1].map(|row| rows[row]["baseline"].as_f64().unwrap());
+    assert!(across > 0.0 && together > 0.0 && across != together);
+}

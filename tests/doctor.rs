@@ -53,6 +53,8 @@ impl Machine {
         let mut running = self.home.start(self.home.weigh(&fix));
         assert!(wait_until(LIMIT, || self.is_fixed() || running.has_ended()));
         assert!(self.is_fixed(), "{}", running.said());
+        // Weigh, its guard, and the command, which comes last.
+        assert!(wait_until(LIMIT, || self.home.processes().len() >= 3), "{}", running.said());
         running
     }
 }

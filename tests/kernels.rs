@@ -128,7 +128,9 @@ fn miscount(workload: &Value) -> Option<String> {
     let name = workload["name"].as_str().unwrap();
     let declared = workload["syscalls_per_op"].as_f64().unwrap();
     let few = match declared {
-        ..=30.0 => 480,
+        // In a ring of 96 processes as many passes are under way when it starts and ends.
+        _ if name.starts_with("lat-ctx") => 4800,
+        ..=30.0 => 240,
         ..=1000.0 => 2,
         _ => 1,
     };

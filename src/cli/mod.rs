@@ -122,7 +122,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Compare(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
-        Command::List(command) => command.run(),
+        Command::List(command) => command.run(&context),
         Command::Show(command) => command.run(&context),
         Command::Diff(command) => command.run(&context),
         Command::Doctor(command) => command.run(&context),

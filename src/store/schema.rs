@@ -98,7 +98,8 @@ CREATE INDEX detail_of_experiment ON detail (experiment, number);
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
-/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no curves.
+/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
+/// curves.
 const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
     ALTER TABLE work ADD COLUMN sample_ms INTEGER;
     ALTER TABLE work ADD COLUMN series TEXT;

@@ -158,7 +158,7 @@ mod tests {
         let sizes: Vec<f64> =
             (2..=16).map(|power| KIB * f64::from(1 << power)).chain([48.0 * KIB]).collect();
         let axis = Axis::of_x(&sizes, "bytes");
-        let labels = axis.labels(&sizes, 0.012, |x| x_text(x, "bytes"));
+        let labels = axis.labels(&sizes, 0.03, |x| x_text(x, "bytes"));
         let texts: Vec<&str> = labels.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, ["4K", "16K", "64K", "256K", "1M", "4M", "16M", "64M"]);
         assert!((axis.at(512.0 * KIB) - 0.5).abs() < 1e-9, "half-way from 4K to 64M");

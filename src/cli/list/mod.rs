@@ -1,11 +1,14 @@
 //! `weigh list`: what there is to weigh, and to weigh with.
 
+mod workloads;
+
 use std::fmt::Write as _;
+use std::io;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::output;
+use super::{Context, output};
 use crate::report::text::wrap;
 use crate::treatment::{KINDS, Parameter};
 use crate::workload::catalogue::{self, Workload};
@@ -14,7 +17,9 @@ use crate::workload::suite::{self, Suite};
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh list                      everything
+  weigh list                      everything, at a glance
+  weigh list workloads futex      what these do, their system calls, and where they are from
+  weigh list workloads syscalls   those of a suite or a group
   weigh list treatments           which work on this machine, found out by trying
   weigh list workloads --json";
 
@@ -24,6 +29,9 @@ Examples:
 pub struct List {
     /// Only these
     what: Option<What>,
+    /// Only those of this group or suite, or whose name contains this
+    #[arg(requires = "what")]
+    name: Option<String>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -37,19 +45,29 @@ enum What {
 }
 
 impl List {
-    pub fn run(self) -> Result<u8, String> {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
         let wants = |what| self.what.is_none_or(|chosen| chosen == what);
+        let suites = suite::embedded()?;
         let mut text = String::new();
         let mut values = serde_json::Map::new();
         if wants(What::Workloads) {
-            let workloads = workloads()?;
-            text.push_str(&describe_workloads(&workloads));
-            values.insert("workloads".into(), json!(workloads));
+            let all = read_workloads()?;
+            let chosen = self.choose(&all, &suites)?;
+            text.push_str(&match self.what {
+                None => workloads::overview(&all, output::width()),
+                Some(_) if output::wants_colour(context.color, &io::stdout()) => {
+                    workloads::table(&chosen, |line| format!("\x1b[2m{line}\x1b[0m"))
+                }
+                Some(_) => workloads::table(&chosen, str::to_owned),
+            });
+            values.insert("workloads".into(), json!(chosen));
         }
         if wants(What::Suites) {
-            let suites = suite::embedded()?;
-            text.push_str(&describe_suites(&suites));
-            values.insert("suites".into(), suites.iter().map(suite_value).collect());
+            let is_chosen =
+                |suite: &&Suite| self.name.as_ref().is_none_or(|n| suite.name.contains(n));
+            let chosen: Vec<&Suite> = suites.iter().filter(is_chosen).collect();
+            text.push_str(&describe_suites(&chosen, self.what.is_some()));
+            values.insert("suites".into(), chosen.into_iter().map(suite_value).collect());
         }
         if wants(What::Treatments) {
             text.push_str(&describe_treatments());
@@ -61,40 +79,46 @@ impl List {
         }
         Ok(0)
     }
+
+    fn choose<'a>(
+        &self,
+        all: &'a [Workload],
+        suites: &[Suite],
+    ) -> Result<Vec<&'a Workload>, String> {
+        let Some(name) = &self.name else { return Ok(all.iter().collect()) };
+        let suite = suites.iter().find(|suite| suite.name == *name);
+        let is_member = |workload: &Workload| {
+            suite.is_some_and(|suite| suite.members.iter().any(|m| m.name == workload.name))
+        };
+        let is_chosen = |workload: &&Workload| match suite {
+            Some(_) => is_member(workload),
+            None => workload.group == *name || workload.name.contains(name),
+        };
+        let chosen: Vec<&Workload> = all.iter().filter(is_chosen).collect();
+        if chosen.is_empty() {
+            return Err(format!(
+                "no workload, group or suite has `{name}` in its name; `weigh list` shows all"
+            ));
+        }
+        Ok(chosen)
+    }
 }
 
-fn workloads() -> Result<Vec<Workload>, String> {
+fn read_workloads() -> Result<Vec<Workload>, String> {
     let directory =
         tempfile::tempdir().map_err(|error| format!("a temporary directory: {error}"))?;
     catalogue::read(&Kernels::unpack(directory.path())?)
 }
 
-fn describe_workloads(workloads: &[Workload]) -> String {
-    let name_width = workloads.iter().map(|workload| workload.name.len()).max().unwrap_or(0);
-    let mut text = format!(
-        "\nWorkloads\n  {:<name_width$} {:<8} {:<6} {:>8}  one operation\n",
-        "name", "group", "unit", "calls/op"
-    );
-    for workload in workloads {
-        let calls = if workload.syscalls_per_op.fract() == 0.0 {
-            format!("{}", workload.syscalls_per_op)
-        } else {
-            format!("{:.3}", workload.syscalls_per_op)
-        };
-        let _ = writeln!(
-            text,
-            "  {:<name_width$} {:<8} {:<6} {:>8}  {}",
-            workload.name, workload.group, workload.unit, calls, workload.summary
-        );
-    }
-    text
-}
-
-fn describe_suites(suites: &[Suite]) -> String {
+fn describe_suites(suites: &[&Suite], with_members: bool) -> String {
     let mut text = String::from("\nSuites\n");
     for suite in suites {
+        let _ =
+            writeln!(text, "  {:<17} {:>3}  {}", suite.name, suite.members.len(), suite.summary);
+        if !with_members {
+            continue;
+        }
         let names: Vec<&str> = suite.members.iter().map(|member| member.name.as_str()).collect();
-        let _ = writeln!(text, "  {:<17} {}", suite.name, suite.summary);
         for line in wrap(&names.join(" "), 100, 0) {
             let _ = writeln!(text, "  {:<17} {line}", "");
         }
