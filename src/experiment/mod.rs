@@ -13,7 +13,7 @@ pub mod order;
 pub mod pairs;
 pub mod platform;
 pub mod request;
-mod resolve;
+pub mod resolve;
 pub mod row;
 pub mod run_report;
 pub mod session;

@@ -188,7 +188,7 @@ impl RunRow {
 
     fn point(&self, x: f64) -> Point {
         let spread = self.spread_pct / 100.0;
-        let slowest = (spread < 1.0).then(|| self.rate * (1.0 - spread));
+        let slowest = (spread < 1.0).then_some(self.rate * (1.0 - spread));
         let fastest = self.rate * (1.0 + spread);
         let workload = self.workload.clone();
         match self.quantity() {
