@@ -20,8 +20,8 @@ const NARROW_POINTS: usize = 6;
 const BROAD: f64 = 0.011;
 const NARROW: f64 = 0.024;
 const TELEPHONE: f64 = 0.045;
-/// Curves stand this far beside each other, in pixels, so that none hides the uncertainty of another.
-const ASIDE: f64 = 4.0;
+/// Curves stand beside each other, all within so many pixels, so that none hides the uncertainty of another.
+const ASIDE: f64 = 8.0;
 /// As many colours as the style sheet has.
 const COLOURS: usize = 9;
 
@@ -46,7 +46,7 @@ pub fn figure(chart: &Chart, of: Option<&str>) -> Value {
     let curves = chart.curves.iter().enumerate().map(|(i, curve)| {
         context! {
             class => i % COLOURS,
-            aside => ASIDE * (i as f64 - (chart.curves.len() as f64 - 1.0) / 2.0),
+            aside => round(ASIDE * ((i as f64 + 0.5) / chart.curves.len() as f64 - 0.5)),
             lines => segments(curve.points.iter().map(|point| (point.x, point.y)), &x, &y),
             points => curve.points.iter().map(|p| dot(p, chart, &x, &y)).collect::<Vec<Value>>(),
         }
