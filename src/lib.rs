@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod cli;
 pub mod experiment;
+pub mod import;
 pub mod machine;
 pub mod own_program;
 pub mod profile;

@@ -1,6 +1,8 @@
 //! Every workload, by itself and in both builds: it runs, checks its own result, makes as many system
 //! calls as it declares, and leaves nothing behind.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,20 +10,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
+use support::build::make_workloads;
 use weighbridge::profile::ptrace;
 
 /// Both builds of the kernels as they are in this tree, the dynamic one first.
 fn builds() -> &'static [PathBuf; 2] {
     static BUILDS: OnceLock<[PathBuf; 2]> = OnceLock::new();
     BUILDS.get_or_init(|| {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-        let made = Command::new("make")
-            .args(["-s", "-j2", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/workloads")])
-            .arg(format!("OUT={}", out.display()))
-            .env_remove("MAKEFLAGS")
-            .status()
-            .unwrap();
-        assert!(made.success());
+        let out = make_workloads("kernels", &[]);
         ["weigh-kernels", "weigh-kernels-static"].map(|name| out.join(name))
     })
 }

@@ -126,6 +126,7 @@ impl Calibrate {
             margin: 0.01,
             design: Design::default(),
             sample_ms: None,
+            timeout: None,
             plan: Plan::Compare { sets: 1 },
             detail: false,
         }

@@ -35,6 +35,10 @@ Examples:
   weigh compare none
       Two identical arms: what this machine calls different is a false alarm.
 
+Environment:
+  WEIGH_KERNELS=FILE  measure the workloads of this build of them, not weigh's own: by another
+                      compiler, with other flags (docs/workloads.md)
+
 `weigh list treatments` and `weigh list workloads` show what there is.";
 
 /// Weigh one or more treatments against a baseline
@@ -65,6 +69,10 @@ pub struct Compare {
     /// Length of the timed part of a sample [default: chosen by the first pairs, 50ms to 250ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Kill a launch that lasts longer; its workload has no result [default: 2m, and twice the sample;
+    /// a command: 24h]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    timeout: Option<Duration>,
     /// Promise that at most 5 % of the claims of slower and faster are false on average (e-BH),
     /// not that with 95 % none is (Holm): finds more where there are many rows
     #[arg(long, conflicts_with = "pairs")]
@@ -149,6 +157,7 @@ impl Compare {
                 ..Design::default()
             },
             sample_ms: self.sample.map(value::whole_ms),
+            timeout: self.timeout,
             plan: Plan::Compare { sets: self.sets as usize },
             detail: !self.no_detail,
         }
@@ -171,6 +180,9 @@ impl Compare {
         }
         if let Some(sample) = self.sample {
             option("--sample", format!("{}ms", value::whole_ms(sample)));
+        }
+        if let Some(timeout) = self.timeout {
+            option("--timeout", format!("{}ms", value::whole_ms(timeout)));
         }
         if self.margin != 0.01 {
             option("--margin", format!("{}%", self.margin * 100.0));

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::show::Shown;
 use super::{Context, output, run_page, run_text};
 use crate::experiment::run_report::RunReport;
-use crate::experiment::summarise::summarise;
+use crate::report::dialect::Dialect;
 use crate::report::{self, Format};
-use crate::store::record::Kind;
 
 const EXAMPLES: &str = "\
 Examples:
   weigh export k3f9qx --html -o report.html
   weigh export k3f9qx --csv | head
+  weigh export k3f9qx --as smalley
   weigh export k3f9qx --json | jq '.results[] | {workload, effect_pct}'";
 
 /// Write an experiment in another format
@@ -47,24 +48,35 @@ struct Formats {
     /// The report as on a terminal
     #[arg(long)]
     text: bool,
+    /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
+    #[arg(long = "as", value_name = "TABLE")]
+    dialect: Option<Dialect>,
 }
 
 impl Export {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.open_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
-        let stored = store.load(&id).map_err(|error| error.to_string())?;
-        let format = self.format.chosen();
-        let text = match (stored.header.kind, format) {
-            (Kind::Compare | Kind::Calibrate, format) => {
-                report::render(format, &summarise(&stored)).map_err(|error| error.to_string())?
+        let shown = Shown::load(&store, &id)?;
+        if let Some(dialect) = self.format.dialect {
+            output::write_report(&self.output, &shown.dialect(dialect)?)?;
+            return Ok(0);
+        }
+        let text = match (&shown, self.format.chosen()) {
+            (Shown::Compared(summary), Format::Csv) if summary.imported.is_some() => {
+                return Err(format!(
+                    "{id} is an import and has no pairs; --json has its figures, with every run"
+                ));
             }
-            (Kind::Run, Format::Json) => RunReport::new(&stored).json(),
-            (Kind::Run, Format::Text) => {
-                run_text::render(&RunReport::new(&stored), report::TEXT_WIDTH, false)
+            (Shown::Compared(summary), format) => {
+                report::render(format, summary).map_err(|error| error.to_string())?
             }
-            (Kind::Run, Format::Html) => run_page::render(&RunReport::new(&stored))?,
-            (Kind::Run, _) => {
+            (Shown::Run(stored), Format::Json) => RunReport::new(stored).json(),
+            (Shown::Run(stored), Format::Text) => {
+                run_text::render(&RunReport::new(stored), report::TEXT_WIDTH, false)
+            }
+            (Shown::Run(stored), Format::Html) => run_page::render(&RunReport::new(stored))?,
+            (Shown::Run(_), _) => {
                 return Err(format!(
                     "{id} is a run of this machine alone, which is exported as --json, --html or --text"
                 ));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Context, output};
+use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
 use crate::report::{self, Format, terminal};
 
@@ -24,6 +25,10 @@ pub struct Files {
     /// Write the report as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Print the way a well-known table looks, which has no verdicts: unixbench, lmbench, nitzberg or
+    /// smalley
+    #[arg(long = "as", value_name = "TABLE")]
+    dialect: Option<Dialect>,
 }
 
 impl Files {
@@ -64,7 +69,10 @@ impl Files {
             return Ok(());
         }
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = terminal::render(summary, output::width(), colour);
+        let text = match self.dialect {
+            Some(dialect) => dialect::render(dialect, &Sheet::of(summary))?,
+            None => terminal::render(summary, output::width(), colour),
+        };
         output::print(&format!(
             "{}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
             text.trim_end(),

@@ -3,7 +3,9 @@
 use clap::Args;
 
 use super::{Context, output};
+use crate::report::format;
 use crate::report::summary::State;
+use crate::store::record::Kind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +27,7 @@ impl History {
         for entry in entries {
             let state = match entry.state {
                 State::Running => "running",
+                _ if entry.kind == Some(Kind::Import) => "imported",
                 State::Complete => "complete",
                 State::Interrupted => "interrupted",
                 State::Failed => "failed",
@@ -32,7 +35,9 @@ impl History {
             let started = entry.started.replace('T', " ").replace('Z', "");
             text.push_str(&format!(
                 "{}  {started}  {state:<11}  {:>6} samples  {}\n",
-                entry.id, entry.samples, entry.command
+                entry.id,
+                entry.samples,
+                format::label(&entry.command)
             ));
         }
         output::print(&text)?;

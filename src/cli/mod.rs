@@ -17,6 +17,7 @@ mod export;
 mod files;
 mod generate;
 mod history;
+mod import;
 mod list;
 mod output;
 mod restore;
@@ -77,6 +78,7 @@ enum Command {
     Diff(diff::Diff),
     Doctor(doctor::Doctor),
     Export(export::Export),
+    Import(import::Import),
     History(history::History),
     Restore(restore::Restore),
     Completions(generate::Completions),
@@ -127,6 +129,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Diff(command) => command.run(&context),
         Command::Doctor(command) => command.run(&context),
         Command::Export(command) => command.run(&context),
+        Command::Import(command) => command.run(&context),
         Command::History(command) => command.run(&context),
         Command::Restore(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),

@@ -30,7 +30,11 @@ Examples:
                                  does it scale? One copy, two, … one per CPU, as a curve
   weigh run memory --html memory.html
                                  where does memory get slow? Curves over the size
-  weigh run stat getppid --samples 50 --json -";
+  weigh run stat getppid --samples 50 --json -
+
+Environment:
+  WEIGH_KERNELS=FILE  measure the workloads of this build of them, not weigh's own: by another
+                      compiler, with other flags (docs/workloads.md)";
 
 /// Measure this machine alone, in the units people use
 ///
@@ -48,6 +52,10 @@ pub struct Run {
     /// Length of the timed part of a sample [default: 70ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Kill a launch that lasts longer; its workload has no result [default: 2m, and twice the sample;
+    /// a command: 24h]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    timeout: Option<Duration>,
     /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU. Several
     /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, its ends and powers of two
     #[arg(long, value_name = "N", default_value = "1", value_parser = Copies::parse)]
@@ -117,6 +125,9 @@ impl Run {
         if self.copies != Copies(vec![1]) {
             words.extend(["--copies".into(), self.copies.to_string()]);
         }
+        if let Some(timeout) = self.timeout {
+            words.extend(["--timeout".into(), format!("{}ms", value::whole_ms(timeout))]);
+        }
         if self.classic {
             words.push("--classic".into());
         } else {
@@ -137,6 +148,7 @@ impl Run {
             margin: 0.01,
             design: Design::default(),
             sample_ms: Some(self.sample.map_or(START_MS, value::whole_ms)),
+            timeout: self.timeout,
             plan: match self.classic {
                 true => Plan::Classic,
                 false => Plan::Run { passes: self.samples as usize },

@@ -42,6 +42,9 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
     for failure in &report.failures {
         let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
     }
+    for warning in &report.warnings {
+        let _ = writeln!(text, "\nWarning: {warning}");
+    }
     let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
     text
 }

@@ -7,13 +7,18 @@ use clap::Args;
 use super::{Context, output, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
+use crate::report::dialect::{self, Dialect, Sheet};
+use crate::report::summary::Summary;
 use crate::report::terminal;
-use crate::store::record::Kind;
+use crate::store::Store;
+use crate::store::record::{Kind, Stored};
 
 const EXAMPLES: &str = "\
 Examples:
   weigh show            the latest experiment
-  weigh show k3f9qx     the one that `weigh history` lists so; its beginning is enough";
+  weigh show k3f9qx     the one that `weigh history` lists so; its beginning is enough
+  weigh show --as unixbench   as UnixBench's table of indices
+  weigh show --as nitzberg    an experiment in two sets as Delta-1, Delta-2, Delta-3";
 
 /// Show an experiment, judged anew from its stored samples
 #[derive(Debug, Args)]
@@ -21,18 +26,64 @@ Examples:
 pub struct Show {
     /// The experiment, or the beginning of its id [default: the latest]
     id: Option<String>,
+    /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
+    #[arg(long = "as", value_name = "TABLE")]
+    dialect: Option<Dialect>,
+}
+
+/// What the store has of an experiment.
+pub enum Shown {
+    Run(Box<Stored>),
+    /// An experiment that compares, or an import.
+    Compared(Box<Summary>),
+}
+
+impl Shown {
+    /// Loads an experiment, and judges it anew.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn load(store: &Store, id: &str) -> Result<Shown, String> {
+        if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
+            return Ok(Shown::Compared(Box::new(imported)));
+        }
+        let stored = store.load(id).map_err(|error| error.to_string())?;
+        Ok(match stored.header.kind {
+            Kind::Run => Shown::Run(Box::new(stored)),
+            _ => Shown::Compared(Box::new(summarise(&stored))),
+        })
+    }
+
+    /// The same as a well-known table.
+    ///
+    /// # Errors
+    /// A sentence, where nothing in it belongs into that.
+    pub fn dialect(&self, dialect: Dialect) -> Result<String, String> {
+        let sheet = match self {
+            Shown::Compared(summary) => Sheet::of(summary),
+            Shown::Run(stored) => {
+                let label = stored.header.arms.first().map_or("none", String::as_str);
+                let rows = RunReport::new(stored).results.into_iter();
+                Sheet::of_run(label, rows.map(|row| (row.workload, row.unit, row.rate)))
+            }
+        };
+        dialect::render(dialect, &sheet)
+    }
 }
 
 impl Show {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.open_store()?;
         let id = store.find(self.id.as_deref()).map_err(|error| error.to_string())?;
-        let stored = store.load(&id).map_err(|error| error.to_string())?;
+        let shown = Shown::load(&store, &id)?;
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = match stored.header.kind {
-            Kind::Run => run_text::render(&RunReport::new(&stored), output::width(), colour),
-            Kind::Compare | Kind::Calibrate => {
-                terminal::render(&summarise(&stored), output::width(), colour) + "\n"
+        let text = match (&shown, self.dialect) {
+            (shown, Some(dialect)) => shown.dialect(dialect)?,
+            (Shown::Run(stored), None) => {
+                run_text::render(&RunReport::new(stored), output::width(), colour)
+            }
+            (Shown::Compared(summary), None) => {
+                terminal::render(summary, output::width(), colour) + "\n"
             }
         };
         output::print(&text)?;

@@ -32,6 +32,12 @@ struct Measured {
 /// A sentence, where they have nothing in common that can be held against each other.
 pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     for stored in [before, after] {
+        if stored.header.kind == Kind::Import {
+            return Err(format!(
+                "{} was imported and has no samples; `weigh import A B` holds two files against each other",
+                stored.id
+            ));
+        }
         if stored.state == State::Failed {
             return Err(format!("{} failed, and its numbers mean nothing", stored.id));
         }
@@ -102,6 +108,8 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             });
             measured.collect()
         }
+        // Refused before.
+        Kind::Import => Vec::new(),
         Kind::Run => {
             let rates = |workload: &str| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == workload;

@@ -48,6 +48,8 @@ pub struct Site<'a> {
     pub started: Instant,
     /// Length of a sample of a kernel; with `None` the first pairs choose it.
     pub sample_ms: Option<u64>,
+    /// How long a launch may last, where the user says so.
+    pub timeout: Option<Duration>,
 }
 
 impl<'a> Host<'a> {
@@ -153,8 +155,10 @@ impl<'a> Host<'a> {
         for (index, named) in self.treatments.iter_mut().enumerate() {
             named.treatment.before(index == arm)?;
         }
+        let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
+        let job = Job { timeout_ms, ..job.clone() };
         let (started, pressure) = (Instant::now(), Pressure::read());
-        let launched = self.arms[arm].launcher.run(job, self.site.bench.interrupted)?;
+        let launched = self.arms[arm].launcher.run(&job, self.site.bench.interrupted)?;
         let disturbance = Pressure::read().since(pressure, started.elapsed());
         let mut evidence = Evidence::default();
         // All are asked, not only those of the pair: each has a say in what the other arms are.

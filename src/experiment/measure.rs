@@ -63,6 +63,7 @@ impl Session<'_> {
                 works: self.works,
                 started: self.started,
                 sample_ms: self.request.sample_ms,
+                timeout: self.request.timeout,
             };
             let mut announce = |sentence: &str| {
                 if set == 0 {

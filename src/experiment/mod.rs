@@ -10,6 +10,7 @@ pub mod length;
 pub mod measure;
 mod metrics;
 pub mod order;
+mod outcome;
 pub mod pairs;
 pub mod platform;
 pub mod request;

@@ -28,6 +28,8 @@ pub struct Request {
     pub design: Design,
     /// Length of a sample of a kernel; with `None` the first pairs choose it.
     pub sample_ms: Option<u64>,
+    /// How long a launch may last, where the user says so.
+    pub timeout: Option<Duration>,
     pub plan: Plan,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,

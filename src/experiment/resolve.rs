@@ -86,6 +86,7 @@ mod tests {
             summary: String::new(),
             group: "ipc".into(),
             unit: "lps".into(),
+            units_per_op: 1.0,
             syscalls_per_op: 4.0,
             syscalls_note: None,
             source: String::new(),

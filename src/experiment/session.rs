@@ -19,13 +19,14 @@ use super::work::Work;
 use crate::machine::file_system::file_system;
 use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
+use crate::shell::command_line;
 use crate::stats::betting::DEFAULT_SCALE;
 use crate::store::Store;
 use crate::store::record::{self, Header};
 use crate::treatment::claim::claim;
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::treatment::{Named, state_dir};
-use crate::workload::kernels::Kernels;
+use crate::workload::kernels::{Kernels, VARIABLE};
 
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]
@@ -155,16 +156,11 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
     let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
     let machine = Facts { scratch: Some(place), ..Facts::read() };
     let mut warnings = check::warnings(&machine, &Probes::read(&[std::env::temp_dir()]));
-    if kernels.is_static {
-        warnings.push(
-            "The workloads are linked statically: this system lacks the loader for the others."
-                .into(),
-        );
-    }
+    warnings.extend(about_build(&kernels));
     let scales = start_scales(&history(store, &machine, Some(RECENT))?);
     let header = Header {
         kind: request.kind,
-        command: request.again.clone(),
+        command: again(request, &kernels),
         seed: request.seed,
         budget_s: request.budget.as_secs_f64(),
         alpha: request.design.alpha,
@@ -198,4 +194,29 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     Ok(Begun { id, kernels, scratch, works, start_scales })
+}
+
+/// A number is only as good as what was measured, so it says whose build that was.
+fn about_build(kernels: &Kernels) -> Option<String> {
+    match &kernels.foreign {
+        Some(file) => {
+            Some(format!("The workloads are those of {}, not weigh's own.", file.display()))
+        }
+        None if kernels.is_static => Some(
+            "The workloads are linked statically: this system lacks the loader for the others."
+                .into(),
+        ),
+        None => None,
+    }
+}
+
+/// The command line that measures the same again, by the same build.
+fn again(request: &Request, kernels: &Kernels) -> String {
+    match &kernels.foreign {
+        Some(file) => {
+            let file = command_line([&*file.to_string_lossy()]);
+            format!("{VARIABLE}={file} {}", request.again)
+        }
+        None => request.again.clone(),
+    }
 }

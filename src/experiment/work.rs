@@ -7,11 +7,10 @@ use crate::report::curve::{COPIES, OnCurve};
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::kernels::{Kernels, Length};
-use crate::workload::launcher::{Job, Launched};
-use crate::workload::sample::Sample;
+use crate::workload::launcher::Job;
 use crate::workload::suite::Member;
 
-/// A kernel that takes longer than this for a sample hangs.
+/// A kernel that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
 /// Ours to give up on a command, which may well run for hours.
 const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
@@ -114,98 +113,9 @@ impl Work {
             command @ Work::Command { .. } => command,
         }
     }
-
-    /// The sample that a launch amounts to.
-    ///
-    /// # Errors
-    /// A sentence, where the launch is no measurement.
-    pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
-        let last_words = launched.stderr.lines().rev().find(|line| !line.trim().is_empty());
-        let because = last_words.map(|line| format!(": {}", line.trim())).unwrap_or_default();
-        if launched.timed_out {
-            return Err(format!("it did not end in time and was killed{because}"));
-        }
-        if let Some(signal) = launched.signal {
-            return Err(format!("it was killed by signal {signal}{because}"));
-        }
-        match launched.exit_code {
-            Some(0) => {}
-            Some(code) => return Err(format!("it exited with status {code}{because}")),
-            None => return Err("nothing is known of how it ended".into()),
-        }
-        match (Sample::parse(&launched.stdout), self) {
-            (Some(sample), _) => sample,
-            (None, Work::Kernel { .. }) => Err("it printed no result".into()),
-            (None, Work::Command { .. }) => Ok(whole_process(launched)),
-        }
-    }
-}
-
-/// A process that says nothing of itself is one operation, timed from its execution to its end.
-fn whole_process(launched: &Launched) -> Sample {
-    Sample {
-        operations: 1.0,
-        total_operations: Some(1.0),
-        elapsed_ns: launched.wall_ns.max(1),
-        rate: None,
-        unit: None,
-        syscalls_per_op: None,
-        user_ns: Some(launched.user_ns),
-        system_ns: Some(launched.system_ns),
-        voluntary_switches: Some(launched.voluntary_switches),
-        involuntary_switches: Some(launched.involuntary_switches),
-        minor_faults: Some(launched.minor_faults),
-        major_faults: Some(launched.major_faults),
-        slices_ns: None,
-        calibration_ms: None,
-        kernel_instructions: None,
-        copy_rates: Vec::new(),
-    }
 }
 
 /// What the row of several copies of a workload is called.
 pub fn name_of_copies(workload: &str, copies: usize) -> String {
     format!("{workload} x {copies}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn command() -> Work {
-        Work::Command { argv: vec!["true".into()], directory: "/".into() }
-    }
-
-    fn ended(exit_code: i32, stdout: &str, stderr: &str) -> Launched {
-        Launched {
-            exit_code: Some(exit_code),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            wall_ns: 2_000_000,
-            ..Launched::default()
-        }
-    }
-
-    #[test]
-    fn an_ordinary_command_is_one_run() {
-        let sample = command().read(&ended(0, "hello\n", "")).unwrap();
-        assert_eq!(sample.rate(), 500.0);
-    }
-
-    #[test]
-    fn a_command_that_prints_a_sample_is_believed() {
-        let sample =
-            command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
-        assert_eq!(sample.operations, 7.0);
-    }
-
-    #[test]
-    fn no_result_comes_from_a_failed_launch() {
-        let problem = command().read(&ended(3, "", "oh\nno file\n")).unwrap_err();
-        assert_eq!(problem, "it exited with status 3: no file");
-        let killed = Launched { signal: Some(9), exit_code: None, ..ended(0, "", "") };
-        assert!(command().read(&killed).unwrap_err().contains("signal 9"));
-        let hung = Launched { timed_out: true, ..ended(0, "", "") };
-        assert!(command().read(&hung).unwrap_err().contains("in time"));
-    }
 }

@@ -15,7 +15,8 @@ use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, curve, evidence, facts, format, latency, machine, sentence, sets,
+    bounds, by_treatment, curve, evidence, facts, format, imported, latency, machine, sentence,
+    sets,
 };
 use crate::machine::Facts;
 use crate::stats::Verdict;
@@ -61,6 +62,9 @@ fn page(s: &Summary) -> Value {
                 .collect::<Vec<Value>>(),
         }
     });
+    // Figures have no intervals to draw, and their table shows them as they were written.
+    let figures_read = s.imported.as_ref().filter(|imported| imported.is_figures());
+    let is_measured = figures_read.is_none();
     let drifts = s.results.iter().filter_map(|row| drift::figure(row, several));
     let pairs: usize = s.results.iter().map(|row| row.pairs).sum();
     context! {
@@ -78,8 +82,10 @@ fn page(s: &Summary) -> Value {
         margin => unbroken(&format::margin(s.margin_pct)),
         seed => s.seed.to_string(),
         several => several,
-        figures => figures.collect::<Vec<Value>>(),
-        rows => s.results.iter().map(|row| result(row, s.margin_pct)).collect::<Vec<Value>>(),
+        read => figures_read.map(|imported| table(&imported::table(s, imported))),
+        figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
+        rows => s.results.iter().filter(|_| is_measured).map(|row| result(row, s.margin_pct))
+            .collect::<Vec<Value>>(),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
@@ -95,7 +101,7 @@ fn page(s: &Summary) -> Value {
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
         warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
-        machine => machine_facts(&s.machine),
+        machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
     }
 }

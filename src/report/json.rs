@@ -16,6 +16,7 @@ mod tests {
     use serde_json::Value;
 
     use super::super::curve::OnCurve;
+    use super::super::imported::{Better, Figure, File, Imported};
     use super::super::metrics::{Contrast, Counters};
     use super::super::sample;
     use super::*;
@@ -51,8 +52,30 @@ mod tests {
             cycles_per_op: Some(count(5290.0, 35_830.0)),
         });
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
+        s.imported = Some(imported());
         s.failure = Some("A canary's record did not arrive.".to_owned());
         s
+    }
+
+    fn imported() -> Imported {
+        let figure = Figure {
+            test: "System Call Overhead".to_owned(),
+            value: 868_972.0,
+            unit: "lps".to_owned(),
+            better: Better::More,
+            copies: Some(2),
+            runs: vec![868_970.0, 868_974.0],
+            baseline: Some(15_000.0),
+        };
+        let file = File {
+            file: "unixbench.txt".to_owned(),
+            format: "UnixBench 6.0.0".to_owned(),
+            arm: "none".to_owned(),
+            set: 1,
+            figures: vec![figure],
+        };
+        let cannot = vec!["No verdict: they were not paired.".to_owned()];
+        Imported { files: vec![file], cannot, original: Some("m2abcd".to_owned()) }
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
-use super::{bounds, evidence, facts, latency, machine, sentence, sets};
+use super::{bounds, evidence, facts, imported, latency, machine, sentence, sets};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
     let mut parts = vec![format!("**{}**", sentence::sentence(s))];
-    if !s.results.is_empty() {
+    let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some(imported) = figures {
+        parts.push(imported::table(s, imported).to_markdown());
+    } else if !s.results.is_empty() {
         parts.push(results(s).to_markdown());
     }
     parts.extend(bounds::sentence(s));
@@ -30,13 +33,18 @@ pub fn render(s: &Summary) -> String {
         let facts: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
         format!("{}:\n\n{}", code(&label), facts.join("\n"))
     }));
-    parts.push(format!("Machine: {}", machine::line(&s.machine)));
-    parts.push(format!(
-        "Experiment {}, started {}, {} intervals. Again:",
-        code(&s.id),
-        format::label(&s.started),
-        format::confidence(s.alpha)
-    ));
+    if figures.is_none() {
+        parts.push(format!("Machine: {}", machine::line(&s.machine)));
+    }
+    parts.push(match figures {
+        Some(_) => format!("Import {}. Again:", code(&s.id)),
+        None => format!(
+            "Experiment {}, started {}, {} intervals. Again:",
+            code(&s.id),
+            format::label(&s.started),
+            format::confidence(s.alpha)
+        ),
+    });
     parts.push(fenced(&s.command));
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
     parts.join("\n\n") + "\n"

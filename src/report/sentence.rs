@@ -6,6 +6,7 @@
 use super::by_treatment;
 use super::findings::{control, found};
 use super::format;
+use super::imported;
 use super::summary::{Row, State, Summary};
 
 /// What the experiment found.
@@ -16,8 +17,18 @@ pub fn sentence(s: &Summary) -> String {
 /// The same, for a format that sets the first sentence apart.
 pub fn sentences(s: &Summary) -> Vec<String> {
     let mut sentences = Vec::new();
+    if let Some(from) = &s.imported {
+        if from.is_figures() {
+            return imported::sentences(s, from);
+        }
+        sentences.push(from.head());
+        sentences.extend(from.cannot());
+    }
     match s.state {
-        State::Failed => return vec![failed(s)],
+        State::Failed => {
+            sentences.push(failed(s));
+            return sentences;
+        }
         State::Complete => {}
         State::Interrupted => sentences.push(format!(
             "Interrupted after {} of {}; this is what had been measured.",

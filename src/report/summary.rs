@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::curve::OnCurve;
+use super::imported::Imported;
 use super::metrics::Metrics;
 use crate::machine::Facts;
 use crate::stats::Verdict;
@@ -72,6 +73,9 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,
+    /// Where it is from, if it was not measured here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub imported: Option<Imported>,
 }
 
 /// What documents were made with that do not say.

@@ -7,7 +7,7 @@ pub use super::sets::sets_table;
 use super::summary::Summary;
 use super::table::Table;
 use super::text::{emphasise, wrap};
-use super::{bounds, evidence, facts, latency, machine, sentence};
+use super::{bounds, evidence, facts, imported, latency, machine, sentence};
 
 /// No terminal is narrower, and no layout fits one that is.
 const NARROWEST: usize = 40;
@@ -18,7 +18,10 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     let mut page = Page { lines: Vec::new(), width, colour };
     let sentence = wrap(&sentence::sentence(s), width, 0).join("\n");
     page.lines.push(emphasise(&sentence, colour));
-    if !s.results.is_empty() {
+    let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some(imported) = figures {
+        page.table("What was read", &imported::table(s, imported));
+    } else if !s.results.is_empty() {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, width).lines(colour));
         if let Some(bounds) = bounds::sentence(s) {
@@ -92,15 +95,13 @@ impl Page {
             let baseline = format!("baseline: {}, {state}", s.baseline);
             lines.extend(wrap(&format::label(&baseline), self.width, 2));
         }
-        let design = format!(
-            "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
-            s.id,
-            format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
-            format::confidence(s.alpha),
-            format::margin(s.margin_pct),
-            s.seed
-        );
-        lines.extend(wrap(&format::label(&design), self.width, 2));
+        let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
+        if is_figures {
+            let baseline = format!("import {}, baseline {}", s.id, s.baseline);
+            lines.extend(wrap(&format::label(&baseline), self.width, 2));
+        } else {
+            lines.extend(self.design(s));
+        }
         let machine = machine::line(&s.machine);
         if !machine.is_empty() {
             lines.push(format::shorten(&format!("machine: {machine}"), self.width));
@@ -109,6 +110,18 @@ impl Page {
         self.lines.extend(lines.iter().map(|line| paint(line, FAINT, self.colour)));
         // Not wrapped: a command is to be copied.
         self.lines.push(format!("again: {}", format::label(&s.command)));
+    }
+
+    fn design(&self, s: &Summary) -> Vec<String> {
+        let design = format!(
+            "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
+            s.id,
+            format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
+            format::confidence(s.alpha),
+            format::margin(s.margin_pct),
+            s.seed
+        );
+        wrap(&format::label(&design), self.width, 2)
     }
 }
 

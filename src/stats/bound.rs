@@ -22,19 +22,9 @@ pub fn lower_bound(row: &Betting, design: &Design) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::betting::DEFAULT_SCALE;
     use super::super::judge_rows;
-    use super::super::simulated::{Machine, Noise};
+    use super::super::simulated::white_row as row;
     use super::*;
-
-    fn row(effect: f64, pairs: usize, seed: u64) -> Betting {
-        let mut machine = Machine::new(Noise::White, seed);
-        let mut row = Betting::new(DEFAULT_SCALE);
-        for _ in 0..pairs {
-            row.push(machine.pair(effect)).unwrap();
-        }
-        row
-    }
 
     #[test]
     fn one_side_alone_is_bounded_closer_than_by_the_interval() {

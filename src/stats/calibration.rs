@@ -6,7 +6,7 @@ use super::design::Design;
 use super::estimate::median;
 use super::judge::{MIN_PAIRS, judge_rows};
 use super::multiplicity::holm;
-use super::simulated::{Machine, Noise};
+use super::simulated::{Machine, Noise, white_pairs, white_row};
 
 const ALPHA: f64 = 0.05;
 const PAIRS: usize = 200;
@@ -155,13 +155,9 @@ fn a_suite_of_24_rows_makes_no_more_false_claims_than_one_row() {
 
 #[test]
 fn a_suite_finds_the_rows_that_differ_and_only_those() {
-    let mut rows: Vec<Betting> = (0..12).map(|_| Betting::new(DEFAULT_SCALE)).collect();
-    for (number, row) in rows.iter_mut().enumerate() {
-        let mut machine = Machine::new(Noise::White, 40 + number as u64);
-        for _ in 0..80 {
-            row.push(machine.pair(if number < 3 { -0.03 } else { 0.0 })).unwrap();
-        }
-    }
+    let effect = |number| if number < 3 { -0.03 } else { 0.0 };
+    let rows: Vec<Betting> =
+        (0..12).map(|number| white_row(effect(number), 80, 40 + number)).collect();
     for (number, judgement) in judge_rows(&rows, &Design::default()).iter().enumerate() {
         let expected = match number {
             0..3 => Verdict::Slower,
@@ -188,18 +184,12 @@ fn swapping_the_arms_mirrors_every_judgement() {
     }
 }
 
-/// Log-ratios under white noise.
-fn measured(effect: f64, pairs: usize, seed: u64) -> Vec<f64> {
-    let mut machine = Machine::new(Noise::White, seed);
-    (0..pairs).map(|_| machine.pair(effect)).collect()
-}
-
 #[test]
 fn the_p_value_never_rises() {
     let mut row = Betting::new(DEFAULT_SCALE);
     let mut last = row.p_zero();
     assert_eq!(last, 1.0);
-    for d in measured(-0.01, 100, 8) {
+    for d in white_pairs(-0.01, 100, 8) {
         row.push(d).unwrap();
         assert!(row.p_zero() <= last && row.p_zero() > 0.0);
         last = row.p_zero();
@@ -208,7 +198,7 @@ fn the_p_value_never_rises() {
 
 #[test]
 fn ten_thousand_pairs_do_not_overflow() {
-    let row = Betting::from_log_ratios(&measured(0.05, 10_000, 9), DEFAULT_SCALE).unwrap();
+    let row = Betting::from_log_ratios(&white_pairs(0.05, 10_000, 9), DEFAULT_SCALE).unwrap();
     let interval = row.interval(0.05);
     assert!(interval.low < 0.05 && 0.05 < interval.high);
     assert!(interval.half_width() < 1e-3);

@@ -184,17 +184,8 @@ fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::betting::DEFAULT_SCALE;
-    use super::super::simulated::{Machine, Noise};
+    use super::super::simulated::white_row as row;
     use super::*;
-
-    fn row(effect: f64, pairs: usize, seed: u64) -> Betting {
-        let mut machine = Machine::new(Noise::White, seed);
-        let mut row = Betting::new(DEFAULT_SCALE);
-        for _ in 0..pairs {
-            row.push(machine.pair(effect)).unwrap();
-        }
-        row
-    }
 
     fn fixed(pairs: usize) -> Design {
         Design { fixed_pairs: Some(pairs), ..Design::default() }

@@ -4,6 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+#[cfg(test)]
+use super::betting::{Betting, DEFAULT_SCALE};
+
 /// How the rate of one workload wanders from sample to sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
@@ -133,4 +136,17 @@ impl Machine {
         let u: f64 = self.random.random_range(1e-9..1.0 - 1e-9);
         (2.0 * u - 1.0) / (2.0 * u * (1.0 - u)).sqrt()
     }
+}
+
+/// Log-ratios of pairs under white noise.
+#[cfg(test)]
+pub(crate) fn white_pairs(effect: f64, pairs: usize, seed: u64) -> Vec<f64> {
+    let mut machine = Machine::new(Noise::White, seed);
+    (0..pairs).map(|_| machine.pair(effect)).collect()
+}
+
+/// A row of such pairs.
+#[cfg(test)]
+pub(crate) fn white_row(effect: f64, pairs: usize, seed: u64) -> Betting {
+    Betting::from_log_ratios(&white_pairs(effect, pairs, seed), DEFAULT_SCALE).unwrap()
 }

@@ -76,7 +76,7 @@ mod tests {
         store
             .connection
             .execute_batch(
-                "DROP TABLE detail; ALTER TABLE work DROP COLUMN sample_ms;
+                "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;
                  ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN multiplicity; PRAGMA user_version = 2;",

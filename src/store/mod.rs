@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 mod detail;
+mod imported;
 mod process;
 mod read;
 pub mod record;
@@ -185,6 +186,7 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
                  ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
             .unwrap();

@@ -53,12 +53,13 @@ impl Store {
     pub fn history(&self) -> Result<Vec<Entry>, Error> {
         self.rows(
             "SELECT id, started, state, command, pid, pid_started, boot_id,
-                (SELECT count(*) FROM sample WHERE experiment = experiment.id)
+                (SELECT count(*) FROM sample WHERE experiment = experiment.id), kind
              FROM experiment ORDER BY started DESC, rowid DESC",
             [],
             |row| {
                 Ok(Entry {
                     id: row.get(0)?,
+                    kind: Kind::from_name(&row.get::<_, String>(8)?),
                     started: row.get(1)?,
                     state: state(row)?,
                     command: row.get(3)?,

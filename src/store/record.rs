@@ -21,6 +21,8 @@ pub enum Kind {
     Run,
     /// Pairs of two identical arms.
     Calibrate,
+    /// Not measured here: it has no samples, and its summary is stored instead.
+    Import,
 }
 
 impl Kind {
@@ -29,12 +31,15 @@ impl Kind {
             Kind::Compare => "compare",
             Kind::Run => "run",
             Kind::Calibrate => "calibrate",
+            Kind::Import => "import",
         }
     }
 
     /// The kind of this name; `None` for one that only a newer weigh knows.
     pub fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Compare, Kind::Run, Kind::Calibrate].into_iter().find(|kind| kind.as_str() == name)
+        [Kind::Compare, Kind::Run, Kind::Calibrate, Kind::Import]
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
     }
 }
 
@@ -162,6 +167,8 @@ pub struct Stored {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub id: String,
+    /// `None` for one that only a newer weigh knows.
+    pub kind: Option<Kind>,
     pub started: String,
     pub state: State,
     pub command: String,

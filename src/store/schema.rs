@@ -11,7 +11,7 @@ const VERSION: i64 = 3;
 const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,                -- compare, run, calibrate
+    kind TEXT NOT NULL,                -- compare, run, calibrate, import
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed
@@ -81,8 +81,8 @@ CREATE TABLE failure (
 ) STRICT;
 ";
 
-/// What each operation of a workload took: launches beside the samples. New in version 3.
-const DETAIL: &str = "
+/// What each operation of a workload took: launches beside the samples; and what was not measured here.
+const NEW_IN_3: &str = "
 CREATE TABLE detail (
     number INTEGER PRIMARY KEY,        -- in the order measured
     experiment TEXT NOT NULL REFERENCES experiment,
@@ -94,6 +94,10 @@ CREATE TABLE detail (
     detail TEXT NOT NULL               -- JSON: latencies, or what the PMU counted
 ) STRICT;
 CREATE INDEX detail_of_experiment ON detail (experiment, number);
+CREATE TABLE imported (                -- what was not measured here
+    experiment TEXT PRIMARY KEY REFERENCES experiment,
+    summary TEXT NOT NULL              -- JSON, as docs/json.md has it
+) STRICT;
 ";
 
 /// From version 1, which expected a spread of 1 % everywhere.
@@ -121,12 +125,12 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {DETAIL}"),
+        0 => format!("{TABLES} {NEW_IN_3}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {DETAIL}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {DETAIL}"),
-        2 => format!("{FROM_2} {DETAIL}"),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3}"),
+        2 => format!("{FROM_2} {NEW_IN_3}"),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

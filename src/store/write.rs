@@ -193,7 +193,7 @@ impl Store {
     }
 
     /// Six characters without those that are taken for others.
-    fn new_id(&self) -> Result<String, Error> {
+    pub(super) fn new_id(&self) -> Result<String, Error> {
         const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
         loop {
             let id: String = (0..6)

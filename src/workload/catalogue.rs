@@ -14,6 +14,8 @@ pub struct Workload {
     pub group: String,
     /// The unit of its rate.
     pub unit: String,
+    /// rate = operations × this / seconds.
+    pub units_per_op: f64,
     /// System calls that one operation makes.
     pub syscalls_per_op: f64,
     /// What that number depends on, where it is not exact everywhere.

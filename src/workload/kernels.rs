@@ -1,11 +1,20 @@
 //! The workload kernels: embedded in `weigh`, unpacked where it runs, removed with the scratch
-//! directory. The static build stands in where the dynamic one finds no loader.
+//! directory. The static build stands in where the dynamic one finds no loader, and another build
+//! altogether where the user names one.
 
+use std::env;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use super::catalogue;
+
+/// Names the build to use instead of the embedded ones.
+pub const VARIABLE: &str = "WEIGH_KERNELS";
+/// Ours list 367 workloads in 90 KB. What prints more is another program.
+const MAX_LISTING_BYTES: u64 = 4 << 20;
 
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-static"));
@@ -33,22 +42,27 @@ pub struct Kernels {
     listing: String,
     /// Linked statically, because the dynamic build does not run here.
     pub is_static: bool,
+    /// The user's own build, where it is that.
+    pub foreign: Option<PathBuf>,
 }
 
 impl Kernels {
-    /// Unpacks the kernels into a directory.
+    /// Unpacks the kernels into a directory: the embedded ones, or those that `WEIGH_KERNELS` names.
     ///
     /// # Errors
-    /// A sentence, where the directory cannot be written to, or does not allow execution.
+    /// A sentence, where the directory cannot be written to, or does not allow execution, or the file
+    /// that is named is no build of the workloads.
     pub fn unpack(directory: &Path) -> Result<Kernels, String> {
         let path = directory.join("weigh-kernels");
+        if let Some(file) = env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
+            return Kernels::copy(Path::new(&file), path)
+                .map_err(|problem| format!("{VARIABLE}={}: {problem}", file.display()));
+        }
         let mut problem = String::new();
         for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
-            write_executable(&path, bytes).map_err(|error| {
-                format!("cannot unpack the workload kernels into {}: {error}", path.display())
-            })?;
+            write_executable(&path, bytes).map_err(|error| cannot_unpack(&path, &error))?;
             match list(&path) {
-                Ok(listing) => return Ok(Kernels { path, listing, is_static }),
+                Ok(listing) => return Ok(Kernels { path, listing, is_static, foreign: None }),
                 Err(error) => problem = error.to_string(),
             }
         }
@@ -57,6 +71,29 @@ impl Kernels {
              `noexec`, set TMPDIR to a directory that is not",
             directory.display()
         ))
+    }
+
+    /// A copy, so that a build that is made anew meanwhile changes no experiment.
+    fn copy(file: &Path, path: PathBuf) -> Result<Kernels, String> {
+        let unreadable = |error: io::Error| format!("cannot read it: {error}");
+        if !fs::metadata(file).map_err(unreadable)?.is_file() {
+            return Err("it is not a file".into());
+        }
+        let bytes = fs::read(file).map_err(unreadable)?;
+        let foreign = Some(file.canonicalize().map_err(unreadable)?);
+        write_executable(&path, &bytes).map_err(|error| cannot_unpack(&path, &error))?;
+        let is_no_build = |problem: String| {
+            format!(
+                "it is no build of the workloads ({problem}); `make -C workloads OUT=DIR` makes one"
+            )
+        };
+        let listing = list(&path).map_err(|error| is_no_build(error.to_string()))?;
+        let kernels = Kernels { path, listing, is_static: false, foreign };
+        match catalogue::read(&kernels) {
+            Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
+            Ok(_) => Ok(kernels),
+            Err(problem) => Err(is_no_build(problem)),
+        }
     }
 
     /// One JSON object per workload and line.
@@ -105,12 +142,32 @@ fn write_executable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.set_permissions(fs::Permissions::from_mode(0o755))
 }
 
+fn cannot_unpack(path: &Path, error: &io::Error) -> String {
+    format!("cannot unpack the workload kernels into {}: {error}", path.display())
+}
+
 fn list(path: &Path) -> io::Result<String> {
-    let output = Command::new(path).arg("list").stdin(Stdio::null()).output()?;
-    if !output.status.success() {
-        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    let mut child = Command::new(path)
+        .arg("list")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // With its pipes gone, a program that goes on printing ends.
+    let (listing, complaint) = (read_some(child.stdout.take()), read_some(child.stderr.take()));
+    let status = child.wait()?;
+    if !status.success() {
+        let complaint = complaint?;
+        let complaint = String::from_utf8_lossy(&complaint);
+        return Err(io::Error::other(format!("{status} {}", complaint.trim()).trim().to_owned()));
     }
-    String::from_utf8(output.stdout).map_err(io::Error::other)
+    String::from_utf8(listing?).map_err(io::Error::other)
+}
+
+fn read_some(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pipe.map(|pipe| pipe.take(MAX_LISTING_BYTES).read_to_end(&mut bytes)).transpose()?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -66,6 +66,8 @@ pub struct Launched {
     /// The last 64 KiB of each.
     pub stdout: String,
     pub stderr: String,
+    /// All that it printed, which may be more than what is kept.
+    pub printed_bytes: u64,
     /// From the execution of the program to its end.
     pub wall_ns: u64,
     pub user_ns: u64,

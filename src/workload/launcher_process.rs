@@ -16,7 +16,7 @@ use rustix::process::{
 };
 
 use super::launcher::{Answer, Job, Launched, Setup, status_number};
-use super::pipes::Pipes;
+use super::pipes::{Pipes, Printed};
 
 /// Runs the launcher on stdin and stdout until end of input.
 ///
@@ -109,14 +109,15 @@ fn launch(setup: &Setup, job: &Job) -> io::Result<Option<Launched>> {
     }
     let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
     reap(pid, &mut launched)?;
-    let Watched { outcome, wall_ns, stdout, stderr } = watched?;
+    let Watched { outcome, wall_ns, printed } = watched?;
     if let Outcome::ParentGone = outcome {
         return Ok(None);
     }
     launched.timed_out = matches!(outcome, Outcome::TimedOut);
     launched.wall_ns = wall_ns;
-    launched.stdout = stdout;
-    launched.stderr = stderr;
+    launched.stdout = printed.stdout;
+    launched.stderr = printed.stderr;
+    launched.printed_bytes = printed.bytes;
     let number = |name| status.as_ref().ok().and_then(|text| status_number(text, name));
     launched.seccomp_mode = number("Seccomp");
     launched.seccomp_filters = number("Seccomp_filters");
@@ -164,8 +165,7 @@ enum Outcome {
 struct Watched {
     outcome: Outcome,
     wall_ns: u64,
-    stdout: String,
-    stderr: String,
+    printed: Printed,
 }
 
 /// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
@@ -192,8 +192,7 @@ fn watch(child: &mut Child, pid: Pid, started: Instant, timeout_ms: u64) -> io::
     let wall_ns = started.elapsed().as_nanos() as u64;
     end_everything(pid)?;
     pipes.drain_all()?;
-    let (stdout, stderr) = pipes.into_texts();
-    Ok(Watched { outcome, wall_ns, stdout, stderr })
+    Ok(Watched { outcome, wall_ns, printed: pipes.into_printed() })
 }
 
 fn has_ended(pid: Pid) -> io::Result<bool> {

@@ -7,21 +7,38 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-const KEEP_OUTPUT_BYTES: usize = 64 << 10;
+/// What is kept of each pipe, its end.
+pub const KEEP_OUTPUT_BYTES: usize = 64 << 10;
 
 /// What the worker prints; a pipe goes when it is at its end.
 pub struct Pipes {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    out: Vec<u8>,
-    err: Vec<u8>,
+    out: Tail,
+    err: Tail,
+}
+
+/// The end of what was printed, so that a flood costs no memory.
+#[derive(Default)]
+struct Tail {
+    kept: Vec<u8>,
+    printed_bytes: u64,
+}
+
+/// What a worker printed.
+pub struct Printed {
+    /// The last 64 KiB of each.
+    pub stdout: String,
+    pub stderr: String,
+    /// All of both.
+    pub bytes: u64,
 }
 
 impl Pipes {
     /// Takes the pipes of a worker that was just started.
     pub fn new(worker: &mut Child) -> Pipes {
         let (stdout, stderr) = (worker.stdout.take(), worker.stderr.take());
-        Pipes { stdout, stderr, out: Vec::new(), err: Vec::new() }
+        Pipes { stdout, stderr, out: Tail::default(), err: Tail::default() }
     }
 
     /// Waits until something happens, for `left` at most, and takes what was printed. Tells whether
@@ -70,24 +87,44 @@ impl Pipes {
         Ok(())
     }
 
-    /// The last 64 KiB of stdout and of stderr.
-    pub fn into_texts(self) -> (String, String) {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        (text(self.out), text(self.err))
+    /// What it was in all.
+    pub fn into_printed(self) -> Printed {
+        Printed {
+            bytes: self.out.printed_bytes + self.err.printed_bytes,
+            stdout: self.out.into_text(),
+            stderr: self.err.into_text(),
+        }
     }
 }
 
-/// Reads once; at the end the pipe goes. Only the tail is kept, so that a flood costs no memory.
-fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
+impl Tail {
+    /// Makes room by halves, as to move what is kept for every chunk would cost much more.
+    fn add(&mut self, chunk: &[u8]) {
+        self.printed_bytes += chunk.len() as u64;
+        self.kept.extend_from_slice(chunk);
+        if self.kept.len() > 2 * KEEP_OUTPUT_BYTES {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.kept.drain(..self.kept.len().saturating_sub(KEEP_OUTPUT_BYTES));
+    }
+
+    fn into_text(mut self) -> String {
+        self.cut();
+        String::from_utf8_lossy(&self.kept).into_owned()
+    }
+}
+
+/// Reads once; at the end the pipe goes.
+fn drain(pipe: &mut Option<impl Read>, tail: &mut Tail) -> io::Result<()> {
     let mut chunk = [0u8; 16 << 10];
     let Some(reader) = pipe else { return Ok(()) };
     let read_bytes = reader.read(&mut chunk)?;
     if read_bytes == 0 {
         *pipe = None;
     }
-    kept.extend_from_slice(&chunk[..read_bytes]);
-    if kept.len() > 2 * KEEP_OUTPUT_BYTES {
-        kept.drain(..kept.len() - KEEP_OUTPUT_BYTES);
-    }
+    tail.add(&chunk[..read_bytes]);
     Ok(())
 }

@@ -72,8 +72,10 @@ impl Sample {
             return Ok(self);
         }
         Err(format!(
-            "it reported {} operations in {} ns, which is no measurement",
-            self.operations, self.elapsed_ns
+            "it reported {} operations in {} ns and a rate of {}, which is no measurement",
+            self.operations,
+            self.elapsed_ns,
+            self.rate()
         ))
     }
 }

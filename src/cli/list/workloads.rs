@@ -115,6 +115,7 @@ mod tests {
             summary: "one thing".into(),
             group: "memory".into(),
             unit: "lps".into(),
+            units_per_op: 1.0,
             syscalls_per_op: 0.0078,
             syscalls_note: None,
             source: "lmbench".into(),

@@ -1,0 +1,100 @@
+//! `weigh import`: results that were not measured here.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::import::compare::summary;
+use crate::import::labels::Labels;
+use crate::import::{self, Format};
+use crate::report::summary::Summary;
+use crate::report::terminal;
+use crate::shell::command_line;
+
+/// No result is nearly as long; a wrong file may be.
+const LONGEST_FILE: u64 = 64 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh import before.txt after.txt             two reports of UnixBench: before is the baseline
+  weigh import off.txt on.txt --base off --as on
+  weigh import RUN1 RUN2 RUN3 RUN4 --as on,off --base off
+      Two sets, on and off in turn; `weigh show --as nitzberg` then shows Delta-1, Delta-2, Delta-3.
+  weigh import both.json                        hyperfine --export-json; or a file for each command
+  weigh import base.csv patched.csv             perf stat -x, -o FILE
+  weigh import summary.txt                      lmbench: each host of the summary is a result
+  weigh import experiment.json                  weigh compare --json, from another machine
+  weigh import table9.csv                       a table out of a paper: test,unit,Base,SELinux
+
+docs/import.md says what each format can bear.";
+
+/// Read results of other programs, or of weigh on another machine, as an experiment
+///
+/// One number for each side has no noise to be judged by: what is imported shows differences, and no
+/// verdict. Formats are known by their content.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Import {
+    /// Reports of UnixBench (also .log, .csv), lmbench's summary, JSON of hyperfine or weigh, CSV of
+    /// perf stat, or a table
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the results are, in their order; labels come again until all results have one. The same label
+    /// again is another set [default: the files' names]
+    #[arg(long = "as", value_name = "LABEL,…", value_delimiter = ',')]
+    labels: Vec<String>,
+    /// Which label is the baseline [default: the first]
+    #[arg(long, value_name = "LABEL")]
+    base: Option<String>,
+    /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, weigh or table
+    #[arg(long, value_name = "NAME")]
+    format: Option<Format>,
+}
+
+impl Import {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let mut documents = Vec::new();
+        for path in &self.files {
+            let name = path.display().to_string();
+            let size = std::fs::metadata(path).map(|facts| facts.len());
+            if size.is_ok_and(|size| size > LONGEST_FILE) {
+                return Err(format!("{name} is larger than any result: 64 MiB is the most"));
+            }
+            let bytes =
+                std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+            let document = import::read(&name, &bytes, self.format);
+            documents.push((name, document.map_err(|error| error.to_string())?));
+        }
+        let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
+        let mut imported = summary(documents, &labels)?;
+        self.complete(&mut imported);
+        let id = context.open_store()?.add_import(&imported).map_err(|error| error.to_string())?;
+        let imported = Summary { id, ..imported };
+        let colour = output::wants_colour(context.color, &io::stdout());
+        output::print(&format!(
+            "{}\nKept: `weigh show {}` shows this again\n",
+            terminal::render(&imported, output::width(), colour),
+            imported.id
+        ))?;
+        Ok(0)
+    }
+
+    /// An experiment of weigh says itself when it began, and how to do it again.
+    fn complete(&self, imported: &mut Summary) {
+        if !imported.command.is_empty() {
+            return;
+        }
+        imported.started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut words: Vec<String> = ["weigh", "import"].map(String::from).to_vec();
+        words.extend(self.files.iter().map(|path| path.display().to_string()));
+        if !self.labels.is_empty() {
+            words.extend(["--as".into(), self.labels.join(",")]);
+        }
+        if let Some(base) = &self.base {
+            words.extend(["--base".into(), base.clone()]);
+        }
+        imported.command = command_line(words.iter().map(String::as_str));
+    }
+}

@@ -1,0 +1,185 @@
+//! What a launch amounts to: a sample, or the reason why it is none.
+
+use super::work::Work;
+use crate::workload::catalogue::Workload;
+use crate::workload::launcher::Launched;
+use crate::workload::pipes::KEEP_OUTPUT_BYTES;
+use crate::workload::sample::Sample;
+
+/// As much of a worker's last words as makes a sentence.
+const MAX_WORDS_CHARS: usize = 200;
+/// No CPU does an operation of any workload in 50 ps; `workloads/sample.c` has the same limit.
+const MAX_OPERATIONS_PER_NS: f64 = 20.0;
+/// The kernels print ten digits of a rate.
+const RATE_TOLERANCE: f64 = 1e-6;
+
+impl Work {
+    /// The sample that a launch amounts to.
+    ///
+    /// # Errors
+    /// A sentence, where the launch is no measurement.
+    pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
+        if let Some(end) = bad_end(launched) {
+            let flood = flood(launched).map(|size| format!(", having printed {size}"));
+            let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
+            return Err(end + &flood.unwrap_or_default() + &because.unwrap_or_default());
+        }
+        let sample = Sample::parse(&launched.stdout).transpose()?;
+        match self {
+            Work::Command { .. } => Ok(sample.unwrap_or_else(|| whole_process(launched))),
+            Work::Kernel { workload, copies, .. } => {
+                if let Some(size) = flood(launched) {
+                    return Err(format!("it printed {size}, where one line is the result"));
+                }
+                let Some(sample) = sample else {
+                    let instead = last_line(&launched.stdout).map(|words| format!(", but {words}"));
+                    return Err("it printed no result".to_owned() + &instead.unwrap_or_default());
+                };
+                is_possible(&sample, workload, *copies).map(|()| sample)
+            }
+        }
+    }
+}
+
+/// How the process ended, where that was not well.
+fn bad_end(launched: &Launched) -> Option<String> {
+    if launched.timed_out {
+        let seconds = launched.wall_ns / 1_000_000_000;
+        return Some(format!(
+            "it had not ended after {seconds} s and was killed (see `--timeout`)"
+        ));
+    }
+    if let Some(signal) = launched.signal {
+        return Some(format!("it was killed by signal {signal}"));
+    }
+    match launched.exit_code {
+        Some(0) => None,
+        Some(code) => Some(format!("it exited with status {code}")),
+        None => Some("nothing is known of how it ended".into()),
+    }
+}
+
+/// How much was printed, where that is more than any kernel has to say.
+fn flood(launched: &Launched) -> Option<String> {
+    let printed_bytes = launched.printed_bytes;
+    (printed_bytes > KEEP_OUTPUT_BYTES as u64).then(|| match printed_bytes >> 20 {
+        0 => format!("{} KiB", printed_bytes >> 10),
+        mebibytes => format!("{mebibytes} MiB"),
+    })
+}
+
+/// The last line with something in it, fit for a report whatever it is.
+fn last_line(output: &str) -> Option<String> {
+    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let mut characters = line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut words: String = characters.by_ref().take(MAX_WORDS_CHARS).collect();
+    if characters.next().is_some() {
+        words.push('…');
+    }
+    Some(words)
+}
+
+/// Holds what a kernel reports against what it declares.
+fn is_possible(sample: &Sample, workload: &Workload, copies: usize) -> Result<(), String> {
+    let per_ns = sample.operations / sample.elapsed_ns as f64;
+    if per_ns / copies as f64 >= MAX_OPERATIONS_PER_NS {
+        let Sample { operations, elapsed_ns, .. } = sample;
+        return Err(format!(
+            "it reported {operations} operations in {elapsed_ns} ns: no CPU does that"
+        ));
+    }
+    if let Some(unit) = sample.unit.as_ref().filter(|unit| **unit != workload.unit) {
+        return Err(format!("it reported `{unit}`, and declares `{}`", workload.unit));
+    }
+    // Of copies the rates are added, and each has a time of its own.
+    let expected = per_ns * 1e9 * workload.units_per_op;
+    if copies == 1 && (sample.rate() / expected - 1.0).abs() > RATE_TOLERANCE {
+        return Err(format!(
+            "it reported a rate of {} {}, where its operations and their time make {expected}",
+            sample.rate(),
+            workload.unit
+        ));
+    }
+    Ok(())
+}
+
+/// A process that says nothing of itself is one operation, timed from its execution to its end.
+fn whole_process(launched: &Launched) -> Sample {
+    Sample {
+        operations: 1.0,
+        total_operations: Some(1.0),
+        elapsed_ns: launched.wall_ns.max(1),
+        rate: None,
+        unit: None,
+        syscalls_per_op: None,
+        user_ns: Some(launched.user_ns),
+        system_ns: Some(launched.system_ns),
+        voluntary_switches: Some(launched.voluntary_switches),
+        involuntary_switches: Some(launched.involuntary_switches),
+        minor_faults: Some(launched.minor_faults),
+        major_faults: Some(launched.major_faults),
+        slices_ns: None,
+        calibration_ms: None,
+        kernel_instructions: None,
+        copy_rates: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Work {
+        Work::Command { argv: vec!["true".into()], directory: "/".into() }
+    }
+
+    fn ended(exit_code: i32, stdout: &str, stderr: &str) -> Launched {
+        Launched {
+            exit_code: Some(exit_code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            wall_ns: 2_000_000,
+            ..Launched::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_command_is_one_run() {
+        let sample = command().read(&ended(0, "hello\n", "")).unwrap();
+        assert_eq!(sample.rate(), 500.0);
+    }
+
+    #[test]
+    fn a_command_that_prints_a_sample_is_believed() {
+        let sample =
+            command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
+        assert_eq!(sample.operations, 7.0);
+    }
+
+    #[test]
+    fn no_result_comes_from_a_failed_launch() {
+        let problem = command().read(&ended(3, "", "oh\nno file\n")).unwrap_err();
+        assert_eq!(problem, "it exited with status 3: no file");
+        let killed = Launched { signal: Some(9), exit_code: None, ..ended(0, "", "") };
+        assert!(command().read(&killed).unwrap_err().contains("signal 9"));
+        let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
+        assert!(command().read(&hung).unwrap_err().contains("not ended after 5 s"));
+    }
+
+    #[test]
+    fn last_words_fit_a_report() {
+        assert_eq!(last_line("one\n \x1b[2Jtwo\n\n").unwrap(), "\u{fffd}[2Jtwo");
+        assert_eq!(last_line(&"x".repeat(100_000)).unwrap().chars().count(), MAX_WORDS_CHARS + 1);
+        assert_eq!(last_line(" \n"), None);
+    }
+
+    /// A build prints a lot, and its end may be what matters.
+    #[test]
+    fn much_output_of_a_command_is_no_failure() {
+        let chatty = Launched { printed_bytes: 5 << 20, ..ended(0, "done\n", "") };
+        assert_eq!(command().read(&chatty).unwrap().rate(), 500.0);
+        let failed = Launched { printed_bytes: 5 << 20, ..ended(2, "", "no rule\n") };
+        let problem = command().read(&failed).unwrap_err();
+        assert_eq!(problem, "it exited with status 2, having printed 5 MiB: no rule");
+    }
+}

@@ -1,0 +1,254 @@
+//! From results that were read to an experiment that says what they can bear, and no more.
+//!
+//! One number each has no noise to be judged by: there is a difference, and neither interval nor
+//! verdict. Where both sides have their runs there is an interval as `weigh diff` makes it, of what was
+//! not paired, and no verdict either. An experiment of weigh keeps its own.
+
+use super::labels::{Labels, as_alternatives, name};
+use super::{Content, Document, Results};
+use crate::machine::Facts;
+use crate::report::imported::{Figure, File, Imported};
+use crate::report::metrics::Metrics;
+use crate::report::summary::{
+    Evidence, Failure, Row, SCHEMA, SetEffect, State, Summary, Treatment,
+};
+use crate::stats::estimate::median;
+use crate::stats::unpaired::{difference, median_interval};
+use crate::stats::{Interval, Verdict};
+
+/// Error rate of an interval.
+const ALPHA: f64 = 0.05;
+
+/// Makes an experiment of files, without the id that the store gives it.
+///
+/// # Errors
+/// A sentence, where the files or labels do not fit together.
+pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Summary, String> {
+    let is_experiment =
+        |(_, document): &(String, Document)| matches!(document.content, Content::Experiment(_));
+    if let Some((file, _)) = documents.iter().find(|document| is_experiment(document))
+        && documents.len() > 1
+    {
+        return Err(format!(
+            "{file} is a whole experiment of weigh, which is imported by itself; `weigh diff` then holds it \
+             against another"
+        ));
+    }
+    let mut warnings = Vec::new();
+    let mut results: Vec<(String, Results)> = Vec::new();
+    for (file, document) in documents {
+        warnings.extend(document.warnings.iter().map(|warning| format!("{file}: {warning}")));
+        match document.content {
+            Content::Experiment(summary) => return Ok(of_weigh(file, *summary)),
+            Content::Results(of_file) => {
+                results.extend(of_file.into_iter().map(|results| (file.clone(), results)));
+            }
+        }
+    }
+    as_alternatives(&mut results);
+    let files = name(results, labels)?;
+    let baseline = labels.base.clone().unwrap_or_else(|| files[0].arm.clone());
+    let mut summary = empty(baseline, warnings);
+    compare(&mut summary, &files)?;
+    let cannot = cannot(&summary, &files);
+    summary.imported = Some(Imported { files, cannot, original: None });
+    Ok(summary)
+}
+
+/// Its verdicts stand; that they were reached elsewhere is said.
+fn of_weigh(file: String, mut summary: Summary) -> Summary {
+    let original = Some(summary.id.clone());
+    let arm = summary.baseline.clone();
+    summary.imported.get_or_insert_with(|| Imported {
+        files: vec![File { file, format: SCHEMA.into(), arm, set: 1, figures: Vec::new() }],
+        cannot: vec![
+            "The verdicts are those that were reached where it was measured: its pairs are not in the file, \
+             so they cannot be judged anew."
+                .into(),
+        ],
+        original,
+    });
+    summary
+}
+
+fn empty(baseline: String, warnings: Vec<String>) -> Summary {
+    Summary {
+        schema: SCHEMA.into(),
+        id: String::new(),
+        started: String::new(),
+        state: State::Complete,
+        failure: None,
+        command: String::new(),
+        seed: 0,
+        elapsed_s: 0.0,
+        budget_s: 0.0,
+        alpha: ALPHA,
+        multiplicity: "holm".into(),
+        margin_pct: 1.0,
+        machine: Facts::default(),
+        baseline,
+        baseline_state: None,
+        baseline_facts: Vec::new(),
+        treatments: Vec::new(),
+        results: Vec::new(),
+        failures: Vec::new(),
+        warnings,
+        imported: None,
+    }
+}
+
+/// Holds every other label against the baseline, set by set.
+fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
+    let of = |arm: &str| files.iter().filter(|file| file.arm == arm).collect::<Vec<&File>>();
+    let base = of(&summary.baseline);
+    let mut treatments: Vec<String> = Vec::new();
+    for file in files.iter().filter(|file| file.arm != summary.baseline) {
+        if !treatments.contains(&file.arm) {
+            treatments.push(file.arm.clone());
+        }
+    }
+    for treatment in treatments {
+        let treated = of(&treatment);
+        if treated.len() != base.len() {
+            return Err(format!(
+                "{:?} has {} results and {treatment:?} has {}: sets need as many of each",
+                summary.baseline,
+                base.len(),
+                treated.len()
+            ));
+        }
+        let mut names: Vec<&Figure> = Vec::new();
+        for figure in base.iter().chain(&treated).flat_map(|file| &file.figures) {
+            if !names.iter().any(|other| other.is_same(figure)) {
+                names.push(figure);
+            }
+        }
+        for figure in names.into_iter().filter(|figure| figure.rate_of(1.0).is_some()) {
+            let has_it = |file: &&File| file.figures.iter().any(|other| other.is_same(figure));
+            if !base.iter().chain(&treated).all(has_it) {
+                continue;
+            }
+            match row(figure, &base, &treated, &treatment) {
+                Ok(row) => summary.results.push(row),
+                Err(reason) => summary.failures.push(Failure {
+                    workload: figure.name(),
+                    arm: treatment.clone(),
+                    reason,
+                }),
+            }
+        }
+        summary.treatments.push(Treatment { label: treatment, facts: Vec::new() });
+    }
+    if summary.results.is_empty() && !summary.treatments.is_empty() {
+        return Err("the files have no result in common of the same test, in the same unit".into());
+    }
+    Ok(())
+}
+
+/// One test under one label, or why there is no difference to tell.
+fn row(figure: &Figure, base: &[&File], treated: &[&File], arm: &str) -> Result<Row, String> {
+    let find = |file: &File| -> Result<Figure, String> {
+        let found = file.figures.iter().find(|other| other.is_same(figure)).cloned();
+        let found =
+            found.ok_or_else(|| format!("{} has no result of it ({})", file.file, file.arm))?;
+        match found.value > 0.0 {
+            true => Ok(found),
+            false => Err(format!("{} says 0, of which there is no ratio", file.file)),
+        }
+    };
+    let (mut rates, mut sets, mut interval) = ([Vec::new(), Vec::new()], Vec::new(), None);
+    for (before, after) in base.iter().zip(treated) {
+        let (before, after) = (find(before)?, find(after)?);
+        let logs = [&before, &after].map(|figure| {
+            let runs = figure.runs.iter().filter_map(|run| figure.rate_of(*run));
+            runs.map(f64::ln).filter(|log| log.is_finite()).collect::<Vec<f64>>()
+        });
+        let values = [&before, &after].map(|figure| figure.rate_of(figure.value).unwrap_or(0.0));
+        let mut middles = values.map(f64::ln);
+        if base.len() == 1
+            && let [Some(a), Some(b)] = [median(&logs[0]), median(&logs[1])]
+        {
+            let [a_in, b_in] = [&logs[0], &logs[1]].map(|logs| median_interval(logs, ALPHA / 2.0));
+            middles = [a, b];
+            interval = Some(difference(a_in, b_in));
+        }
+        for (rates, middle) in rates.iter_mut().zip(middles) {
+            rates.push(middle.exp());
+        }
+        sets.push(middles[1] - middles[0]);
+    }
+    let percent = |log: f64| log.exp_m1() * 100.0;
+    let bound = |log: f64| log.is_finite().then(|| percent(log));
+    let Interval { low, high } = interval.unwrap_or(Interval::UNBOUNDED);
+    let set = |log: &f64| SetEffect {
+        effect_pct: percent(*log),
+        low_pct: None,
+        high_pct: None,
+        pairs: 0,
+    };
+    Ok(Row {
+        workload: figure.name(),
+        on_curve: None,
+        treatment: arm.into(),
+        metric: "rate".into(),
+        unit: figure.rate_unit(),
+        baseline: median(&rates[0]).unwrap_or(0.0),
+        treated: median(&rates[1]).unwrap_or(0.0),
+        effect_pct: percent(sets.iter().sum::<f64>() / sets.len() as f64),
+        low_pct: bound(low),
+        high_pct: bound(high),
+        cost_at_most_pct: None,
+        verdict: Verdict::Inconclusive,
+        within_margin: false,
+        pairs: 0,
+        pairs_needed: None,
+        seconds_needed: None,
+        spoilt_pairs: 0,
+        metrics: Metrics::default(),
+        evidence: Evidence::default(),
+        notes: Vec::new(),
+        sets: if sets.len() > 1 { sets.iter().map(set).collect() } else { Vec::new() },
+        series: Vec::new(),
+    })
+}
+
+/// What nobody can conclude from these files.
+fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
+    let mut said = Vec::new();
+    let has_interval = |row: &Row| row.low_pct.is_some() || row.high_pct.is_some();
+    if summary.treatments.is_empty() {
+        said.push(
+            "There is nothing to hold it against, so there is no difference to tell.".to_owned(),
+        );
+    } else if summary.results.iter().any(has_interval) {
+        said.push(
+            "No verdict: they were not paired. An interval holds the noise within the runs of the two; \
+             what else differed (boot, memory layout, heat, neighbours) comes on top, and nobody can tell \
+             how much that is."
+                .to_owned(),
+        );
+    }
+    if !summary.treatments.is_empty() && !summary.results.iter().all(has_interval) {
+        said.push(
+            "No interval and no verdict where there is one number for each side: nobody can tell such a \
+             difference from noise."
+                .to_owned(),
+        );
+    }
+    let all = || files.iter().flat_map(|file| &file.figures);
+    let alone = all().filter(|figure| {
+        files.iter().any(|file| !file.figures.iter().any(|other| other.is_same(figure)))
+    });
+    let mut alone: Vec<String> = alone.map(Figure::name).collect();
+    alone.sort_unstable();
+    alone.dedup();
+    if !alone.is_empty() {
+        let (number, verb) = (alone.len(), if alone.len() == 1 { "test is" } else { "tests are" });
+        said.push(format!("{number} {verb} not in every file, and without a difference there."));
+    }
+    let counts = all().any(|figure| figure.rate_of(1.0).is_none());
+    if counts {
+        said.push("Counts of events are shown, and are neither a cost nor a gain.".to_owned());
+    }
+    said
+}

@@ -1,0 +1,193 @@
+//! lmbench's summary (`make see`, 2.x and 3.0): tables of fixed columns under a ruler of dashes, with a
+//! line per result. Lines of the same host and system are runs of the same thing.
+
+use std::collections::BTreeSet;
+
+use super::{Problem, Results, figure, number, words};
+use crate::report::imported::Figure;
+use crate::stats::estimate::median;
+
+/// Columns that are no result of a test.
+const FACTS: [&str; 2] = ["Mhz", "Guesses"];
+
+/// Reads the tables that say which direction is better; the first, of parameters, does not.
+pub fn read(text: &str) -> Result<Vec<Results>, Problem> {
+    let mut results: Vec<Of> = Vec::new();
+    let mut section: Option<Section> = None;
+    for (at, line) in text.lines().enumerate() {
+        if let Some(next) = Section::begin(line) {
+            section = Some(next);
+        } else if let Some(open) = &mut section {
+            if open.columns.is_empty() {
+                open.head(line);
+            } else if line.trim().is_empty() {
+                section = None;
+            } else {
+                let row = open.row(line).map_err(|problem| (Some(at + 1), problem))?;
+                keep(&mut results, row);
+            }
+        }
+    }
+    let hosts: BTreeSet<&str> = results.iter().map(|of| of.host.as_str()).collect();
+    let is_told_by_host = hosts.len() == results.len();
+    let label = |of: &Of| {
+        if is_told_by_host { of.host.clone() } else { words(&format!("{} {}", of.host, of.system)) }
+    };
+    let mut results: Vec<Results> = results
+        .iter()
+        .map(|of| Results {
+            format: "lmbench".into(),
+            label: Some(label(of)),
+            figures: of.figures.clone(),
+        })
+        .collect();
+    for figure in results.iter_mut().flat_map(|results| &mut results.figures) {
+        figure.value = median(&figure.runs).unwrap_or(figure.value);
+        // One number is no runs.
+        if figure.runs.len() < 2 {
+            figure.runs.clear();
+        }
+    }
+    if let [only] = &mut results[..] {
+        only.label = None;
+    }
+    Ok(results)
+}
+
+/// A host with its system, and its figures.
+struct Of {
+    host: String,
+    system: String,
+    figures: Vec<Figure>,
+}
+
+/// Keeps the figures of a line; those that are there already get another run.
+fn keep(results: &mut Vec<Of>, row: Of) {
+    let same = |of: &Of| (&of.host, &of.system) == (&row.host, &row.system);
+    let Some(at) = results.iter().position(same) else {
+        results.push(row);
+        return;
+    };
+    for figure in row.figures {
+        match results[at].figures.iter_mut().find(|known| known.is_same(&figure)) {
+            Some(known) => known.runs.extend(figure.runs),
+            None => results[at].figures.push(figure),
+        }
+    }
+}
+
+/// One table.
+struct Section {
+    title: String,
+    unit: &'static str,
+    /// The lines above the ruler.
+    heads: Vec<Vec<char>>,
+    /// Name, and where it begins and ends.
+    columns: Vec<(String, usize, usize)>,
+}
+
+impl Section {
+    /// `Processor, Processes - times in microseconds - smaller is better`
+    fn begin(line: &str) -> Option<Section> {
+        let is_title = line.contains("smaller is better") || line.contains("bigger is better");
+        let units = [("microseconds", "us"), ("nanoseconds", "ns"), ("MB/s", "MB/s")];
+        let (_, unit) = units.into_iter().find(|(name, _)| line.contains(name))?;
+        let title = line.to_ascii_lowercase();
+        is_title.then(|| Section { title, unit, heads: Vec::new(), columns: Vec::new() })
+    }
+
+    /// A line of the head, or the ruler that ends it.
+    fn head(&mut self, line: &str) {
+        let is_ruler = !line.trim().is_empty() && line.chars().all(|c| matches!(c, '-' | ' '));
+        if !is_ruler {
+            self.heads.push(line.chars().collect());
+            return;
+        }
+        // The one without gaps only underlines the title.
+        let spans = spans(line);
+        if spans.len() < 3 {
+            self.heads.clear();
+            return;
+        }
+        for (column, &(start, end)) in spans.iter().enumerate() {
+            let next = spans.get(column + 1).map_or(usize::MAX, |(start, _)| *start);
+            let cut = |head: &Vec<char>| -> String {
+                head.iter().skip(start).take(next - start).collect()
+            };
+            let cells: Vec<String> = self.heads.iter().map(cut).collect();
+            self.columns.push((words(&cells.join(" ")), start, end));
+        }
+    }
+
+    /// A line of figures, with the host and system that it is of.
+    fn row(&self, line: &str) -> Result<Of, String> {
+        let (host, values) = self.columns.split_at(2);
+        let begin = host[1].2;
+        let chars: Vec<char> = line.chars().collect();
+        let cell =
+            |from: usize, to: usize| words(&chars.iter().take(to).skip(from).collect::<String>());
+        let (host, system) = (cell(0, host[0].2), cell(host[0].2, begin));
+        let rest: String = chars.iter().skip(begin).collect();
+        let found = spans(&rest);
+        if found.len() > values.len() {
+            let (cells, columns) = (found.len(), values.len());
+            return Err(format!("{cells} figures under {columns} columns"));
+        }
+        let mut figures = Vec::new();
+        for (position, &(start, end)) in found.iter().enumerate() {
+            let text: String = chars[begin + start..begin + end].iter().collect();
+            // A figure that is missing leaves its place empty: then the place tells the column.
+            let middle = 2 * begin + start + end;
+            let column = match found.len() == values.len() {
+                true => &values[position],
+                false => values
+                    .iter()
+                    .min_by_key(|(_, start, end)| (start + end).abs_diff(middle))
+                    .expect("there are columns after the system's"),
+            };
+            if FACTS.contains(&column.0.as_str()) {
+                continue;
+            }
+            let value = scaled(&text).ok_or_else(|| format!("{text:?} is no figure"))?;
+            let runs = vec![value];
+            figures.push(Figure { runs, ..figure(&self.test(&column.0), value, self.unit) });
+        }
+        Ok(Of { host, system, figures })
+    }
+
+    /// The name of a test: `Pipe` is a column of two tables.
+    fn test(&self, column: &str) -> String {
+        let remote = if self.title.contains("remote") { "remote " } else { "" };
+        if self.title.contains("bandwidth") {
+            format!("{remote}{column} bandwidth")
+        } else if self.title.contains("communication") {
+            format!("{remote}{column} latency")
+        } else {
+            column.to_owned()
+        }
+    }
+}
+
+/// `12.3K` is 12300.
+fn scaled(text: &str) -> Option<f64> {
+    match text
+        .strip_suffix('K')
+        .map(|text| (text, 1e3))
+        .or(text.strip_suffix('M').map(|t| (t, 1e6)))
+    {
+        Some((text, factor)) => Some(number(text)? * factor),
+        None => number(text),
+    }
+}
+
+/// Where the words of a line begin and end, in characters.
+fn spans(line: &str) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in line.chars().enumerate().filter(|(_, c)| !c.is_whitespace()) {
+        match found.last_mut() {
+            Some((_, end)) if *end == at => *end = at + 1,
+            _ => found.push((at, at + 1)),
+        }
+    }
+    found
+}

@@ -1,0 +1,164 @@
+//! UnixBench's index: baseline, result and index of each test, and the final index.
+
+use super::super::table::{Align, Table};
+use super::{Line, Sheet, format, lines};
+use crate::stats::estimate::geometric_mean;
+use crate::workload::suite::{self, Suite};
+
+/// How an index comes from results.
+#[derive(Clone, Copy)]
+pub struct Formula {
+    mean: suite::Index,
+    /// What a machine as fast as the baselines has.
+    points: f64,
+}
+
+impl Formula {
+    /// Of the version that a report states: to 3.11 the mean is linear.
+    pub fn of_version(version: &str) -> Formula {
+        match version.starts_with("3.") {
+            true => Formula { mean: suite::Index::ArithmeticMean, points: 1.0 },
+            false => Formula { mean: suite::Index::GeometricMean, points: 10.0 },
+        }
+    }
+
+    /// The index of one result.
+    pub fn index(self, result: f64, baseline: f64) -> f64 {
+        result / baseline * self.points
+    }
+
+    /// The final index.
+    pub fn score(self, indices: &[f64]) -> Option<f64> {
+        match self.mean {
+            _ if indices.is_empty() => None,
+            suite::Index::ArithmeticMean => {
+                Some(indices.iter().sum::<f64>() / indices.len() as f64)
+            }
+            suite::Index::GeometricMean => geometric_mean(indices),
+        }
+    }
+}
+
+/// A table per arm, and per number of parallel copies.
+pub fn render(sheet: &Sheet) -> Result<String, String> {
+    let suite = suite_of(sheet)?;
+    let mut copies: Vec<Option<u32>> = Vec::new();
+    for line in &sheet.lines {
+        if !copies.contains(&line.copies) {
+            copies.push(line.copies);
+        }
+    }
+    let mut parts = Vec::new();
+    for copies in copies {
+        let of_it: Vec<&Line> = sheet.lines.iter().filter(|line| line.copies == copies).collect();
+        let mut tests: Vec<Vec<String>> = Vec::new();
+        for (number, arm) in sheet.arms.iter().enumerate() {
+            let index = Index::new(sheet, &of_it, number, &suite);
+            let several = copies.map(|copies| format!(", {copies} copies")).unwrap_or_default();
+            let table = index.table();
+            parts.extend(table.map(|table| format!("{}{several}\n{table}", format::label(arm))));
+            tests.push(index.items.into_iter().map(|item| item.title).collect());
+        }
+        if tests.iter().any(|of_arm| *of_arm != tests[0]) {
+            parts.push(
+                "These final scores are not of the same tests, and cannot be compared.\n".into(),
+            );
+        }
+    }
+    if !parts.iter().any(|part| part.contains(FINAL) || part.contains(AVERAGE)) {
+        return Err("no test of UnixBench's index is in it".into());
+    }
+    if sheet.version.is_none() {
+        parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());
+    }
+    Ok(parts.join("\n"))
+}
+
+const FINAL: &str = "FINAL SCORE";
+const AVERAGE: &str = "AVERAGE";
+
+/// The suite with the titles and, where no report says others, the baselines: that of the version,
+/// or the first whose index was measured completely.
+fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
+    let mut suites = suite::embedded()?;
+    let is_of_version = |suite: &Suite| match sheet.version.as_deref() {
+        Some(version) if version.starts_with("3.") => suite.name == "unixbench-3.11",
+        Some(version) if version.starts_with("4.") => suite.name == "unixbench-4.1",
+        Some(_) => suite.name == "unixbench",
+        None => {
+            let mut members = suite.members.iter().filter(|member| member.baseline.is_some());
+            suite.index.is_some()
+                && members.all(|member| sheet.lines.iter().any(|line| line.name == member.name))
+        }
+    };
+    // The newest first, though it is not the last by its name.
+    suites.sort_by_key(|suite| suite.name != "unixbench");
+    let found = suites.iter().position(is_of_version).unwrap_or(0);
+    Ok(suites.swap_remove(found))
+}
+
+/// The index of one arm.
+struct Index {
+    formula: Formula,
+    items: Vec<Item>,
+    /// Whether tests of the suite are missing, as far as one can know.
+    is_partial: bool,
+}
+
+struct Item {
+    title: String,
+    baseline: f64,
+    rate: f64,
+    index: f64,
+}
+
+impl Index {
+    fn new(sheet: &Sheet, of_it: &[&Line], arm: usize, suite: &Suite) -> Index {
+        let of_suite = suite.index.zip(suite.baseline_index);
+        let formula = match (&sheet.version, of_suite) {
+            (None, Some((mean, points))) => Formula { mean, points },
+            (version, _) => Formula::of_version(version.as_deref().unwrap_or_default()),
+        };
+        // A report has its own baselines: what is not in its index does not count.
+        let says = of_it.iter().any(|line| line.baselines[arm].is_some());
+        let item = |line: &&Line| {
+            let member = suite.members.iter().find(|member| {
+                member.name == line.name || member.title.as_deref() == Some(line.name.as_str())
+            });
+            let known = member.and_then(|member| member.baseline).filter(|_| !says);
+            let (baseline, rate) = (line.baselines[arm].or(known)?, line.rates[arm]?);
+            let title = member.and_then(|member| member.title.clone());
+            let title = title.unwrap_or_else(|| line.name.clone());
+            Some(Item { title, baseline, rate, index: formula.index(rate, baseline) })
+        };
+        let items: Vec<Item> = of_it.iter().filter_map(item).collect();
+        let of_index = suite.members.iter().filter(|member| member.baseline.is_some()).count();
+        Index { formula, is_partial: !says && items.len() < of_index, items }
+    }
+
+    /// `None` where no test has a baseline.
+    fn table(&self) -> Option<String> {
+        let one = |value: f64| format!("{value:.1}");
+        let row = |item: &Item| {
+            let title = format::label(&item.title);
+            vec![title, one(item.baseline), one(item.rate), one(item.index)]
+        };
+        let mut rows: Vec<Vec<String>> = self.items.iter().map(row).collect();
+        let indices: Vec<f64> = self.items.iter().map(|item| item.index).collect();
+        let final_index = self.formula.score(&indices)?;
+        let mut add = |title: &str, value: f64| {
+            rows.push(vec![title.into(), String::new(), String::new(), one(value)]);
+        };
+        if self.formula.mean == suite::Index::ArithmeticMean {
+            add(&format!("SUM of {} items", indices.len()), indices.iter().sum());
+            add(AVERAGE, final_index);
+        } else {
+            let partial = if self.is_partial { " (partial only)" } else { "" };
+            add(&format!("{FINAL}{partial}"), final_index);
+        }
+        let right = Align::Right;
+        let columns =
+            vec![("TEST", Align::Left), ("BASELINE", right), ("RESULT", right), ("INDEX", right)];
+        Some(lines(&Table::new(columns, rows)))
+    }
+}

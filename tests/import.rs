@@ -1,0 +1,170 @@
+//! `weigh import`: every format, what is said of it, and the way of an experiment from one machine to
+//! another.
+
+mod support;
+
+use serde_json::Value;
+use support::import::{effect, fixture, import};
+use support::{Home, Turn, row};
+
+#[test]
+fn an_import_says_so_everywhere() {
+    let home = Home::new();
+    import(&home, &["redhat-4.1.txt", "lunar-4.1.txt"], &[]).assert_says(&[
+        "Imported, not measured here: from",
+        "(UnixBench 4.1.0)",
+        "No interval and no verdict",
+        "381",
+    ]);
+    let id = home.query_text("SELECT id FROM experiment");
+    home.succeed(&["history"]).assert_says(&[&id, "imported", "weigh import"]);
+    for format in ["--text", "--markdown", "--html"] {
+        let text = home.succeed(&["export", &id, format]);
+        text.assert_says(&["Imported, not measured here", "Process Creation", "5159.6"]);
+        // The style sheet of HTML knows all verdicts.
+        let page = text.stdout.split("</style>").last().unwrap();
+        assert!(!page.contains("inconclusive"), "{format}: {page}");
+    }
+    let json = home.json();
+    assert_eq!(json["schema"], "weighbridge/experiment/1");
+    assert_eq!(json["imported"]["files"][1]["format"], "UnixBench 4.1.0");
+    assert_eq!(json["imported"]["files"][1]["arm"], "lunar-4.1");
+    for row in json["results"].as_array().unwrap() {
+        assert_eq!((&row["verdict"], &row["low_pct"]), (&"inconclusive".into(), &Value::Null));
+    }
+    home.run(&["export", &id, "--csv"]).assert_error(&["has no pairs", "--json"]);
+    home.run(&["diff", &id, &id]).assert_error(&["was imported and has no samples"]);
+    home.run(&["show", "--as", "nitzberg"]).assert_error(&["two sets"]);
+    home.run(&["show", "--as", "byte"]).assert_error(&["unixbench, lmbench, nitzberg, smalley"]);
+}
+
+#[test]
+fn runs_bear_an_interval_and_no_verdict() {
+    let home = Home::new();
+    for files in [&["hyperfine-both.json"][..], &["hyperfine-old.json", "hyperfine-new.json"]] {
+        import(&home, files, &[])
+            .assert_says(&["No verdict: they were not paired", "against `./old`"]);
+        let json = home.json();
+        let row = row(&json, "command");
+        // Every time of ./new is 1.1 times one of ./old.
+        assert!((row["effect_pct"].as_f64().unwrap() + 100.0 / 11.0).abs() < 1e-3, "{row:#}");
+        let (low, high) = (row["low_pct"].as_f64().unwrap(), row["high_pct"].as_f64().unwrap());
+        assert!(-10.1 < low && low < -9.1 && -9.0 < high && high < -8.1, "[{low}, {high}]");
+        assert_eq!(row["verdict"], "inconclusive");
+    }
+    import(&home, &["unixbench-off.log", "unixbench-on.log"], &[]);
+    let json = home.json();
+    assert!(row(&json, "System Call Overhead")["low_pct"].is_number());
+    let three = row(&json, "Shell Scripts (8 concurrent) (2 copies)");
+    assert!(three["low_pct"].is_null(), "three passes bound nothing: {three:#}");
+}
+
+#[test]
+fn lmbench_and_perf_stat_are_compared() {
+    let home = Home::new();
+    import(&home, &["lmbench.txt"], &["--base", "on"]);
+    // 0.33 µs with auditing, 0.09 without: a rate of 3.67 times.
+    assert!((effect(&home.json(), "null call") - (0.33 / 0.09 - 1.0) * 100.0).abs() < 1e-9);
+    let shown = home.succeed(&["show", "--as", "lmbench"]);
+    shown.assert_says(&["Processor, Processes", "on 0.330", "off 1690 1700"]);
+    assert!(!shown.stdout.contains("Context switching"), "{}", shown.stdout);
+    import(&home, &["perf-base.csv", "perf-patched.csv"], &[]);
+    let json = home.json();
+    assert_eq!(json["results"].as_array().unwrap().len(), 2, "context switches are no cost");
+    assert!((effect(&json, "task-clock") + 100.0 / 11.0).abs() < 1e-3);
+}
+
+#[test]
+fn files_and_labels_that_do_not_fit_are_refused() {
+    let home = Home::new();
+    let [off, on] = ["redhat-4.1.txt", "lunar-4.1.txt"].map(fixture);
+    let table = fixture("smalley-table9.csv");
+    for (arguments, part) in [
+        (vec![off.as_str(), &on, "--as", "a,b,c"], "3 labels do not fit 2 results"),
+        (vec![&off, &on, "--base", "x"], "no result is called \"x\""),
+        (vec![&off, &on, &off, "--as", "a,b,a"], "has 2 results and \"b\" has 1"),
+        (vec![&off, &table], "no result in common"),
+        (vec!["/nowhere"], "cannot read /nowhere"),
+        (vec!["/proc/self/exe"], "/proc/self/exe"),
+        (vec![&off, "--format", "html"], "it is one of unixbench"),
+        (vec![&off, "--format", "hyperfine"], "no JSON of hyperfine"),
+    ] {
+        let outcome = home.run(&[&["import"], &arguments[..]].concat());
+        outcome.assert_error(&[part]);
+    }
+    assert_eq!(home.succeed(&["history"]).stdout, "");
+}
+
+/// What a foreign file calls things reaches neither the terminal's commands nor the page's markup.
+#[test]
+fn foreign_names_are_only_shown() {
+    let home = Home::new();
+    home.file("t.csv", "test,unit,a\u{1b}[31m,<b>\n<i>x\u{1b}[0m,us,1,2\n");
+    let imported = home.succeed(&["import", "t.csv", "--color", "never"]).stdout;
+    let id = home.query_text("SELECT id FROM experiment");
+    let mut said = vec![imported, home.succeed(&["history"]).stdout];
+    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg"] {
+        let outcome = home.run(&["show", "--as", dialect]);
+        said.push(outcome.stdout + &outcome.stderr);
+    }
+    let page = home.succeed(&["export", &id, "--html"]).stdout;
+    assert!(page.contains("&lt;i&gt;x") && !page.contains("<i>"), "{page}");
+    said.push(page);
+    for text in said {
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
+fn an_experiment_of_weigh_survives_the_journey() {
+    let _turn = Turn::take();
+    let (home, other) = (Home::new(), Home::new());
+    let command = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "r.json"];
+    home.run(&command);
+    let file = home.json();
+    let path = home.path("r.json").display().to_string();
+    let imported = other.succeed(&["import", &path]);
+    let original = file["id"].as_str().unwrap();
+    imported.assert_says(&["Imported, not measured here", original, "cannot be judged anew"]);
+    let again = other.json();
+    assert_eq!(again["results"], file["results"]);
+    assert_eq!(again["imported"]["original"], original);
+    assert_ne!(again["id"], original);
+    // The table is the same to the letter.
+    let table = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.starts_with("workload"));
+        lines.take_while(|line| !line.is_empty()).map(String::from).collect()
+    };
+    let here = table(&home.succeed(&["show"]).stdout);
+    assert!(here.len() > 1);
+    assert_eq!(table(&other.succeed(&["show"]).stdout), here);
+    let second = other.run(&["import", &path, &path]);
+    second.assert_error(&["imported by itself"]);
+}
+
+/// The tables that are made of what was measured here.
+#[test]
+fn what_was_measured_is_shown_as_the_old_tables() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let command =
+        ["compare", "none", "-w", "getppid", "-w", "stat", "-w", "syscall", "--pairs", "8"];
+    let measured = home.run(&[&command[..], &["--sets", "2", "--as", "smalley"]].concat());
+    measured.assert_says(&["Overhead", "getppid"]);
+    home.succeed(&["show", "--as", "nitzberg"]).assert_says(&["Delta-3", "getppid"]);
+    home.succeed(&["show", "--as", "smalley"]).assert_says(&["Overhead", "%", "µs"]);
+    home.succeed(&["show", "--as", "lmbench"]).assert_says(&["null call", "stat"]);
+    home.succeed(&["show", "--as", "unixbench"]).assert_says(&[
+        "System Call Overhead",
+        "FINAL SCORE (partial only)",
+        "not measured by UnixBench",
+    ]);
+    let id = home.query_text("SELECT id FROM experiment");
+    home.succeed(&["export", &id, "--as", "smalley", "-o", "t.txt"]);
+    assert!(std::fs::read_to_string(home.path("t.txt")).unwrap().contains("Overhead"));
+    home.succeed(&["run", "syscall", "--samples", "3"]);
+    home.succeed(&["show", "--as", "unixbench"]).assert_says(&["15000.0", "FINAL SCORE"]);
+    home.succeed(&["run", "syscall", "--samples", "3", "--copies", "2"]);
+    home.succeed(&["show", "--as", "unixbench"]).assert_says(&["none, 2 copies", "15000.0"]);
+    home.run(&["show", "--as", "nitzberg"]).assert_error(&["two sets"]);
+}
