@@ -66,14 +66,15 @@ fn the_html_needs_nothing_from_elsewhere() {
 }
 
 #[test]
-fn a_run_is_exported_as_json_and_text_only() {
+fn a_run_is_exported_as_json_html_and_text() {
     let _turn = Turn::take();
     let home = Home::new();
     home.succeed(&["run", "getppid", "--samples", "3"]).assert_says(&["getppid", "lps"]);
     let id = home.query_text("SELECT id FROM experiment");
     assert_eq!(home.json()["schema"], "weighbridge/run/1");
     home.succeed(&["export", &id, "--text"]).assert_says(&["getppid"]);
-    home.run(&["export", &id, "--html"]).assert_error(&["this machine alone"]);
+    home.succeed(&["export", &id, "--html"]).assert_says(&["<!DOCTYPE html>", "getppid"]);
+    home.run(&["export", &id, "--csv"]).assert_error(&["this machine alone"]);
 }
 
 #[test]

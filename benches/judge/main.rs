@@ -122,6 +122,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         syscalls_per_op: Some(1.0),
         sample_ms: Some(70),
         start_scale: weighbridge::stats::betting::DEFAULT_SCALE,
+        on_curve: None,
     };
     let header = Header {
         kind: Kind::Compare,

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use weighbridge::experiment::length::START_MS;
-use weighbridge::experiment::work::{Work, resolve};
+use weighbridge::experiment::resolve::resolve;
+use weighbridge::experiment::work::Work;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
 use weighbridge::workload::kernels::{Kernels, Length};

@@ -119,7 +119,7 @@ impl Calibrate {
             arms: vec!["none".into(); 2],
             workloads: self.workloads.clone(),
             command: None,
-            copies: 1,
+            copies: vec![1],
             again: command_line(words.iter().map(String::as_str)),
             seed,
             budget: self.budget,

@@ -145,7 +145,7 @@ impl Compare {
             arms,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
-            copies: self.copies,
+            copies: vec![self.copies],
             again: self.again(seed),
             seed,
             budget: self.budget,

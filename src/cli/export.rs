@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::Shown;
-use super::{Context, output};
+use super::{Context, output, run_page, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::report::dialect::Dialect;
 use crate::report::{self, Format};
@@ -72,10 +72,13 @@ impl Export {
                 report::render(format, summary).map_err(|error| error.to_string())?
             }
             (Shown::Run(stored), Format::Json) => RunReport::new(stored).json(),
-            (Shown::Run(stored), Format::Text) => super::run::render(stored, false),
+            (Shown::Run(stored), Format::Text) => {
+                run_text::render(&RunReport::new(stored), report::TEXT_WIDTH, false)
+            }
+            (Shown::Run(stored), Format::Html) => run_page::render(&RunReport::new(stored))?,
             (Shown::Run(_), _) => {
                 return Err(format!(
-                    "{id} is a run of this machine alone, which is exported as --json or --text"
+                    "{id} is a run of this machine alone, which is exported as --json, --html or --text"
                 ));
             }
         };

@@ -88,7 +88,7 @@ fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
 }
 
 /// Beside the database.
-fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
+pub fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
     let directory = context.data_directory()?.join("reports");
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;

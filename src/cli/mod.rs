@@ -10,6 +10,7 @@ use crate::store::{self, Store};
 mod audience;
 mod calibrate;
 pub mod compare;
+mod copies;
 mod diff;
 mod doctor;
 mod export;
@@ -21,6 +22,8 @@ mod list;
 mod output;
 mod restore;
 mod run;
+mod run_page;
+mod run_text;
 mod show;
 mod value;
 

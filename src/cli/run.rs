@@ -1,6 +1,5 @@
 //! `weigh run`: this machine alone.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,16 +7,17 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
-use super::{Context, INTERRUPTED, output, value};
+use super::copies::Copies;
+use super::files::default_html;
+use super::{Context, INTERRUPTED, output, run_page, run_text, value};
 use crate::experiment::length::START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
-use crate::report::format;
 use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::design::Design;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::Kind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +26,10 @@ Examples:
   weigh run unixbench --classic  with UnixBench's own durations and passes, in half an hour
   weigh run unixbench --copies all
                                  as many copies of each at the same time as there are CPUs
+  weigh run getppid --copies 1..all
+                                 does it scale? One copy, two, … one per CPU, as a curve
+  weigh run memory --html memory.html
+                                 where does memory get slow? Curves over the size
   weigh run stat getppid --samples 50 --json -
 
 Environment:
@@ -52,15 +56,19 @@ pub struct Run {
     /// a command: 24h]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     timeout: Option<Duration>,
-    /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
-    #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
-    copies: usize,
+    /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU. Several
+    /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, its ends and powers of two
+    #[arg(long, value_name = "N", default_value = "1", value_parser = Copies::parse)]
+    copies: Copies,
     /// Measure as long and as often as the suite's original, and score as it does
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the report as one HTML file, with charts [default: in the XDG data directory]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 impl Run {
@@ -68,7 +76,7 @@ impl Run {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
-        if let Some(path) = &self.json {
+        for path in [&self.json, &self.html].into_iter().flatten() {
             output::check_writable(path)?;
         }
         let store = context.open_store()?;
@@ -80,13 +88,7 @@ impl Run {
         audience.end_of_samples();
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = store.load(&done.id).map_err(|error| error.to_string())?;
-        if let Some(path) = &self.json {
-            output::write_report(path, &RunReport::new(&stored).json())?;
-        }
-        if self.json.as_deref() != Some(std::path::Path::new("-")) {
-            let colour = output::wants_colour(context.color, &std::io::stdout());
-            output::print(&render(&stored, colour))?;
-        }
+        self.write(&RunReport::new(&stored), context)?;
         Ok(match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
@@ -95,10 +97,32 @@ impl Run {
         })
     }
 
+    /// The files, and the report on the terminal unless one of them goes to stdout.
+    fn write(&self, report: &RunReport, context: &Context) -> Result<(), String> {
+        if let Some(path) = &self.json {
+            output::write_report(path, &report.json())?;
+        }
+        let html = match &self.html {
+            Some(path) => path.clone(),
+            None => default_html(context, &report.id)?,
+        };
+        output::write_report(&html, &run_page::render(report)?)?;
+        if [self.json.as_ref(), Some(&html)]
+            .into_iter()
+            .flatten()
+            .any(|path| path.as_os_str() == "-")
+        {
+            return Ok(());
+        }
+        let colour = output::wants_colour(context.color, &std::io::stdout());
+        let text = run_text::render(report, output::width(), colour);
+        output::print(&format!("{text}HTML:  {}\n", html.display()))
+    }
+
     fn request(&self) -> Request {
         let mut words: Vec<String> = ["weigh", "run"].map(String::from).to_vec();
         words.extend(self.workloads.iter().cloned());
-        if self.copies > 1 {
+        if self.copies != Copies(vec![1]) {
             words.extend(["--copies".into(), self.copies.to_string()]);
         }
         if let Some(timeout) = self.timeout {
@@ -117,7 +141,7 @@ impl Run {
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             command: None,
-            copies: self.copies,
+            copies: self.copies.0.clone(),
             again: command_line(words.iter().map(String::as_str)),
             seed: 0,
             budget: Duration::ZERO,
@@ -132,74 +156,4 @@ impl Run {
             detail: false,
         }
     }
-}
-
-/// The report of a run, as text.
-pub fn render(stored: &Stored, colour: bool) -> String {
-    let report = RunReport::new(stored);
-    let mut text = String::new();
-    if let Some(failure) = &report.failure {
-        let _ = writeln!(text, "Failed: {failure}\n");
-    }
-    if report.state == State::Interrupted {
-        text.push_str("Interrupted; this is what was measured until then.\n\n");
-    }
-    let has_index = report.results.iter().any(|row| row.index.is_some());
-    let head = format!(
-        "{:<17} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
-        "workload",
-        "rate",
-        "unit",
-        "spread",
-        "lowest to highest",
-        "samples",
-        if has_index { format!("{:>9}", "index") } else { String::new() }
-    );
-    let _ = writeln!(text, "{}", if colour { format!("\x1b[1m{head}\x1b[0m") } else { head });
-    for row in &report.results {
-        let range =
-            format!("{} to {}", format::rate(row.lowest, ""), format::rate(row.highest, ""));
-        let index = row.index.map(|index| format!("{index:>9.1}")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{:<17} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
-            row.workload,
-            format::rate(row.rate, "").trim(),
-            row.unit,
-            format!("±{} %", format::unsigned(row.spread_pct)),
-            range,
-            row.samples,
-            index
-        );
-    }
-    text.push_str(&compare_copies(&report));
-    for index in &report.indices {
-        let _ = writeln!(text, "\n{}", index.sentence());
-    }
-    for failure in &report.failures {
-        let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
-    }
-    for warning in &report.warnings {
-        let _ = writeln!(text, "\nWarning: {warning}");
-    }
-    let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
-    text
-}
-
-/// How evenly the copies of each workload ran.
-fn compare_copies(report: &RunReport) -> String {
-    let mut text = String::new();
-    for row in &report.results {
-        let Some(copies) = &row.copies else { continue };
-        let _ = writeln!(
-            text,
-            "{:<17} {:>12} to {} {} a copy, coefficient of variation {} %",
-            row.workload,
-            format::rate(copies.lowest, "").trim(),
-            format::rate(copies.highest, "").trim(),
-            row.unit,
-            format::unsigned(copies.variation_pct)
-        );
-    }
-    if text.is_empty() { text } else { format!("\nThe copies of each, alone:\n{text}") }
 }

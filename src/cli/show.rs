@@ -4,7 +4,7 @@ use std::io;
 
 use clap::Args;
 
-use super::{Context, output, run};
+use super::{Context, output, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
 use crate::report::dialect::{self, Dialect, Sheet};
@@ -79,7 +79,9 @@ impl Show {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = match (&shown, self.dialect) {
             (shown, Some(dialect)) => shown.dialect(dialect)?,
-            (Shown::Run(stored), None) => run::render(stored, colour),
+            (Shown::Run(stored), None) => {
+                run_text::render(&RunReport::new(stored), output::width(), colour)
+            }
             (Shown::Compared(summary), None) => {
                 terminal::render(summary, output::width(), colour) + "\n"
             }

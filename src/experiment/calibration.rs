@@ -185,6 +185,7 @@ mod tests {
             syscalls_per_op: None,
             sample_ms: Some(70),
             start_scale: 0.01,
+            on_curve: None,
         };
         let header = Header {
             kind: Kind::Calibrate,

@@ -14,6 +14,7 @@ mod outcome;
 pub mod pairs;
 pub mod platform;
 pub mod request;
+pub mod resolve;
 pub mod row;
 pub mod run_report;
 pub mod session;

@@ -17,8 +17,8 @@ pub struct Request {
     pub workloads: Vec<String>,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
-    /// Of each workload, at the same time.
-    pub copies: usize,
+    /// Of each workload, at the same time. With several numbers, each workload is measured with each.
+    pub copies: Vec<usize>,
     /// The command line that measures the same again.
     pub again: String,
     pub seed: u64,

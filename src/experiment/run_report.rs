@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::suite_index::{SuiteIndex, items};
 use super::work::name_of_copies;
 use crate::machine::Facts;
+use crate::report::curve::{self, COPIES, Chart, OnCurve, Point, Quantity};
 use crate::report::summary::{Failure, State};
 use crate::stats::estimate::{geometric_mean, mad, median};
 use crate::store::record::Stored;
@@ -38,6 +39,9 @@ pub struct RunReport {
 #[derive(Debug, PartialEq, Serialize)]
 pub struct RunRow {
     pub workload: String,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
     pub unit: String,
     /// Median of the samples' rates; for a classic run, UnixBench's score: the geometric mean of
     /// all but the lowest third of the passes.
@@ -50,6 +54,9 @@ pub struct RunRow {
     /// What it is in the index of the suite that was asked for, or of `unixbench`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<f64>,
+    /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency_pct: Option<f64>,
     /// Where several copies ran at the same time; `rate` is their sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<Copies>,
@@ -73,6 +80,7 @@ impl RunReport {
         let mut results: Vec<RunRow> = (0..stored.header.works.len())
             .filter_map(|work| row(stored, work, is_classic))
             .collect();
+        add_efficiency(&mut results);
         let rate = |name: &str| results.iter().find(|row| row.is_of(name)).map(|row| row.rate);
         let indices = suites.iter().filter_map(|suite| SuiteIndex::new(suite, rate)).collect();
         let shown = suites
@@ -98,8 +106,35 @@ impl RunReport {
         }
     }
 
+    /// The rows that are points of curves.
+    pub fn charts(&self) -> Vec<Chart> {
+        curve::charts(self.results.iter().filter_map(|row| {
+            let on_curve = row.on_curve.as_ref()?;
+            Some((on_curve, row.quantity(), row.point(on_curve.x)))
+        }))
+    }
+
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
+    }
+}
+
+/// A workload that scales perfectly has 100 % with any number of copies.
+fn add_efficiency(rows: &mut [RunRow]) {
+    let of_one: Vec<Option<f64>> = rows
+        .iter()
+        .map(|row| {
+            let (series, x) = row.copies_on_curve()?;
+            let of_series = rows.iter().filter_map(|other| {
+                let (other_series, x) = other.copies_on_curve()?;
+                (other_series == series).then_some((x, other.rate))
+            });
+            let (fewest, rate) = of_series.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some(100.0 * (row.rate / x) / (rate / fewest))
+        })
+        .collect();
+    for (row, efficiency_pct) in rows.iter_mut().zip(of_one) {
+        row.efficiency_pct = efficiency_pct;
     }
 }
 
@@ -124,6 +159,7 @@ fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     };
     Some(RunRow {
         workload: name.clone(),
+        on_curve: stored.header.works[work].on_curve.clone(),
         unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
         rate,
         spread_pct: 1.4826 * mad(&rates)? / middle * 100.0,
@@ -131,13 +167,56 @@ fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         highest: rates.iter().copied().fold(0.0, f64::max),
         samples: rates.len(),
         index: None,
+        efficiency_pct: None,
         copies: Copies::new(copy_rates),
     })
 }
 
 impl RunRow {
-    /// Whether this is the row of a workload, alone or in copies.
+    /// What an operation takes, where the rate is one of operations done one after the other.
+    pub fn time_ns(&self) -> Option<f64> {
+        (self.unit == "lps" && self.copies.is_none()).then(|| 1e9 / self.rate)
+    }
+
+    /// Sweeps of latencies are read as times; how a workload scales shows in its rate.
+    fn quantity(&self) -> Quantity {
+        match self.time_ns() {
+            Some(_) if self.copies_on_curve().is_none() => Quantity::Time,
+            _ => Quantity::Rate(self.unit.clone()),
+        }
+    }
+
+    fn point(&self, x: f64) -> Point {
+        let spread = self.spread_pct / 100.0;
+        let slowest = (spread < 1.0).then_some(self.rate * (1.0 - spread));
+        let fastest = self.rate * (1.0 + spread);
+        let workload = self.workload.clone();
+        match self.quantity() {
+            Quantity::Time => {
+                let [y, low] = [self.rate, fastest].map(|rate| 1e9 / rate);
+                Point { workload, x, y, low: Some(low), high: slowest.map(|rate| 1e9 / rate) }
+            }
+            _ => Point {
+                workload,
+                x,
+                y: self.rate,
+                low: Some(slowest.unwrap_or(0.0)),
+                high: Some(fastest),
+            },
+        }
+    }
+
+    fn copies_on_curve(&self) -> Option<(&str, f64)> {
+        let on_curve = self.on_curve.as_ref().filter(|on| on.x_unit == COPIES);
+        on_curve.map(|on| (on.series.as_str(), on.x))
+    }
+
+    /// Whether this is the row of a workload, alone or in copies. A point of a curve over copies is of none:
+    /// an index is of one number of them.
     fn is_of(&self, workload: &str) -> bool {
+        if self.copies_on_curve().is_some() {
+            return false;
+        }
         match &self.copies {
             None => self.workload == workload,
             Some(copies) => self.workload == name_of_copies(workload, copies.count),

@@ -14,7 +14,8 @@ use super::length::START_MS;
 use super::measure::Session;
 use super::platform::Stop;
 use super::request::{Audience, Plan, Request, build_treatments};
-use super::work::{Work, resolve};
+use super::resolve::resolve;
+use super::work::Work;
 use crate::machine::file_system::file_system;
 use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
@@ -148,8 +149,8 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
             vec![Work::Command { argv: argv.clone(), directory }]
         }
         None => resolve(&request.workloads, &kernels)?
-            .into_iter()
-            .map(|work| work.with_copies(request.copies))
+            .iter()
+            .flat_map(|work| request.copies.iter().map(|&copies| work.clone().with_copies(copies)))
             .collect(),
     };
     let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
@@ -183,6 +184,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                     Work::Command { .. } => None,
                 },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
+                on_curve: work.on_curve(request.copies.len() > 1),
             })
             .collect(),
     };

@@ -107,12 +107,11 @@ fn row(
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
     let evidence = evidence(stored, &measurements);
     let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
-    let unit = measurements.totals.unit.as_ref().unwrap_or(&work.unit);
     Row {
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
         metric: "rate".into(),
-        unit: unit.clone(),
+        unit: measurements.totals.unit.as_ref().unwrap_or(&work.unit).clone(),
         baseline: rates(|pair| pair.baseline_rate).unwrap_or(0.0),
         treated: rates(|pair| pair.treated_rate).unwrap_or(0.0),
         effect_pct: percent(judgement.estimate),
@@ -130,6 +129,7 @@ fn row(
         metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
+        on_curve: work.on_curve.clone(),
         sets: sets(&measurements, design),
         series: measurements.series,
     }

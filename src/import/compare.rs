@@ -188,6 +188,7 @@ fn row(figure: &Figure, base: &[&File], treated: &[&File], arm: &str) -> Result<
     };
     Ok(Row {
         workload: figure.name(),
+        on_curve: None,
         treatment: arm.into(),
         metric: "rate".into(),
         unit: figure.rate_unit(),

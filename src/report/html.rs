@@ -3,21 +3,32 @@
 //! The templates hold the markup and escape every text; this room hands them numbers already
 //! placed and texts already formatted.
 
+mod axis;
+mod chart;
 mod drift;
 mod forest;
+pub mod run;
 
 use minijinja::{Environment, Error, Value, context};
 
-use super::format;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
-use super::{bounds, by_treatment, evidence, facts, imported, latency, machine, sentence, sets};
+use super::{
+    bounds, by_treatment, curve, evidence, facts, format, imported, latency, machine, sentence,
+    sets,
+};
+use crate::machine::Facts;
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("html/page.jinja")),
+    ("run.html", include_str!("html/run.jinja")),
+    ("head.html", include_str!("html/head.jinja")),
+    ("grid.html", include_str!("html/grid.jinja")),
+    ("chart.html", include_str!("html/chart.jinja")),
+    ("machine.html", include_str!("html/machine.jinja")),
     ("forest.html", include_str!("html/forest.jinja")),
     ("drift.html", include_str!("html/drift.jinja")),
     ("style.css", include_str!("html/style.css")),
@@ -25,11 +36,15 @@ const TEMPLATES: [(&str, &str); 4] = [
 
 /// The whole page.
 pub fn render(s: &Summary) -> Result<String, Error> {
+    fill("page.html", page(s))
+}
+
+fn fill(template: &str, values: Value) -> Result<String, Error> {
     let mut environment = Environment::new();
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    environment.get_template("page.html")?.render(page(s))
+    environment.get_template(template)?.render(values)
 }
 
 fn page(s: &Summary) -> Value {
@@ -41,6 +56,10 @@ fn page(s: &Summary) -> Value {
         context! {
             treatment => format::label(treatment),
             forest => forest::figure(&rows, &scale, s.margin_pct),
+            charts => curve::of_effects(&rows)
+                .iter()
+                .map(|chart| chart::figure(chart, several.then_some(treatment)))
+                .collect::<Vec<Value>>(),
         }
     });
     // Figures have no intervals to draw, and their table shows them as they were written.
@@ -82,10 +101,14 @@ fn page(s: &Summary) -> Value {
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
         warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
-        machine => machine::facts(&s.machine).into_iter().filter(|_| is_measured)
-            .map(|(key, value)| context! { key, value }).collect::<Vec<Value>>(),
+        machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
     }
+}
+
+fn machine_facts(facts: &Facts) -> Vec<Value> {
+    let facts = machine::facts(facts).into_iter();
+    facts.map(|(key, value)| context! { key, value }).collect()
 }
 
 /// A sentence in pieces, those between backticks being names.

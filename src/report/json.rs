@@ -15,6 +15,7 @@ mod tests {
 
     use serde_json::Value;
 
+    use super::super::curve::OnCurve;
     use super::super::imported::{Better, Figure, File, Imported};
     use super::super::metrics::{Contrast, Counters};
     use super::super::sample;
@@ -41,6 +42,8 @@ mod tests {
     /// The experiment of the documentation: everything that can appear does.
     fn documented() -> Summary {
         let mut s = sample::two_sets();
+        s.results[0].on_curve =
+            Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
         s.results[1].pairs_needed = Some(40);
         s.results[1].evidence.other.insert("seccomp_mode".into(), "2".into());
         let count = |baseline, treated| Contrast { baseline, treated, ..Contrast::default() };

@@ -11,6 +11,8 @@ mod bar;
 mod bounds;
 pub mod checks;
 pub mod csv;
+pub mod curve;
+pub mod curve_text;
 pub mod dialect;
 pub mod diff;
 mod evidence;
@@ -39,7 +41,7 @@ pub mod terminal;
 pub mod text;
 
 /// The width of the text format, which goes to a file and so has no terminal to ask.
-const TEXT_WIDTH: usize = 100;
+pub const TEXT_WIDTH: usize = 100;
 
 /// What `weigh export` can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

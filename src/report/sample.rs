@@ -166,6 +166,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
     let measured = (0..pairs).map(|i| pair(1.3 + 3.4 * i as f64, baseline, treated, i));
     Row {
         workload: workload.to_owned(),
+        on_curve: None,
         treatment: "audit".to_owned(),
         metric: "rate".to_owned(),
         unit: unit.to_owned(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::curve::OnCurve;
 use super::imported::Imported;
 use super::metrics::Metrics;
 use crate::machine::Facts;
@@ -95,6 +96,9 @@ pub struct Treatment {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub workload: String,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
     pub treatment: String,
     /// What is compared; `rate` for now.
     pub metric: String,

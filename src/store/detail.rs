@@ -77,6 +77,8 @@ mod tests {
             .connection
             .execute_batch(
                 "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
+                 ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;
+                 ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN multiplicity; PRAGMA user_version = 2;",
             )
             .unwrap();

@@ -123,6 +123,11 @@ mod tests {
                 syscalls_per_op: Some(1.0),
                 sample_ms: Some(70),
                 start_scale: 0.0375,
+                on_curve: Some(crate::report::curve::OnCurve {
+                    series: "stat".into(),
+                    x: 4.0,
+                    x_unit: "copies".into(),
+                }),
             }],
         }
     }
@@ -178,7 +183,8 @@ mod tests {
             .connection
             .execute_batch(
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
-                 ALTER TABLE experiment DROP COLUMN multiplicity;
+                 ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
+                 ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",

@@ -9,6 +9,7 @@ use super::record::{Entry, Header, Kind, Startup, Stored, Work};
 use super::samples::Samples;
 use super::{Error, Store};
 use crate::machine::{self, Facts};
+use crate::report::curve::OnCurve;
 use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
 
@@ -120,6 +121,7 @@ impl Store {
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
                     start_scale: row.get("start_scale")?,
+                    on_curve: on_curve(row)?,
                 })
             })?;
         self.each_sample(id, |measured| {
@@ -190,6 +192,12 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         details: Vec::new(),
         failures: Vec::new(),
     })
+}
+
+fn on_curve(row: &Row<'_>) -> rusqlite::Result<Option<OnCurve>> {
+    let series: Option<String> = row.get("series")?;
+    let (x, x_unit) = (row.get::<_, Option<f64>>("x")?, row.get::<_, Option<String>>("x_unit")?);
+    Ok(series.zip(x).map(|(series, x)| OnCurve { series, x, x_unit: x_unit.unwrap_or_default() }))
 }
 
 /// One that only a newer weigh knows is judged by the stricter of ours.

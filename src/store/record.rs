@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
+use crate::report::curve::OnCurve;
 use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
@@ -74,6 +75,8 @@ pub struct Work {
     pub sample_ms: Option<u64>,
     /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
     pub start_scale: f64,
+    /// Where it is a point of a curve. As it was then: the kernels of a later weigh may say otherwise.
+    pub on_curve: Option<OnCurve>,
 }
 
 /// One sample, with its place in the experiment.

@@ -46,6 +46,9 @@ CREATE TABLE work (
     syscalls_per_op REAL,
     start_scale REAL NOT NULL,         -- the spread of log-ratios expected before the first pair
     sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
+    series TEXT,                       -- of which curve it is a point, where it is one
+    x REAL,                            -- and where on it
+    x_unit TEXT,
     PRIMARY KEY (experiment, number)
 ) STRICT;
 CREATE TABLE sample (
@@ -99,9 +102,13 @@ CREATE TABLE imported (                -- what was not measured here
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
-/// From version 2, whose samples were as long everywhere and whose claims were all Holm's.
+/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
+/// curves.
 const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
-    ALTER TABLE work ADD COLUMN sample_ms INTEGER;";
+    ALTER TABLE work ADD COLUMN sample_ms INTEGER;
+    ALTER TABLE work ADD COLUMN series TEXT;
+    ALTER TABLE work ADD COLUMN x REAL;
+    ALTER TABLE work ADD COLUMN x_unit TEXT;";
 /// The first databases of version 1 did not keep the number of sets.
 const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
 

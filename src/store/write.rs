@@ -49,8 +49,8 @@ impl Store {
         }
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
-                "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
+                    series, x, x_unit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     id,
                     number,
@@ -58,7 +58,10 @@ impl Store {
                     work.unit,
                     work.syscalls_per_op,
                     work.start_scale,
-                    work.sample_ms
+                    work.sample_ms,
+                    work.on_curve.as_ref().map(|on| &on.series),
+                    work.on_curve.as_ref().map(|on| on.x),
+                    work.on_curve.as_ref().map(|on| &on.x_unit),
                 ],
             )?;
         }

@@ -10,12 +10,13 @@ pub fn change_ns(before: f64, after: f64) -> String {
     let (unit, name) = unit(before.max(after));
     let smaller = before.min(after) / unit;
     if smaller != 0.0 && smaller < 0.1 {
-        return format!("{} → {}", one(before), one(after));
+        return format!("{} → {}", time_ns(before), time_ns(after));
     }
     format!("{} → {} {name}", digits(before / unit), digits(after / unit))
 }
 
-fn one(ns: f64) -> String {
+/// One duration in nanoseconds with three digits: `112 ns`, `4.06 ms`.
+pub fn time_ns(ns: f64) -> String {
     let (unit, name) = unit(ns);
     format!("{} {name}", digits(ns / unit))
 }

@@ -1,0 +1,109 @@
+//! From the names that a user gave to what is launched.
+
+use std::path::Path;
+
+use super::work::Work;
+use crate::workload::catalogue::{self, Workload, similar};
+use crate::workload::kernels::Kernels;
+use crate::workload::suite::{self, Member, Suite};
+
+/// The works that a user named: workloads, suites, or files with a suite. None twice.
+///
+/// # Errors
+/// A sentence that names what does not exist, or the broken file and line.
+pub fn resolve(names: &[String], kernels: &Kernels) -> Result<Vec<Work>, String> {
+    let workloads = catalogue::read(kernels)?;
+    let suites = suite::embedded()?;
+    let mut works: Vec<Work> = Vec::new();
+    for name in names {
+        for work in resolve_one(name, &workloads, &suites)? {
+            if !works.iter().any(|other| other.name() == work.name()) {
+                works.push(work);
+            }
+        }
+    }
+    Ok(works)
+}
+
+fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<Vec<Work>, String> {
+    let find =
+        |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
+    if let Some(workload) = find(name) {
+        return Ok(vec![Work::Kernel { workload, member: None, copies: 1 }]);
+    }
+    // One of two processes is a row per placement: NAME@same-cpu and NAME@cross-cpu.
+    let placed: Vec<Work> = workloads
+        .iter()
+        .filter(|workload| {
+            workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
+        })
+        .map(|workload| Work::Kernel {
+            workload: Box::new(workload.clone()),
+            member: None,
+            copies: 1,
+        })
+        .collect();
+    if !placed.is_empty() {
+        return Ok(placed);
+    }
+    let from_file;
+    let suite = match suites.iter().find(|suite| suite.name == name) {
+        Some(suite) => suite,
+        None if name.contains('/') || name.ends_with(".toml") => {
+            from_file = suite::read(Path::new(name))?;
+            &from_file
+        }
+        None => return Err(unknown(name, workloads, suites)),
+    };
+    let member = |member: &Member| {
+        let workload = find(&member.name).ok_or_else(|| {
+            let problem = unknown(&member.name, workloads, &[]);
+            format!("the suite `{name}` names a workload that does not exist: {problem}")
+        })?;
+        Ok(Work::Kernel { workload, member: Some(member.clone()), copies: 1 })
+    };
+    suite.members.iter().map(member).collect()
+}
+
+fn unknown(name: &str, workloads: &[Workload], suites: &[Suite]) -> String {
+    let known =
+        workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|s| s.name.as_str()));
+    let near = similar(name, known);
+    let hint = match near.is_empty() {
+        true => "`weigh list workloads` and `weigh list suites` show what there is".to_owned(),
+        false => format!("did you mean `{}`?", near.join("` or `")),
+    };
+    format!("there is no workload or suite `{name}`; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Workload {
+        Workload {
+            name: name.into(),
+            summary: String::new(),
+            group: "ipc".into(),
+            unit: "lps".into(),
+            units_per_op: 1.0,
+            syscalls_per_op: 4.0,
+            syscalls_note: None,
+            source: String::new(),
+            series: None,
+            x: None,
+            x_unit: None,
+        }
+    }
+
+    #[test]
+    fn a_workload_of_two_processes_is_a_row_per_placement() {
+        let known = ["pipe", "pong@cross-cpu", "pong@same-cpu", "pongs@same-cpu"].map(named);
+        let rows = |name: &str| -> Vec<String> {
+            resolve_one(name, &known, &[]).unwrap().iter().map(Work::name).collect()
+        };
+        assert_eq!(rows("pong"), ["pong@cross-cpu", "pong@same-cpu"]);
+        assert_eq!(rows("pong@same-cpu"), ["pong@same-cpu"]);
+        assert_eq!(rows("pipe"), ["pipe"]);
+    }
+}
