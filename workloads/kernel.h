@@ -29,6 +29,9 @@ struct workload {
 
 	enum placement placement; /* set by PLACED_WORKLOADS() */
 
+	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */
+	bool only_in_batches;
+
 	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads
 	 * with the same series are drawn as one curve over x. */
 	const char *series; /* e.g. "memory-latency, stride 64 B" */

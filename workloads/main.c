@@ -173,6 +173,8 @@ static int list(void)
 		       sorted[i]->syscalls_per_op);
 		print_string("syscalls_note", sorted[i]->syscalls_note, ",");
 		print_string("source", sorted[i]->source, ",");
+		if (sorted[i]->only_in_batches)
+			printf("\"only_in_batches\":true,");
 		if (sorted[i]->series) {
 			print_string("series", sorted[i]->series, ",");
 			printf("\"x\":%.10g,", sorted[i]->x);
@@ -239,6 +241,9 @@ static int run(int argc, char **argv)
 	current = find(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-kernels list' lists them", argv[optind]);
+
+	if (options.latencies && current->only_in_batches)
+		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
 
 	take_charge();
 	/* A parent's habits must not reach the workload: a SIGCHLD that is ignored takes wait(2) its

@@ -148,6 +148,7 @@ static struct counter open_counter(bool is_wanted, uint64_t what, bool kernel_on
 		.disabled = 1,
 		.inherit = 1,
 		.exclude_user = kernel_only,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 	};
 	struct counter counter = {.fd = -1};
 
@@ -164,12 +165,20 @@ static void start_counter(struct counter *counter)
 
 static void stop_counter(struct counter *counter)
 {
+	struct {
+		uint64_t value, enabled_ns, running_ns;
+	} counted;
+
 	if (counter->fd < 0)
 		return;
 	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (read(counter->fd, &counter->value, sizeof counter->value) != sizeof counter->value)
+	if (read(counter->fd, &counted, sizeof counted) != sizeof counted)
 		fail("cannot read a counter of the PMU");
 	close(counter->fd);
+	counter->value = counted.value;
+	/* Others had the PMU for part of the time: then this is part of a count, and none. */
+	if (counted.running_ns < counted.enabled_ns)
+		counter->fd = -1;
 }
 
 static void print_counter(const char *name, const struct counter *counter)

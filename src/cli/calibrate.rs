@@ -1,6 +1,7 @@
 //! `weigh calibrate`: what does this machine call different that is the same, and how much must a
 //! change cost before it is seen here?
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ Examples:
 
 /// Weigh nothing: how noisy is this machine, and what will it show?
 ///
-/// Compares every workload with itself, exactly as `weigh compare none` does. Whatever comes out
+/// Compares every workload with itself, as `weigh compare none --no-detail` does. Whatever comes out
 /// slower or faster is a false alarm. Calibrations of the same machine (host name, CPU, kernel) add
 /// up, and the next `weigh compare` expects the noise that they found.
 #[derive(Debug, Args)]
@@ -75,13 +76,17 @@ impl Calibrate {
         let interrupted = listen_for_signals()?;
         let mut audience =
             Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
-        let mut last = State::Complete;
+        let (mut last, mut is_as_before) = (State::Complete, true);
+        let mut failed = BTreeSet::new();
         for number in 1..=self.repeat {
             if self.repeat > 1 {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
             let done = execute(&self.request(number), &store, &mut audience, &interrupted)?;
             last = done.state;
+            is_as_before &= output::tell_what_is_left(done.left.as_deref());
+            let stored = store.load(&done.id).map_err(|error| error.to_string())?;
+            failed.extend(stored.failures.into_iter().map(|failure| failure.workload));
             if last != State::Complete {
                 break;
             }
@@ -96,9 +101,13 @@ impl Calibrate {
             let colour = output::wants_colour(context.color, &std::io::stdout());
             output::print(&render(&calibration, output::width(), colour))?;
         }
+        for workload in &failed {
+            output::problem(&format!("{workload} failed; `weigh show` tells why"));
+        }
         Ok(match last {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
+            _ if !is_as_before || !failed.is_empty() => super::ERROR,
             _ => 0,
         })
     }

@@ -68,6 +68,7 @@ pub struct Compare {
     pairs: Option<u32>,
     /// Length of the timed part of a sample [default: chosen by the first pairs, 50ms to 250ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
+    #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
     /// Kill a launch that lasts longer; its workload has no result [default: 2m, and twice the sample;
     /// a command: 24h]
@@ -233,6 +234,7 @@ fn tell_errors(summary: &Summary) {
     }
     if !summary.failures.is_empty() {
         let mut names: Vec<&str> = summary.failures.iter().map(|f| f.workload.as_str()).collect();
+        names.sort_unstable();
         names.dedup();
         output::problem(&format!(
             "there is no result of {}; the report says why",

@@ -69,8 +69,14 @@ impl Files {
             return Ok(());
         }
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = match self.dialect {
-            Some(dialect) => dialect::render(dialect, &Sheet::of(summary))?,
+        // What was measured is worth more than the form that it was wanted in.
+        let as_wanted = self.dialect.map(|dialect| dialect::render(dialect, &Sheet::of(summary)));
+        let text = match as_wanted {
+            Some(Ok(table)) => table,
+            Some(Err(problem)) => {
+                output::problem(&format!("not as wanted: {problem}"));
+                terminal::render(summary, output::width(), colour)
+            }
             None => terminal::render(summary, output::width(), colour),
         };
         output::print(&format!(

@@ -1,7 +1,8 @@
 //! `weigh import`: results that were not measured here.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -58,12 +59,10 @@ impl Import {
         let mut documents = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let size = std::fs::metadata(path).map(|facts| facts.len());
-            if size.is_ok_and(|size| size > LONGEST_FILE) {
+            let bytes = read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+            if bytes.len() as u64 > LONGEST_FILE {
                 return Err(format!("{name} is larger than any result: 64 MiB is the most"));
             }
-            let bytes =
-                std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
             let document = import::read(&name, &bytes, self.format);
             documents.push((name, document.map_err(|error| error.to_string())?));
         }
@@ -97,4 +96,11 @@ impl Import {
         }
         imported.command = command_line(words.iter().map(String::as_str));
     }
+}
+
+/// At most one byte more than is allowed: a device has no size, and no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

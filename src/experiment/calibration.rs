@@ -89,7 +89,9 @@ impl Calibration {
             .into_iter()
             .map(|(workload, rows)| rows.summary(workload, alpha))
             .collect();
-        let alarming = history.iter().filter(|stored| raises_alarm(stored)).count();
+        // One without a row that could have had a verdict could not have raised an alarm.
+        let outcomes: Vec<bool> = history.iter().filter_map(raises_alarm).collect();
+        let alarming = outcomes.iter().filter(|alarm| **alarm).count();
         let rows = workloads.iter().map(|row| row.experiments).sum();
         let row_alarms = workloads.iter().map(|row| row.alarms).sum();
         Some(Calibration {
@@ -100,7 +102,7 @@ impl Calibration {
             alpha,
             experiments: history.iter().map(|stored| stored.id.clone()).collect(),
             workloads,
-            experiment_alarms: Tally::new(alarming, history.len(), alpha),
+            experiment_alarms: Tally::new(alarming, outcomes.len(), alpha),
             row_alarms: Tally::new(row_alarms, rows, alpha),
         })
     }
@@ -110,12 +112,14 @@ impl Calibration {
     }
 }
 
-/// Whether `weigh compare` would have called any row slower or faster.
-fn raises_alarm(stored: &Stored) -> bool {
+/// Whether `weigh compare` would have called any row slower or faster; `None` where none had the pairs
+/// for it.
+fn raises_alarm(stored: &Stored) -> Option<bool> {
     let bettings: Vec<Betting> = gather(stored).iter().map(Measurements::betting).collect();
-    judge_rows(&bettings, &design(stored))
-        .iter()
-        .any(|judgement| matches!(judgement.verdict, Verdict::Slower | Verdict::Faster))
+    let differs = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
+    let judgements = judge_rows(&bettings, &design(stored));
+    let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
+    could.then(|| judgements.iter().any(|judgement| differs(judgement.verdict)))
 }
 
 /// What all calibrations found of one workload: a value per calibration.

@@ -57,6 +57,7 @@ struct Looked {
     /// That of a pair of samples: what a pair is expected to take before there was one.
     expected: Duration,
     is_given_up: bool,
+    is_uncounted: bool,
 }
 
 impl Looked {
@@ -86,6 +87,7 @@ pub fn run_detail(
             spent: Duration::ZERO,
             expected: row.pair_cost(),
             is_given_up: false,
+            is_uncounted: false,
         })
         .collect();
     let mut coins = Coins::new(seed, STREAM);
@@ -120,19 +122,22 @@ fn look_at_pair(
     let arms = if baseline_first { [0, treated] } else { [treated, 0] };
     for look in [Look::Latencies, Look::Counters] {
         for (position, arm) in arms.into_iter().enumerate() {
-            if look == Look::Counters && arms.iter().any(|arm| uncounted.contains(arm)) {
+            let is_uncounted = state.is_uncounted || arms.iter().any(|arm| uncounted.contains(arm));
+            if look == Look::Counters && is_uncounted {
                 continue;
             }
             let slot = Slot { unit: state.unit, arm, set: 0, pair: state.pairs, position };
             match platform.detail(&slot, look) {
                 Ok(true) => {}
-                Ok(false) => {
+                Ok(false) if look == Look::Counters => {
                     uncounted.insert(arm);
                 }
+                Ok(false) => {}
                 Err(SampleError::Stop(stop)) => return Err(stop),
-                // A filter may kill who asks for the PMU.
+                // A filter may kill who asks for the PMU; the row does without.
                 Err(SampleError::Workload(_)) if look == Look::Counters => {
-                    uncounted.insert(arm);
+                    state.is_uncounted = true;
+                    break;
                 }
                 Err(SampleError::Workload(reason)) => {
                     state.is_given_up = true;

@@ -24,6 +24,8 @@ struct Measured {
     rates: Vec<f64>,
     /// Empty for a run.
     log_ratios: Vec<f64>,
+    /// s₀ of the row.
+    start_scale: f64,
 }
 
 /// How `after` differs from `before`.
@@ -95,6 +97,11 @@ impl Measured {
     }
 }
 
+fn start_scale(stored: &Stored, workload: &str) -> f64 {
+    let work = stored.header.works.iter().find(|work| work.name == workload);
+    work.map_or(DEFAULT_SCALE, |work| work.start_scale)
+}
+
 fn gather(stored: &Stored) -> Vec<Measured> {
     match stored.header.kind {
         Kind::Compare | Kind::Calibrate => {
@@ -102,6 +109,7 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             let measured = rows.map(|row| Measured {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
                 log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
+                start_scale: start_scale(stored, &row.workload),
                 workload: row.workload,
                 treatment: row.treatment,
                 unit: row.unit,
@@ -120,6 +128,7 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             let measured = rows.map(|row| Measured {
                 rates: rates(&row.workload),
                 log_ratios: Vec::new(),
+                start_scale: DEFAULT_SCALE,
                 workload: row.workload,
                 treatment: stored.header.arms.first().cloned().unwrap_or_default(),
                 unit: row.unit,
@@ -137,7 +146,8 @@ fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Ro
     let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
     let effect = has_effect.then(|| {
         let centres = [earlier, later].map(|row| hodges_lehmann(&row.log_ratios).unwrap_or(0.0));
-        let intervals = [before, after].map(|(stored, row)| of_effect(stored, &row.log_ratios));
+        let intervals = [before, after]
+            .map(|(stored, row)| of_effect(stored, &row.log_ratios, row.start_scale));
         change(centres, centres.map(percent), intervals)
     });
     Row {
@@ -151,10 +161,12 @@ fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Ro
 
 /// The interval of an effect within its experiment, at half the error rate: the same two as its report
 /// shows.
-fn of_effect(stored: &Stored, log_ratios: &[f64]) -> Interval {
+fn of_effect(stored: &Stored, log_ratios: &[f64], start_scale: f64) -> Interval {
     let interval = match stored.header.fixed_pairs {
-        Some(fixed) if log_ratios.len() >= fixed => signed_rank_interval(log_ratios, ALPHA / 2.0),
-        _ => Betting::from_log_ratios(log_ratios, DEFAULT_SCALE)
+        Some(fixed) if log_ratios.len() >= fixed * stored.header.sets => {
+            signed_rank_interval(log_ratios, ALPHA / 2.0)
+        }
+        _ => Betting::from_log_ratios(log_ratios, start_scale)
             .ok()
             .map(|betting| betting.interval(ALPHA / 2.0)),
     };

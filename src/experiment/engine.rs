@@ -33,18 +33,31 @@ pub fn run_set(
         coins.shuffle(&mut chosen);
         for row in chosen {
             let state = &mut rows[row];
-            if !state.can_begin_pair(deadline.saturating_sub(platform.elapsed())) {
+            let left = deadline.saturating_sub(platform.elapsed());
+            if state.failure.is_some() || !state.can_begin_pair(left) {
                 continue;
             }
             if let Err(stop) = measure_pair(state, set, coins.baseline_first(), platform) {
                 judge(&mut rows, design);
                 return (rows, Err(stop));
             }
+            spread_failure(&mut rows, row);
             observer.pair(row, &rows[row], platform.elapsed());
         }
         judge(&mut rows, design);
         let left = time_left(&rows, design, deadline.saturating_sub(platform.elapsed()));
         observer.round(&rows, platform.elapsed(), left);
+    }
+}
+
+/// A workload that fails without a treatment has nothing that any treatment could be held against.
+fn spread_failure(rows: &mut [Row], failed: usize) {
+    let Some(reason) = rows[failed].failure.clone().filter(|_| rows[failed].failed_alone) else {
+        return;
+    };
+    let work = rows[failed].unit.work;
+    for other in rows.iter_mut().filter(|row| row.unit.work == work && row.failure.is_none()) {
+        other.failure = Some(reason.clone());
     }
 }
 
@@ -66,6 +79,7 @@ fn measure_pair(
             Err(SampleError::Workload(reason)) => {
                 platform.failed(&slot, &reason)?;
                 row.failure = Some(reason);
+                row.failed_alone = arm == 0;
                 return Ok(());
             }
         }

@@ -111,8 +111,8 @@ impl<'a> Host<'a> {
     /// found before anything is measured, and what a start costs is known apart.
     ///
     /// # Errors
-    /// Where the experiment cannot go on. A workload that fails is given back with the reason.
-    pub fn try_all(&mut self) -> Result<Vec<(usize, String)>, Stop> {
+    /// Where the experiment cannot go on. Works that fail are given back with the arm.
+    pub fn try_all(&mut self) -> Result<Vec<(usize, usize)>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.site.works.len() {
             let Some(job) =
@@ -126,8 +126,10 @@ impl<'a> Host<'a> {
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Workload(reason)) => {
                         self.keep_failure(work, arm, &reason)?;
-                        failed.push((work, reason));
-                        break;
+                        failed.push((work, arm));
+                        if arm == 0 {
+                            break;
+                        }
                     }
                 }
             }

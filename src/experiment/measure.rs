@@ -88,14 +88,21 @@ impl Session<'_> {
         sets: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let broken: Vec<usize> = host.try_all()?.into_iter().map(|(work, _)| work).collect();
+        let broken = host.try_all()?;
         let works: Vec<usize> =
-            (0..self.works.len()).filter(|work| !broken.contains(work)).collect();
-        if works.is_empty() {
+            (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
+        // What one treatment breaks, another may leave alone.
+        let units: Vec<Unit> = (1..self.request.arms.len())
+            .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
+            .filter(|pair| !broken.contains(pair))
+            .map(|(work, arm)| self.unit(work, arm))
+            .collect();
+        let compares = matches!(self.request.plan, Plan::Compare { .. });
+        if works.is_empty() || (compares && units.is_empty()) {
             return Err(Stop::Failed("no workload ran; see the failures".into()));
         }
         match self.request.plan {
-            Plan::Compare { .. } => self.compare(host, &works, set, sets, audience),
+            Plan::Compare { .. } => self.compare(host, units, set, sets, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
         }
@@ -104,14 +111,11 @@ impl Session<'_> {
     fn compare(
         &self,
         host: &mut Host,
-        works: &[usize],
+        units: Vec<Unit>,
         set: usize,
         sets: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let units: Vec<Unit> = (1..self.request.arms.len())
-            .flat_map(|treated_arm| works.iter().map(move |&work| self.unit(work, treated_arm)))
-            .collect();
         let rows: Vec<(String, String, String)> = units
             .iter()
             .map(|unit| {

@@ -5,6 +5,7 @@ pub mod calibration;
 pub mod detail;
 pub mod diff;
 pub mod engine;
+mod evidence;
 mod host;
 pub mod length;
 pub mod measure;

@@ -19,9 +19,17 @@ pub struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// What a pair takes, in seconds: the median.
+    /// What a pair takes, in seconds. What is known of a pair is how long its first sample took; so
+    /// the arms' medians, each from the pairs that it began, are added up.
     pub fn pair_s(&self) -> Option<f64> {
-        median(&self.series.iter().map(|pair| pair.elapsed_s).collect::<Vec<_>>())
+        let of_arm = |baseline_first: bool| {
+            let begun = self.series.iter().filter(|pair| pair.baseline_first == baseline_first);
+            median(&begun.map(|pair| pair.first_s).collect::<Vec<_>>())
+        };
+        match (of_arm(true), of_arm(false)) {
+            (Some(baseline), Some(treated)) => Some(baseline + treated),
+            (one, other) => one.or(other).map(|seconds| 2.0 * seconds),
+        }
     }
 
     /// The evidence that these pairs hold.
@@ -66,7 +74,7 @@ fn pairs(points: &[Point]) -> Vec<Pair> {
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                elapsed_s: 2.0 * (both[1].started_s - both[0].started_s),
+                first_s: both[1].started_s - both[0].started_s,
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 baseline_first,

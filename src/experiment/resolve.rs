@@ -90,6 +90,7 @@ mod tests {
             syscalls_per_op: 4.0,
             syscalls_note: None,
             source: String::new(),
+            only_in_batches: false,
             series: None,
             x: None,
             x_unit: None,

@@ -24,6 +24,8 @@ pub struct Row {
     pub judgement: Judgement,
     /// Why this workload gives no result.
     pub failure: Option<String>,
+    /// Whether that was in the baseline's arm.
+    pub(super) failed_alone: bool,
     /// Time that its pairs took, launches and all.
     pub(super) spent: Duration,
 }
@@ -33,7 +35,7 @@ impl Row {
     pub fn new(unit: Unit, design: &Design) -> Row {
         let betting = Betting::new(unit.start_scale);
         let judgement = judge_rows([&betting], design).remove(0);
-        Row { unit, betting, judgement, failure: None, spent: Duration::ZERO }
+        Row { unit, betting, judgement, failure: None, failed_alone: false, spent: Duration::ZERO }
     }
 
     /// Whether it needs no more pairs.

@@ -33,13 +33,26 @@ struct Simulation {
     /// Noise of the pair, in the order of time.
     noise: [f64; 2],
     now: Duration,
+    /// Of its samples, in [`SAMPLE`]s.
+    length: f64,
+    /// Whether the first pairs choose it.
+    has_pilot: bool,
 }
 
 impl Simulation {
     fn new(noise: Noise, seed: u64, effect: f64) -> Simulation {
         let machine = Machine::new(noise, seed);
         let (base, now) = (1000_f64.ln(), Duration::ZERO);
-        Simulation { machine, base, effect, swapped: false, noise: [0.0; 2], now }
+        Simulation {
+            machine,
+            base,
+            effect,
+            swapped: false,
+            noise: [0.0; 2],
+            now,
+            length: 1.0,
+            has_pilot: true,
+        }
     }
 }
 
@@ -50,13 +63,23 @@ impl Platform for Simulation {
 
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
         if slot.position == 0 {
-            self.noise = [self.machine.sample(), self.machine.sample()];
+            let size = self.length.sqrt().recip();
+            self.noise = [self.machine.sample(), self.machine.sample()].map(|noise| noise * size);
         }
         let noise = self.noise[slot.position ^ usize::from(self.swapped)];
         let is_treated = (slot.arm != 0) != self.swapped;
         let change = noise + if is_treated { self.effect } else { 0.0 };
-        self.now += SAMPLE.mul_f64((-change).exp());
+        self.now += SAMPLE.mul_f64(self.length * (-change).exp());
         Ok((self.base + change).exp())
+    }
+
+    /// The pilot of a host: from here on samples are of another length, and their noise of another
+    /// size, which depends on what was measured.
+    fn choose_length(&mut self, _: &Unit, deviation: f64) -> Result<(), Stop> {
+        if self.has_pilot {
+            self.length = if deviation > 0.015 { 2.0 } else { 0.7 };
+        }
+        Ok(())
     }
 
     fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
@@ -205,7 +228,10 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
 fn power(noise: Noise, effect: f64, pairs: u32, repetitions: u64) -> f64 {
     let found = (0..repetitions)
         .filter(|seed| {
-            let (row, _) = experiment(&mut Simulation::new(noise, *seed, effect), *seed, pairs);
+            // So many pairs of one length.
+            let mut simulation =
+                Simulation { has_pilot: false, ..Simulation::new(noise, *seed, effect) };
+            let (row, _) = experiment(&mut simulation, *seed, pairs);
             row.judgement.verdict == Verdict::Slower
         })
         .count();

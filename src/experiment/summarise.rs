@@ -1,6 +1,7 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::evidence;
 use super::metrics;
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
@@ -17,7 +18,6 @@ use crate::stats::multiplicity::Multiplicity;
 use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::stats::parallel::map_rows;
 use crate::store::record::Stored;
-use crate::store::samples::Totals;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {
@@ -88,7 +88,9 @@ fn rows(stored: &Stored) -> Vec<Row> {
             let mut row = row(stored, of_row, betting, &judgement, &design);
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
             row.notes.extend(metrics::note_on_stalls(&row.metrics, &judgement));
-            row.notes.extend(note_on_multiplicity(&judgement, count, &design));
+            if stored.state != State::Failed {
+                row.notes.extend(note_on_multiplicity(&judgement, count, row.pairs, &pooled));
+            }
             row.notes.extend(note_on_order(&row.series, design.alpha / count as f64));
             row
         },
@@ -105,7 +107,7 @@ fn row(
     let work = &stored.header.works[measurements.work];
     let series = &measurements.series;
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
-    let evidence = evidence(stored, &measurements);
+    let evidence = evidence::of_row(stored, &measurements);
     let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
     Row {
         workload: work.name.clone(),
@@ -179,57 +181,23 @@ fn sets(measurements: &Measurements, design: &Design) -> Vec<SetEffect> {
         .collect()
 }
 
-fn evidence(stored: &Stored, measurements: &Measurements) -> Evidence {
-    let Totals { launches, operations: timed_operations, total_operations, elapsed_s, .. } =
-        *measurements.totals;
-    let treated = &measurements.totals.evidence;
-    let startup = stored
-        .startups
-        .iter()
-        .find(|startup| (startup.work, startup.arm) == (measurements.work, measurements.arm));
-    let launches = launches as f64;
-    let startup_operations = startup.map_or(0.0, |startup| startup.operations);
-    // A launch makes s records besides its operations, and one of few operations tells s:
-    // Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr − n·r₁) / (Σops − n·ops₁).
-    // A start is not the same to the record every time: less than one record per launch is nothing.
-    let besides = |total: Option<u64>, at_startup: Option<u64>| {
-        Some(total? as f64 - launches * at_startup.unwrap_or(0) as f64)
-    };
-    let rest = total_operations - launches * startup_operations;
-    let started = startup.map(|startup| &startup.evidence);
-    let records = besides(treated.records, started.and_then(|s| s.records));
-    let is_noise = startup.is_some() && records.is_some_and(|records| records < launches);
-    let per_op = |besides: Option<f64>| {
-        let per_op = if is_noise { 0.0 } else { besides? / rest };
-        (rest > 0.0).then(|| per_op.max(0.0))
-    };
-    let log_bytes = besides(treated.log_bytes, started.and_then(|s| s.log_bytes));
-    let log_bytes_per_op = per_op(log_bytes);
-    let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
-    Evidence {
-        syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
-        records_per_op: per_op(records),
-        log_bytes_per_op,
-        lost: treated.lost,
-        backlog_wait_s: treated.backlog_wait_s,
-        backlog_wait_ns_per_op: treated
-            .backlog_wait_s
-            .map(|wait_s| wait_s * 1e9 / total_operations),
-        log_bytes,
-        treated_s: log_bytes.map(|_| elapsed_s),
-        other: treated.other.clone(),
-    }
-}
-
 /// A reader sees an interval beside zero and no verdict: he is owed the reason.
-fn note_on_multiplicity(judgement: &Judgement, rows: usize, design: &Design) -> Option<String> {
+fn note_on_multiplicity(
+    judgement: &Judgement,
+    rows: usize,
+    pairs: usize,
+    design: &Design,
+) -> Option<String> {
     let interval = judgement.interval;
     let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
     let correction = match design.multiplicity {
         Multiplicity::Holm => "Holm's correction",
         Multiplicity::EBh => "the e-BH correction",
     };
-    (judgement.verdict == Verdict::Inconclusive && leaves_zero_out && rows > 1).then(|| {
+    // Fewer pairs than were fixed are another reason, and so is an experiment that failed.
+    let waits = design.fixed_pairs.is_some_and(|fixed| pairs < fixed);
+    let is_open = judgement.verdict == Verdict::Inconclusive && !waits;
+    (is_open && leaves_zero_out && rows > 1).then(|| {
         format!(
             "by itself this interval leaves 0 out, but one of {rows} rows may do so by chance: with \
              {correction} for that it is not yet decided"
@@ -280,7 +248,7 @@ mod tests {
             let started_s = number as f64;
             Pair {
                 started_s,
-                elapsed_s: 0.2,
+                first_s: 0.1,
                 baseline_rate,
                 treated_rate,
                 baseline_first,

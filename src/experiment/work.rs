@@ -92,6 +92,9 @@ impl Work {
     /// have none, as each would need a histogram of its own.
     pub fn detail_job(&self, kernels: &Kernels, scratch: &Path, look: Look) -> Option<Job> {
         let Work::Kernel { workload, copies: 1, .. } = self else { return None };
+        if look == Look::Latencies && workload.only_in_batches {
+            return None;
+        }
         let option = match look {
             Look::Latencies => "--latencies",
             Look::Counters => "--count-instructions",

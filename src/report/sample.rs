@@ -258,7 +258,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
     let drift = 1.0 + 0.015 * (i as f64 / 9.0).sin() - 0.0006 * i as f64;
     let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
     Pair {
-        elapsed_s: 0.2,
+        first_s: 0.1,
         started_s,
         baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),

@@ -158,8 +158,8 @@ pub struct SetEffect {
 pub struct Pair {
     /// Seconds from the start of the experiment to the start of the pair.
     pub started_s: f64,
-    /// What it took: twice the time from the start of its first sample to that of its second.
-    pub elapsed_s: f64,
+    /// From the start of its first sample to that of its second.
+    pub first_s: f64,
     pub baseline_rate: f64,
     pub treated_rate: f64,
     /// The coin: whether the baseline was measured first.

@@ -112,7 +112,8 @@ static void check(uint64_t n)
 }
 
 #define RING(processes, kib)                                                                                \
-	WORKLOAD(lat_ctx_##processes##p_##kib##k, .name = "lat-ctx-" #processes "p-" #kib "k",               \
+	WORKLOAD(lat_ctx_##processes##p_##kib##k,                                                          \
+		 .only_in_batches = true, .name = "lat-ctx-" #processes "p-" #kib "k",                     \
 		 .summary = "one of " #processes " processes in a ring on one CPU passes a token on; each reads " #kib " KiB", \
 		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_ctx",      \
 		 .count = processes, .size = (kib) * 1024, .placement = SAME_CPU,                            \

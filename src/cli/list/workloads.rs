@@ -119,6 +119,7 @@ mod tests {
             syscalls_per_op: 0.0078,
             syscalls_note: None,
             source: "lmbench".into(),
+            only_in_batches: false,
             series: series.map(String::from),
             x: series.map(|_| x),
             x_unit: series.map(|_| "bytes".into()),
