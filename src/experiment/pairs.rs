@@ -5,7 +5,7 @@ use crate::report::summary::Pair;
 use crate::stats::betting::Betting;
 use crate::stats::estimate::median;
 use crate::store::record::{Stored, Work};
-use crate::store::samples::{Point, Totals};
+use crate::store::samples::{OfRow, Totals};
 
 /// A workload under a treatment, with all that was measured of it.
 pub struct Measurements<'a> {
@@ -52,7 +52,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let series = pairs(&of_row.points);
+        let series = pairs(of_row);
         if !has_failed && !series.is_empty() {
             all.push(Measurements { work, arm, totals, series, start_scale: *start_scale });
         }
@@ -60,14 +60,10 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     all
 }
 
-/// The samples of a pair are next to each other in the order measured.
-fn pairs(points: &[Point]) -> Vec<Pair> {
-    let judge = spoilt::Judge::new(points);
-    points
-        .windows(2)
-        .filter(|both| {
-            (both[0].set, both[0].pair) == (both[1].set, both[1].pair) && both[0].is_first
-        })
+fn pairs(of_row: &OfRow) -> Vec<Pair> {
+    let judge = spoilt::Judge::new(&of_row.points);
+    of_row
+        .pairs()
         .map(|both| {
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =

@@ -76,6 +76,18 @@ pub struct Usage {
 }
 
 impl OfRow {
+    /// Whole pairs in the order measured, each with its two samples in that order. They are next to each
+    /// other, the one with the treatment and the other without.
+    pub fn pairs(&self) -> impl Iterator<Item = [&Point; 2]> {
+        self.points.windows(2).filter_map(|both| {
+            let [first, second] = both else { return None };
+            let is_pair = (first.set, first.pair) == (second.set, second.pair)
+                && first.is_first
+                && first.is_treated != second.is_treated;
+            is_pair.then_some([first, second])
+        })
+    }
+
     /// Adds the next sample.
     pub fn add(&mut self, mut measured: Measured) {
         self.points.push(Point::from(&measured));

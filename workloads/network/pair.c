@@ -1,11 +1,9 @@
 /* Messages that one process sends to itself: all of the socket layer, and nothing is scheduled. */
+#include "loopback.h"
 #include "operation.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { SIZE = 64 };
 
@@ -22,48 +20,22 @@ static void prepare_pair(void)
 	sender = ends[0], receiver = ends[1];
 }
 
-/* A socket with a free port of the loopback interface, and its address. */
-static int bind_loopback(int type, struct sockaddr_in *address)
-{
-	socklen_t length = sizeof *address;
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-
-	*address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (fd < 0 || bind(fd, (struct sockaddr *)address, length) < 0 ||
-	    getsockname(fd, (struct sockaddr *)address, &length) < 0)
-		fail("cannot bind a port of 127.0.0.1 (is the interface lo up?): %s", strerror(errno));
-	return fd;
-}
-
-static int connect_to(int type, const struct sockaddr_in *address)
-{
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) < 0)
-		fail("connect: %s", strerror(errno));
-	return fd;
-}
-
 static void prepare_udp(void)
 {
-	struct sockaddr_in address;
+	int ends[2];
 
-	receiver = bind_loopback(SOCK_DGRAM, &address);
-	sender = connect_to(SOCK_DGRAM, &address);
+	connect_udp_pair(ends);
+	sender = ends[0], receiver = ends[1];
 }
 
 static void prepare_tcp(void)
 {
-	struct sockaddr_in address;
-	int listener = bind_loopback(SOCK_STREAM, &address), on = 1;
+	int ends[2], on = 1;
 
-	if (listen(listener, 1) < 0)
-		fail("listen: %s", strerror(errno));
-	sender = connect_to(SOCK_STREAM, &address);
-	receiver = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (receiver < 0 || setsockopt(sender, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
-		fail("accept4 or setsockopt: %s", strerror(errno));
-	close(listener);
+	connect_tcp_pair(ends);
+	sender = ends[0], receiver = ends[1];
+	if (setsockopt(sender, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
+		fail("setsockopt: %s", strerror(errno));
 }
 
 static bool send_and_receive(void)

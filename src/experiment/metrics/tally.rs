@@ -13,16 +13,12 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// The samples of a pair are next to each other in the order measured.
     pub fn new(of_row: &'a OfRow) -> Tally<'a> {
-        let pair = |both: &'a [Point]| {
-            let [first, second] = both else { return None };
-            let is_pair = (first.set, first.pair) == (second.set, second.pair)
-                && first.is_first
-                && first.is_treated != second.is_treated;
-            is_pair.then_some(if first.is_treated { [second, first] } else { [first, second] })
+        let by_arm = |[first, second]: [&'a Point; 2]| match first.is_treated {
+            true => [second, first],
+            false => [first, second],
         };
-        Tally { of_row, pairs: of_row.points.windows(2).filter_map(pair).collect() }
+        Tally { of_row, pairs: of_row.pairs().map(by_arm).collect() }
     }
 
     /// `None` where an arm has no sample.
