@@ -9,7 +9,7 @@ use clap::Args;
 use super::{Context, output};
 use crate::import::compare::summary;
 use crate::import::labels::Labels;
-use crate::import::{self, Format};
+use crate::import::{self, FORMATS, Format};
 use crate::report::summary::Summary;
 use crate::report::terminal;
 use crate::shell::command_line;
@@ -93,6 +93,10 @@ impl Import {
         }
         if let Some(base) = &self.base {
             words.extend(["--base".into(), base.clone()]);
+        }
+        let is_chosen = |known: &&(Format, &str, &str)| self.format == Some(known.0);
+        if let Some((_, name, _)) = FORMATS.iter().find(is_chosen) {
+            words.extend(["--format".into(), (*name).to_owned()]);
         }
         imported.command = command_line(words.iter().map(String::as_str));
     }

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use super::catalogue;
 
@@ -154,7 +155,12 @@ fn list(path: &Path) -> io::Result<String> {
         .stderr(Stdio::piped())
         .spawn()?;
     // With its pipes gone, a program that goes on printing ends.
-    let (listing, complaint) = (read_some(child.stdout.take()), read_some(child.stderr.take()));
+    // Both at once: a program that waits for one to be read says nothing on the other.
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (listing, complaint) = thread::scope(|scope| {
+        let complaint = scope.spawn(|| read_some(stderr));
+        (read_some(stdout), complaint.join().expect("reading does not panic"))
+    });
     let status = child.wait()?;
     if !status.success() {
         let complaint = complaint?;
