@@ -1,6 +1,8 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
+pub mod attribution;
 pub mod audit;
+pub mod budget;
 pub mod cli;
 pub mod experiment;
 pub mod import;

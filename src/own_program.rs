@@ -53,6 +53,11 @@ impl Helper {
         Ok(Helper { child, requests, answers, unread: Vec::new() })
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends one line.
     ///
     /// # Errors

@@ -2,12 +2,10 @@
 
 mod support;
 
-use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::audit::Audit;
-use support::{Home, row, wait_until};
+use support::audit::auditd::Auditd;
+use support::{Home, row};
 
 /// Weighs with eight pairs per row and gives the JSON.
 fn weigh(audit: &Audit, home: &Home, treatment: &str, workloads: &[&str]) -> Value {
@@ -60,6 +58,29 @@ fn the_backlog_limit_is_a_parameter() {
     assert!(facts.contains("lets 64 records wait"), "{facts}");
 }
 
+/// With so few places in the queue, and nobody who waits for one, a flood is mostly dropped.
+#[test]
+fn a_cost_that_is_low_because_records_were_dropped_is_called_so_everywhere() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let json = weigh(&audit, &home, "audit:backlog=64,wait=0", &["getppid"]);
+    let row = row(&json, "getppid");
+    assert!(row["evidence"]["lost"].as_u64() > Some(0), "{row:#}");
+    let lost_pct = row["evidence"]["lost_pct"].as_f64().unwrap();
+    assert!(lost_pct > 0.0 && lost_pct < 100.0, "{row:#}");
+    let records = row["evidence"]["records_per_op"].as_f64().unwrap();
+    let expected = 3.0 * (1.0 - lost_pct / 100.0);
+    assert!((records - expected).abs() < 0.3, "{records} of 3 arrived, {lost_pct} % were lost");
+    let said = "% of the records were dropped";
+    assert!(row["notes"].to_string().contains(said), "{row:#}");
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("wait time 0"), "{facts}");
+    home.succeed(&["show"]).assert_says(&["`getppid` came out cheaper because", said]);
+    let id = json["id"].as_str().unwrap();
+    home.succeed(&["export", id, "--markdown"]).assert_says(&[said]);
+    home.succeed(&["export", id, "--html"]).assert_says(&[said]);
+}
+
 #[test]
 fn what_auditing_leaves_behind_costs_something_too() {
     let Some(audit) = Audit::take() else { return };
@@ -72,8 +93,8 @@ fn what_auditing_leaves_behind_costs_something_too() {
 #[test]
 fn two_treatments_that_need_the_same_are_refused() {
     let home = Home::new();
-    home.run(&["compare", "audit", "audit:backlog=64", "-w", "getppid"])
-        .assert_error(&["both need the kernel's audit configuration"]);
+    home.run(&["compare", "audit", "audit:residual", "-w", "getppid"])
+        .assert_error(&["both need the kernel's audit configuration, each in another way"]);
 }
 
 #[test]
@@ -93,37 +114,13 @@ fn auditing_is_weighed_beside_seccomp() {
 #[test]
 fn a_healthy_audit_daemon_keeps_the_socket_and_its_log() {
     let Some(audit) = Audit::take() else { return };
-    let Ok(auditd) = find_auditd() else {
-        println!("skipped: auditd is not installed");
-        return;
-    };
     let home = Home::new();
-    std::fs::create_dir_all(home.path("auditd/plugins.d")).unwrap();
-    let log = home.path("auditd/audit.log");
-    home.file(
-        "auditd/auditd.conf",
-        format!(
-            "log_file = {}\nplugin_dir = {}\nlog_format = RAW\nwrite_logs = yes\nflush = INCREMENTAL_ASYNC\n\
-             freq = 50\nmax_log_file = 64\nnum_logs = 2\nmax_log_file_action = ROTATE\n\
-             space_left = 75\nspace_left_action = IGNORE\nadmin_space_left = 50\n\
-             admin_space_left_action = IGNORE\ndisk_full_action = IGNORE\n\
-             disk_error_action = IGNORE\n",
-            log.display(),
-            home.path("auditd/plugins.d").display()
-        ),
-    );
-    let mut command = home.command(auditd);
-    command.args(["-n", "-s", "nochange", "-c"]).arg(home.path("auditd"));
-    let mut daemon = home.start(command);
-    let pid = daemon.pid();
-    let holds = || audit.status().pid == pid as u32;
-    let registered = wait_until(Duration::from_secs(10), || holds() || daemon.has_ended());
-    assert!(registered && holds(), "auditd does not start: {}", daemon.said());
+    let Some(daemon) = Auditd::start(&home, &audit) else { return };
+    let (pid, log) = (daemon.pid(), home.path("auditd/audit.log"));
 
     let outcome = home.run(&["compare", "audit", "-w", "getppid", "--pairs", "8", "--json", "-"]);
-    let still_holds = holds();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
-    daemon.finish();
+    let still_holds = daemon.holds_socket(&audit);
+    drop(daemon);
     audit.put_back_enabled();
     audit.assert_restored();
 
@@ -136,11 +133,4 @@ fn a_healthy_audit_daemon_keeps_the_socket_and_its_log() {
     let logged = std::fs::read_to_string(log).unwrap();
     assert!(logged.contains("type=SYSCALL") && logged.contains("key=\"weigh\""));
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
-}
-
-fn find_auditd() -> Result<&'static str, ()> {
-    ["/usr/sbin/auditd", "/sbin/auditd"]
-        .into_iter()
-        .find(|path| std::path::Path::new(path).exists())
-        .ok_or(())
 }

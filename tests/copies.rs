@@ -145,8 +145,8 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
     assert!(0.0 < lowest && lowest <= highest && highest < rate, "{found:#}");
     assert!(copies["variation_pct"].as_f64().unwrap() >= 0.0, "{found:#}");
     home.succeed(&["show"]).assert_says(&[
-        "The copies of each",
-        "a copy, coefficient of variation",
+        "The copies of each, alone, and the coefficient of variation",
+        "workload slowest fastest unit variation",
         "--copies 2",
     ]);
 

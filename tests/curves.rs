@@ -54,6 +54,7 @@ fn a_sweep_is_a_table_in_the_text_and_a_curve_in_the_html() {
     let html = fs::read_to_string(&page).unwrap();
     assert_eq!(html.matches("<figure class=\"chart").count(), 1, "both orders are in one chart");
     assert_eq!(html.matches("class=\"estimate\"").count(), names.len());
+    assert!(html.find("<figure").unwrap() < html.find("<h2>Results").unwrap());
     assert!(html.contains("prefers-color-scheme") && html.contains("lat-mem-rd-random-64k</td>"));
     let id = home.query_text("SELECT id FROM experiment");
     assert_eq!(home.succeed(&["export", &id, "--html"]).stdout, html);

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use support::{Home, Turn};
 
 #[test]
@@ -48,17 +49,91 @@ fn every_unixbench_has_its_index() {
     let suites = ["unixbench", "unixbench-3.11", "unixbench-4.1"];
     let options = ["--samples", "3", "--sample", "20ms", "--json", "-"];
     let report = home.succeed(&[&["run"], &suites[..], &options[..]].concat()).json();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let counts: Vec<usize> = if cpus > 1 { vec![1, cpus] } else { vec![1] };
+    let indices = report["indices"].as_array().unwrap();
     for (suite, items) in suites.into_iter().zip([12, 6, 11]) {
-        let indices = report["indices"].as_array().unwrap();
-        let index = indices.iter().find(|index| index["suite"] == suite).unwrap();
-        assert!(index["index"].as_f64().unwrap() > 0.0, "{index:#}");
-        assert_eq!(index["items"].as_array().unwrap().len(), items, "{index:#}");
+        let of_suite: Vec<&Value> =
+            indices.iter().filter(|index| index["suite"] == suite).collect();
+        let found: Vec<&Value> = of_suite.iter().map(|index| &index["copies"]).collect();
+        assert_eq!(found, counts, "as UnixBench: one copy, and one per CPU");
+        for (index, count) in of_suite.iter().zip(&counts) {
+            let value = index["index"].as_f64().unwrap();
+            assert!(value > 0.0, "{index:#}");
+            assert_eq!(index["items"].as_array().unwrap().len(), items, "{index:#}");
+            if let Some(efficiency_pct) = index["efficiency_pct"].as_f64() {
+                let alone = of_suite[0]["index"].as_f64().unwrap();
+                let per_copy = value / *count as f64;
+                assert!((efficiency_pct / 100.0 / (per_copy / alone) - 1.0).abs() < 1e-9);
+            }
+            assert_eq!(index.get("efficiency_pct").is_some(), cpus > 1, "{index:#}");
+        }
     }
+    assert!(indices.iter().all(|index| counts.iter().any(|count| index["copies"] == *count)));
+    if cpus > 1 {
+        let with_all = format!("unixbench with {cpus} copies, efficiency");
+        let all = format!("{cpus} copies of each at the same time");
+        home.succeed(&["show"]).assert_says(&[
+            "One copy of each",
+            "with 1 copy (",
+            &with_all,
+            &all,
+        ]);
+        let running = format!("running {cpus} parallel copies of tests");
+        home.succeed(&["show", "--as", "unixbench"]).assert_says(&[
+            "running 1 parallel copy of tests",
+            "System Call Overhead",
+            &running,
+            "FINAL SCORE",
+        ]);
+    }
+    assert!(report["command"].as_str().unwrap().contains(" --samples 3"));
     home.succeed(&["show"]).assert_says(&[
         "compatible with the formula of UnixBench 6.0.0",
         "compatible with the formula of UnixBench 3.11",
     ]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// The file is gone when the report is asked for again. It has the name of a suite of weigh's, which is
+/// another.
+#[test]
+fn a_suite_of_ones_own_has_its_index() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let file = home.path("my suite.toml");
+    let member = |name: &str, baseline: f64| {
+        format!("[[workload]]\nname = \"{name}\"\nbaseline = {baseline}\n")
+    };
+    let head = "name = \"unixbench\"\nsummary = \"Two\"\nindex = \"arithmetic-mean\"\nbaseline_index = 5.0\n";
+    std::fs::write(&file, [head, &member("getppid", 1e6), &member("stat", 1e5)].concat()).unwrap();
+    let file = file.to_str().unwrap();
+    let run = ["run", file, "--samples", "3", "--sample", "20ms", "--json", "-"];
+    let report = home.succeed(&run).json();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let rows = report["results"].as_array().unwrap();
+    let indices = report["indices"].as_array().unwrap();
+    assert_eq!((rows.len(), indices.len()), if cpus > 1 { (4, 2) } else { (2, 1) });
+    assert_eq!(indices[0]["copies"], 1);
+    assert_eq!(indices.last().unwrap()["copies"], cpus);
+    let number = |value: &Value| value.as_f64().unwrap();
+    let rate = |workload: &str| {
+        number(&rows.iter().find(|row| row["workload"] == workload).unwrap()["rate"])
+    };
+    let index = 5.0 * (rate("getppid") / 1e6 + rate("stat") / 1e5) / 2.0;
+    assert!((number(&indices[0]["index"]) / index - 1.0).abs() < 1e-9, "{indices:#?}");
+    assert_eq!((&indices[0]["suite"], &indices[0]["file"]), (&"unixbench".into(), &file.into()));
+    assert!(rows.iter().all(|row| row["index"].is_number()), "{rows:#?}");
+
+    std::fs::remove_file(file).unwrap();
+    let id = report["id"].as_str().unwrap();
+    assert_eq!(home.succeed(&["export", id, "--json"]).json()["indices"], report["indices"]);
+    let html = home.succeed(&["export", id, "--html"]).stdout;
+    let results = html.find("<h2>Results").unwrap();
+    assert!(html.find("<figure").is_none_or(|chart| results < chart), "an index is of its table");
+    let (sentence, whose) = (format!("Index {index:.1} of unixbench"), format!("as {file} has it"));
+    home.succeed(&["show"]).assert_says(&[&sentence, &whose]);
+    home.run(&run).assert_error(&["cannot read the suite"]);
 }
 
 #[test]

@@ -136,6 +136,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         sets: 1,
         machine: weighbridge::machine::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],
+        suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weighbridge::machine::Facts;
-use weighbridge::workload::{launcher, launcher_process};
 
 #[path = "../support/duel.rs"]
 mod duel;
 mod loops;
+#[path = "../support/role.rs"]
+mod role;
 mod start;
 #[path = "../support/table.rs"]
 mod table;
@@ -47,19 +48,9 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    // The library starts its launcher as this program in a hidden role.
-    let result = match arguments.peek().map(String::as_str) {
-        Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
-        _ => Options::parse(arguments).and_then(|options| measure(&options)),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("overhead: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    role::play("overhead", |arguments| {
+        Options::parse(arguments).and_then(|options| measure(&options))
+    })
 }
 
 fn measure(options: &Options) -> Result<(), String> {

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weighbridge::machine::Facts;
-use weighbridge::workload::{launcher, launcher_process};
 
 mod machine;
 mod ours;
 mod record;
+#[path = "../support/role.rs"]
+mod role;
 mod rules;
 mod sequential;
 #[path = "../support/table.rs"]
@@ -56,19 +57,9 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    // The library starts its launcher as this program in a hidden role.
-    let result = match arguments.peek().map(String::as_str) {
-        Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
-        _ => Options::parse(arguments).and_then(|options| compare(&options)),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("verdict: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    role::play("verdict", |arguments| {
+        Options::parse(arguments).and_then(|options| compare(&options))
+    })
 }
 
 fn compare(options: &Options) -> Result<(), String> {

@@ -25,7 +25,7 @@ const MIN_SAMPLES: usize = 40;
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let kernels = Kernels::unpack(scratch.path())?;
-    let works = resolve(&["unixbench".into()], &kernels)?;
+    let works = resolve(&["unixbench".into()], &[], &kernels)?;
     let never = AtomicBool::new(false);
     let mut launcher = Launcher::start(&Setup::default(), &never).map_err(|e| e.to_string())?;
     let mut traces = Vec::new();

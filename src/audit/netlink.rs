@@ -11,6 +11,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
+use super::features::Features;
 use super::message;
 use super::rule::Rule;
 use super::status::{Setting, Status};
@@ -66,6 +67,19 @@ impl Client {
             .find(|reply| reply.kind == message::GET)
             .and_then(|reply| Status::parse(&reply.payload))
             .ok_or_else(|| io::Error::other("the kernel sent no audit status"))
+    }
+
+    /// What this host forbids of login uids.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn features(&mut self) -> io::Result<Features> {
+        let replies = self.request(message::GET_FEATURE, &[])?;
+        replies
+            .iter()
+            .find(|reply| reply.kind == message::GET_FEATURE)
+            .and_then(|reply| Features::parse(&reply.payload))
+            .ok_or_else(|| io::Error::other("the kernel sent no audit features"))
     }
 
     /// Changes one field of the status.
@@ -129,7 +143,8 @@ impl Client {
         let mut replies = Vec::new();
         let mut acknowledged = false;
         // The kernel acknowledges a request before a list's or a status's content arrives.
-        let mut complete = !matches!(kind, message::GET | message::LIST_RULES);
+        let mut complete =
+            !matches!(kind, message::GET | message::GET_FEATURE | message::LIST_RULES);
         while !(acknowledged && complete) {
             let reply = receive(&self.socket)?;
             match reply.kind {
@@ -142,7 +157,8 @@ impl Client {
                 }
                 NLMSG_DONE => complete = true,
                 _ => {
-                    complete |= kind == message::GET && reply.kind == message::GET;
+                    let is_single = matches!(kind, message::GET | message::GET_FEATURE);
+                    complete |= is_single && reply.kind == kind;
                     replies.push(reply);
                 }
             }

@@ -72,11 +72,21 @@ impl Setting {
     }
 }
 
-/// Seconds that a number of the kernel's jiffies last: the coarse clock ticks once a jiffy, so its
-/// resolution is 1/HZ, whatever the kernel was built with.
+/// Seconds that a number of the kernel's jiffies last.
 pub fn jiffies_to_s(jiffies: u32) -> f64 {
+    f64::from(jiffies) * jiffy_s()
+}
+
+/// The fewest of the kernel's jiffies that last as long as this many seconds.
+pub fn s_to_jiffies(seconds: f64) -> u32 {
+    // A hair less, so that what is whole is not rounded up for its last binary digit.
+    (seconds / jiffy_s() - 1e-6).ceil() as u32
+}
+
+/// The coarse clock ticks once a jiffy, so its resolution is 1/HZ, whatever the kernel was built with.
+fn jiffy_s() -> f64 {
     let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
-    f64::from(jiffies) * (tick.tv_sec as f64 + tick.tv_nsec as f64 / 1e9)
+    tick.tv_sec as f64 + tick.tv_nsec as f64 / 1e9
 }
 
 #[cfg(test)]
@@ -97,6 +107,14 @@ mod tests {
     fn an_older_kernels_answer_has_no_actual_wait() {
         assert_eq!(Status::parse(&[0; 40]).unwrap().backlog_wait_time_actual, None);
         assert_eq!(Status::parse(&[0; 39]), None);
+    }
+
+    #[test]
+    fn a_time_is_rounded_up_to_whole_jiffies() {
+        assert_eq!(s_to_jiffies(0.0), 0);
+        assert_eq!(s_to_jiffies(1e-6), 1);
+        let whole = s_to_jiffies(10.0);
+        assert!((jiffies_to_s(whole) - 10.0).abs() < jiffies_to_s(2), "{whole}");
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub struct Counts {
     pub records: u64,
     /// Bytes that these take in the log.
     pub log_bytes: u64,
+    /// All records, of whomever, but for the markers.
+    pub received: u64,
+    /// Events of treated processes, also before, between and after the canaries.
+    pub treated_events: u64,
     /// Processes that opened the canary and were audited doing so.
     pub canaries: Vec<u32>,
     /// Changes to the audit configuration that were recorded, by whomever.
@@ -57,11 +61,13 @@ impl Tally {
     /// Takes a record; `log_bytes` is what it takes in the log.
     pub fn count(&mut self, kind: u16, text: &[u8], log_bytes: u64) {
         let Some(serial) = record::serial(text) else { return };
+        self.counts.received += u64::from(kind != message::TRUSTED_APP);
         if kind == message::SYSCALL
             && record::number(text, "auid") == Some(u64::from(self.treated_loginuid))
         {
             let pid = record::number(text, "pid").unwrap_or(0) as u32;
             self.open_events.insert(serial, Event { pid, ..Event::default() });
+            self.counts.treated_events += 1;
         }
         if kind == message::CONFIG_CHANGE {
             self.counts.config_changes.push(String::from_utf8_lossy(text).into_owned());
@@ -136,6 +142,7 @@ mod tests {
         let counts = tally.close_window(1);
         assert_eq!((counts.records, counts.log_bytes), (3, 30));
         assert_eq!(counts.canaries, [9, 9]);
+        assert_eq!((counts.received, counts.treated_events), (18, 5));
         assert_eq!(tally.close_window(2), Counts { marker: 2, ..Counts::default() });
     }
 

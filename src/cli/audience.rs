@@ -7,10 +7,11 @@ use clap::ColorChoice;
 
 use super::output;
 use crate::experiment::platform::Observer;
-use crate::experiment::request::Audience;
+use crate::experiment::request::{Audience, Sampled};
 use crate::experiment::row::Row;
 use crate::experiment::summarise::{bound, percent};
-use crate::report::live::{Live, LiveRow, Progress, Stage};
+use crate::report::format;
+use crate::report::live::{Live, LiveRow, Progress, Stage, stderr_size};
 use crate::stats::Verdict;
 
 /// A person, or a log.
@@ -44,9 +45,17 @@ impl Audience for Terminal {
         Box::new(Watching { live, end: None })
     }
 
-    fn sampled(&mut self, work: &str, pass: usize, passes: usize) {
-        if io::stderr().is_terminal() {
-            let _ = write!(io::stderr(), "\r\x1b[K{work}: pass {pass} of {passes}");
+    fn sampled(&mut self, sample: &Sampled) {
+        let Sampled { work, pass, passes, progress } = sample;
+        if let Some(size) = stderr_size() {
+            let (samples, of_samples) = (progress.samples, progress.of_samples);
+            let left = format::clock(progress.left().as_secs_f64());
+            let line = format!(
+                "{samples} of {of_samples} samples, about {left} left · {work} {pass}/{passes}"
+            );
+            // A line that is wrapped cannot be taken back.
+            let line = format::shorten(&line, size.columns.saturating_sub(1));
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
         } else if pass == passes {
             output::note(&format!("{work}: {passes} passes"));
         }

@@ -22,6 +22,7 @@ use crate::shell::command_line;
 use crate::stats::binomial::Tally;
 use crate::stats::design::Design;
 use crate::store::record::Kind;
+use crate::workload::suite::{self, FromFile};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,6 +73,7 @@ impl Calibrate {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
+        let own = suite::from_files(&self.workloads)?;
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
         let mut audience =
@@ -82,7 +84,7 @@ impl Calibrate {
             if self.repeat > 1 {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
-            let done = execute(&self.request(number), &store, &mut audience, &interrupted)?;
+            let done = execute(&self.request(number, &own), &store, &mut audience, &interrupted)?;
             last = done.state;
             is_as_before &= output::tell_what_is_left(done.left.as_deref());
             let stored = store.load(&done.id).map_err(|error| error.to_string())?;
@@ -112,21 +114,20 @@ impl Calibrate {
         })
     }
 
-    fn request(&self, number: u32) -> Request {
+    fn request(&self, number: u32, suites: &[FromFile]) -> Request {
         let seed = match self.seed {
             Some(first) => first.wrapping_add(u64::from(number - 1)),
             None => rand::random::<u32>().into(),
         };
         let mut words: Vec<String> = ["weigh", "calibrate"].map(String::from).to_vec();
-        for workload in &self.workloads {
-            words.extend(["-w".into(), workload.clone()]);
-        }
+        words.extend(self.workloads.iter().flat_map(|name| ["-w".into(), name.clone()]));
         words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
         words.extend(["--seed".into(), seed.to_string()]);
         Request {
             kind: Kind::Calibrate,
             arms: vec!["none".into(); 2],
             workloads: self.workloads.clone(),
+            suites: suites.to_vec(),
             command: None,
             copies: vec![1],
             again: command_line(words.iter().map(String::as_str)),

@@ -20,6 +20,7 @@ use crate::stats::judge::MIN_PAIRS;
 use crate::stats::multiplicity::Multiplicity;
 use crate::store::record::Kind;
 use crate::treatment;
+use crate::workload::suite;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,7 +117,7 @@ impl Compare {
         }
         self.files.check()?;
         let store = context.open_store()?;
-        let request = self.request();
+        let request = self.request()?;
         let interrupted = listen_for_signals()?;
         let mut audience = Terminal {
             color: context.color,
@@ -133,7 +134,7 @@ impl Compare {
         Ok(if is_as_before { self.exit_code(&summary) } else { super::ERROR })
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> Result<Request, String> {
         let mut arms = vec![self.base.clone()];
         arms.extend(self.treatments.iter().cloned());
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
@@ -141,9 +142,10 @@ impl Compare {
             true => vec!["quick".into()],
             false => self.workloads.clone(),
         };
-        Request {
+        Ok(Request {
             kind: Kind::Compare,
             arms,
+            suites: suite::from_files(&workloads)?,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             copies: vec![self.copies],
@@ -161,7 +163,7 @@ impl Compare {
             timeout: self.timeout,
             plan: Plan::Compare { sets: self.sets as usize },
             detail: !self.no_detail,
-        }
+        })
     }
 
     /// The command line that measures the same again.

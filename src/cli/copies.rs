@@ -1,6 +1,7 @@
 //! `--copies` of `weigh run`: a number, or several to see how a workload scales.
 
 use super::value;
+use crate::workload::suite::{self, FromFile, Suite};
 
 /// A range of more numbers than this is measured at its powers of two: beyond, a curve gains points but
 /// no shape.
@@ -11,6 +12,29 @@ const WHOLE_RANGE: usize = 8;
 pub struct Copies(pub Vec<usize>);
 
 impl Copies {
+    /// What is measured where the user does not say: one copy, for that is what a workload costs. With
+    /// an index, or as the original measures, also one per CPU, for so does UnixBench. `files` are those
+    /// of the names that are files.
+    ///
+    /// # Errors
+    /// A sentence, where a suite of ours is broken.
+    pub fn default_of(
+        names: &[String],
+        files: &[FromFile],
+        is_classic: bool,
+    ) -> Result<Copies, String> {
+        let suites = suite::embedded()?;
+        let ours = suites.iter().filter(|suite| names.contains(&suite.name));
+        let mut asked_for = ours.chain(files.iter().map(|own| &own.suite));
+        let gives_index = |suite: &Suite| suite::gives_index(&suites, suite);
+        let mut numbers = vec![1];
+        if is_classic || asked_for.any(gives_index) {
+            numbers.push(value::cpus().min(value::MOST_COPIES));
+        }
+        numbers.dedup();
+        Ok(Copies(numbers))
+    }
+
     /// `4`, `all`, `1,2,4`, `1..all`.
     ///
     /// # Errors
@@ -67,6 +91,19 @@ mod tests {
         assert_eq!(parsed("1..12"), [1, 2, 4, 8, 12]);
         assert_eq!(parsed("3..33,5"), [3, 4, 5, 8, 16, 32, 33]);
         assert_eq!(parsed("1..all").last(), parsed("all").last());
+    }
+
+    #[test]
+    fn an_index_is_of_one_copy_and_of_one_per_cpu() {
+        let default = |names: &[&str], is_classic| {
+            let names: Vec<String> = names.iter().map(|name| (*name).into()).collect();
+            Copies::default_of(&names, &[], is_classic).unwrap().0
+        };
+        for suite in ["unixbench", "unixbench-all", "unixbench-4.1", "unixbench-3.11"] {
+            assert_eq!(default(&["getppid", suite], false), parsed("1,all"), "{suite}");
+        }
+        assert_eq!(default(&["quick", "syscall", "lmbench"], false), [1]);
+        assert_eq!(default(&["quick"], true), parsed("1,all"));
     }
 
     #[test]

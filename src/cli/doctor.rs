@@ -109,7 +109,7 @@ impl Doctor {
 }
 
 /// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
-fn put_back_what_was_left() -> Result<(), String> {
+pub(super) fn put_back_what_was_left() -> Result<(), String> {
     let restored =
         restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {

@@ -8,6 +8,7 @@ use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 use crate::store::{self, Store};
 
 mod audience;
+mod budget;
 mod calibrate;
 pub mod compare;
 mod copies;
@@ -20,7 +21,9 @@ mod history;
 mod import;
 mod list;
 mod output;
+mod profile;
 mod restore;
+mod rules;
 mod run;
 mod run_page;
 mod run_text;
@@ -41,6 +44,7 @@ Examples:
   sudo weigh compare audit              what does auditing every system call cost?
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
   weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
+  sudo weigh rules my.rules             which of these audit rules costs what?
   weigh calibrate                       how small a change does this machine show?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh show                            the latest experiment again
@@ -73,13 +77,16 @@ enum Command {
     Compare(Box<compare::Compare>),
     Run(run::Run),
     Calibrate(calibrate::Calibrate),
+    Budget(budget::Budget),
     List(list::List),
     Show(show::Show),
     Diff(diff::Diff),
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
+    Profile(profile::Profile),
     History(history::History),
+    Rules(rules::Rules),
     Restore(restore::Restore),
     Completions(generate::Completions),
     Man(generate::Man),
@@ -124,13 +131,16 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Compare(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
+        Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),
         Command::Show(command) => command.run(&context),
         Command::Diff(command) => command.run(&context),
         Command::Doctor(command) => command.run(&context),
         Command::Export(command) => command.run(&context),
         Command::Import(command) => command.run(&context),
+        Command::Profile(command) => command.run(&context),
         Command::History(command) => command.run(&context),
+        Command::Rules(command) => command.run(&context),
         Command::Restore(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Man(command) => command.run(&Cli::command()),

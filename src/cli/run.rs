@@ -18,14 +18,14 @@ use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::design::Design;
 use crate::store::record::Kind;
+use crate::workload::suite;
 
 const EXAMPLES: &str = "\
 Examples:
   weigh run                      the suite quick
-  weigh run unixbench            with UnixBench's index, in half a minute
-  weigh run unixbench --classic  with UnixBench's own durations and passes, in half an hour
-  weigh run unixbench --copies all
-                                 as many copies of each at the same time as there are CPUs
+  weigh run unixbench            with UnixBench's index: of one copy, and of a copy per CPU
+  weigh run unixbench --classic  with UnixBench's own durations and passes, in an hour
+  weigh run unixbench --copies 1 of one copy only, in half the time
   weigh run getppid --copies 1..all
                                  does it scale? One copy, two, … one per CPU, as a curve
   weigh run memory --html memory.html
@@ -58,8 +58,10 @@ pub struct Run {
     timeout: Option<Duration>,
     /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU. Several
     /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, its ends and powers of two
-    #[arg(long, value_name = "N", default_value = "1", value_parser = Copies::parse)]
-    copies: Copies,
+    /// [default: 1, which is what a workload costs; 1,all for suites with an index and with --classic,
+    /// as UnixBench does, with an index for each]
+    #[arg(long, value_name = "N", value_parser = Copies::parse)]
+    copies: Option<Copies>,
     /// Measure as long and as often as the suite's original, and score as it does
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
@@ -80,7 +82,7 @@ impl Run {
             output::check_writable(path)?;
         }
         let store = context.open_store()?;
-        let request = self.request();
+        let request = self.request()?;
         let interrupted = listen_for_signals()?;
         let mut audience =
             Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
@@ -119,11 +121,17 @@ impl Run {
         output::print(&format!("{text}HTML:  {}\n", html.display()))
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> Result<Request, String> {
+        let suites = suite::from_files(&self.workloads)?;
+        let copies = match &self.copies {
+            Some(copies) => copies.clone(),
+            None => Copies::default_of(&self.workloads, &suites, self.classic)?,
+        };
         let mut words: Vec<String> = ["weigh", "run"].map(String::from).to_vec();
         words.extend(self.workloads.iter().cloned());
-        if self.copies != Copies(vec![1]) {
-            words.extend(["--copies".into(), self.copies.to_string()]);
+        // What the default is depends on the machine.
+        if self.copies.is_some() || copies != Copies(vec![1]) {
+            words.extend(["--copies".into(), copies.to_string()]);
         }
         if let Some(timeout) = self.timeout {
             words.extend(["--timeout".into(), format!("{}ms", value::whole_ms(timeout))]);
@@ -136,12 +144,13 @@ impl Run {
                 words.extend(["--sample".into(), format!("{}ms", value::whole_ms(sample))]);
             }
         }
-        Request {
+        Ok(Request {
             kind: Kind::Run,
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
+            suites,
             command: None,
-            copies: self.copies.0.clone(),
+            copies: copies.0,
             again: command_line(words.iter().map(String::as_str)),
             seed: 0,
             budget: Duration::ZERO,
@@ -154,6 +163,6 @@ impl Run {
                 false => Plan::Run { passes: self.samples as usize },
             },
             detail: false,
-        }
+        })
     }
 }

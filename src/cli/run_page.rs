@@ -1,6 +1,7 @@
 //! The report of `weigh run` as HTML: what is on the page.
 
-use crate::experiment::run_report::{RunReport, RunRow};
+use crate::experiment::run_report::RunReport;
+use crate::experiment::run_row::RunRow;
 use crate::report::curve::{COPIES, x_text};
 use crate::report::format;
 use crate::report::html::run::{self, Page};
@@ -18,6 +19,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         title: title(report),
         sentences: sentences(report),
         charts: report.charts(),
+        is_scored: report.is_scored,
         results: results(report),
         copies: copies(report),
         failures: &report.failures,
@@ -84,7 +86,8 @@ fn cells(row: &RunRow) -> Vec<String> {
     ]
 }
 
-fn copies(report: &RunReport) -> Option<Table> {
+/// How evenly the copies of each workload ran.
+pub fn copies(report: &RunReport) -> Option<Table> {
     let rows = report.results.iter().filter_map(|row| {
         let copies = row.copies.as_ref()?;
         Some(vec![

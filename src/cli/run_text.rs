@@ -3,9 +3,14 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::experiment::run_report::{RunReport, RunRow};
+use super::run_page;
+use crate::experiment::run_report::RunReport;
+use crate::experiment::run_row::RunRow;
 use crate::report::curve::{Chart, Curve, Quantity, x_text};
+use crate::report::paint::{BOLD, paint};
 use crate::report::summary::State;
+use crate::report::table::{Align, Table};
+use crate::report::text::wrap;
 use crate::report::{curve_text, format};
 
 /// The whole report.
@@ -17,13 +22,19 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
     if report.state == State::Interrupted {
         text.push_str("Interrupted; this is what was measured until then.\n\n");
     }
-    let charts = report.charts();
+    let counts = report.counts();
+    let has_tables = report.is_scored && counts.len() > 1;
+    let mut charts = report.charts();
+    charts.retain(|chart| !(has_tables && chart.is_scaling()));
     let drawn: HashSet<&str> =
         charts.iter().flat_map(Chart::points).map(|point| point.workload.as_str()).collect();
     let alone: Vec<&RunRow> =
         report.results.iter().filter(|row| !drawn.contains(row.workload.as_str())).collect();
-    if !alone.is_empty() || charts.is_empty() {
-        text.push_str(&table(&alone, colour));
+    if has_tables {
+        let table = |count| table_of_copies(report, &alone, count, width, colour);
+        text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
+    } else if !alone.is_empty() || charts.is_empty() {
+        text.push_str(&table(&alone, width, colour));
     }
     for chart in &charts {
         for curve in &chart.curves {
@@ -35,53 +46,78 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
             }
         }
     }
-    text.push_str(&compare_copies(report));
-    for index in &report.indices {
-        let _ = writeln!(text, "\n{}", index.sentence());
+    text.push_str(&compare_copies(report, width, colour));
+    for index in report.indices.iter().filter(|_| !has_tables) {
+        text.push_str(&paragraph(&index.sentence(), width));
     }
     for failure in &report.failures {
-        let _ = writeln!(text, "\n{} gave no result: {}", failure.workload, failure.reason);
+        let failed = format!("{} gave no result: {}", failure.workload, failure.reason);
+        text.push_str(&paragraph(&failed, width));
     }
     for warning in &report.warnings {
-        let _ = writeln!(text, "\nWarning: {warning}");
+        text.push_str(&paragraph(&format!("Warning: {warning}"), width));
     }
     let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
     text
 }
 
-/// The rows that are points of no curve.
-fn table(rows: &[&RunRow], colour: bool) -> String {
-    let mut text = String::new();
-    let name = longest_name(rows.iter().map(|row| row.workload.as_str()));
-    let has_index = rows.iter().any(|row| row.index.is_some());
-    let head = format!(
-        "{:<name$} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
-        "workload",
-        "rate",
-        "unit",
-        "spread",
-        "lowest to highest",
-        "samples",
-        if has_index { format!("{:>9}", "index") } else { String::new() }
-    );
-    let _ = writeln!(text, "{}", if colour { format!("\x1b[1m{head}\x1b[0m") } else { head });
-    for row in rows {
-        let range =
-            format!("{} to {}", format::rate(row.lowest, ""), format::rate(row.highest, ""));
-        let index = row.index.map(|index| format!("{index:>9.1}")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{:<name$} {:>12} {:<7} {:>8}  {:>25} {:>8}{}",
-            row.workload,
-            format::rate(row.rate, "").trim(),
-            row.unit,
-            spread(row),
-            range,
-            row.samples,
-            index
-        );
+/// What ran in so many copies, and its indices, as UnixBench has a report for each number of them.
+fn table_of_copies(
+    report: &RunReport,
+    rows: &[&RunRow],
+    count: usize,
+    width: usize,
+    colour: bool,
+) -> String {
+    let of_it: Vec<&RunRow> = rows.iter().filter(|row| row.count() == count).copied().collect();
+    let head = match count {
+        1 => "One copy of each".to_owned(),
+        _ => format!("{count} copies of each at the same time, their rates added up"),
+    };
+    let mut text = format!("{head}\n{}", table(&of_it, width, colour));
+    for index in report.indices.iter().filter(|index| index.copies == count) {
+        text.push_str(&paragraph(&index.sentence(), width));
     }
     text
+}
+
+/// The rows that are points of no curve. What comes last goes first where the terminal is narrow.
+fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
+    use Align::{Left, Right};
+    let columns = vec![
+        ("workload", Left),
+        ("rate", Right),
+        ("unit", Left),
+        ("index", Right),
+        ("efficiency", Right),
+        ("spread", Right),
+        ("samples", Right),
+        ("lowest to highest", Right),
+    ];
+    lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), width, colour)
+}
+
+fn cells(row: &RunRow) -> Vec<String> {
+    // Of one copy it is 100 % by definition.
+    let efficiency = row.efficiency_pct.filter(|_| row.count() > 1);
+    let [rate, lowest, highest] =
+        [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
+    vec![
+        format::label(&row.workload),
+        rate,
+        format::label(&row.unit),
+        row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
+        efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        spread(row),
+        format::integer(row.samples as u64),
+        format!("{lowest} to {highest}"),
+    ]
+}
+
+fn lines(table: &Table, width: usize, colour: bool) -> String {
+    let mut lines = table.to_lines(width).into_iter();
+    let head = lines.next().map(|head| paint(&head, BOLD, colour));
+    head.into_iter().chain(lines).map(|line| line + "\n").collect()
 }
 
 /// A curve as a table with bars. Each has a scale of its own, or one that gets slow would flatten the others.
@@ -121,25 +157,16 @@ fn spread(row: &RunRow) -> String {
     format!("±{} %", format::unsigned(row.spread_pct))
 }
 
-fn longest_name<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|name| name.chars().count()).fold(17, usize::max)
+/// How evenly the copies of each workload ran.
+fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
+    let Some(table) = run_page::copies(report) else { return String::new() };
+    format!(
+        "\nThe copies of each, alone, and the coefficient of variation of their rates:\n{}",
+        lines(&table, width, colour)
+    )
 }
 
-/// How evenly the copies of each workload ran.
-fn compare_copies(report: &RunReport) -> String {
-    let mut text = String::new();
-    let name = longest_name(report.results.iter().map(|row| row.workload.as_str()));
-    for row in &report.results {
-        let Some(copies) = &row.copies else { continue };
-        let _ = writeln!(
-            text,
-            "{:<name$} {:>12} to {} {} a copy, coefficient of variation {} %",
-            row.workload,
-            format::rate(copies.lowest, "").trim(),
-            format::rate(copies.highest, "").trim(),
-            row.unit,
-            format::unsigned(copies.variation_pct)
-        );
-    }
-    if text.is_empty() { text } else { format!("\nThe copies of each, alone:\n{text}") }
+/// A paragraph of its own.
+fn paragraph(text: &str, width: usize) -> String {
+    wrap(text, width, 0).into_iter().fold("\n".to_owned(), |text, line| text + &line + "\n")
 }

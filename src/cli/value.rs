@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The kernels' own limit.
-const MOST_COPIES: usize = 1024;
+pub const MOST_COPIES: usize = 1024;
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A shorter sample is mostly its launch.
 const SAMPLE_LENGTHS: std::ops::RangeInclusive<Duration> =
@@ -51,13 +51,18 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
 }
 
+/// How many CPUs we may use; 1 where the system does not say.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// `4`, or `all` for as many as there are CPUs that we may use.
 ///
 /// # Errors
 /// A sentence that says what it takes.
 pub fn copies(text: &str) -> Result<usize, String> {
     let number = match text {
-        "all" => std::thread::available_parallelism().ok().map(usize::from),
+        "all" => Some(cpus()),
         _ => text.parse().ok(),
     };
     number

@@ -203,6 +203,7 @@ mod tests {
             sets: 1,
             machine: this_machine(),
             arms: vec!["none".into(), "none".into()],
+            suites: Vec::new(),
             works: ["stat", "pipe"].map(work).to_vec(),
         };
         let id = store.begin(&header).unwrap();

@@ -95,7 +95,7 @@ pub fn run_detail(
     let mut uncounted = BTreeSet::new();
     for round in 0..PAIRS {
         let mut order: Vec<usize> = (0..looked.len()).collect();
-        coins.shuffle(&mut order);
+        coins.shuffle(&mut order, |row| looked[row].unit.treated_arm);
         for row in order {
             let baseline_first = coins.baseline_first();
             let state = &mut looked[row];

@@ -30,7 +30,7 @@ pub fn run_set(
         if chosen.is_empty() {
             return (rows, Ok(()));
         }
-        coins.shuffle(&mut chosen);
+        coins.shuffle(&mut chosen, |row| rows[row].unit.treated_arm);
         for row in chosen {
             let state = &mut rows[row];
             let left = deadline.saturating_sub(platform.elapsed());

@@ -14,7 +14,7 @@ use crate::report::summary::Failure;
 use crate::store::Store;
 use crate::store::record::{Measured, Startup};
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Error, Evidence, Launch, Named};
+use crate::treatment::{Bench, Error, Evidence, Launch, Named, Role};
 use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
 
 /// Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!" (ASPLOS 2009):
@@ -138,7 +138,7 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
-        let (launched, evidence, _) = self.launch(arm, job)?;
+        let (launched, evidence, _) = self.launch(arm, arm, job)?;
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };
@@ -148,14 +148,16 @@ impl<'a> Host<'a> {
             .map_err(|error| SampleError::Stop(stop(error)))
     }
 
-    /// Launches a job in an arm, with the treatments told before and asked after.
+    /// Launches a job in an arm, for a pair with the treated one, with the treatments told before and
+    /// asked after.
     fn launch(
         &mut self,
         arm: usize,
+        treated_arm: usize,
         job: &Job,
     ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
         for (index, named) in self.treatments.iter_mut().enumerate() {
-            named.treatment.before(index == arm)?;
+            named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
         let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
         let job = Job { timeout_ms, ..job.clone() };
@@ -212,7 +214,8 @@ impl Platform for Host<'_> {
         let mut job = work.job(self.site.bench.kernels, self.site.bench.scratch, length);
         job.environment.push(padding());
         let started_s = self.site.started.elapsed().as_secs_f64();
-        let (launched, evidence, disturbance) = self.launch(slot.arm, &job)?;
+        let (launched, evidence, disturbance) =
+            self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let sample =
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         let unit = sample.unit.clone().unwrap_or_else(|| work.unit());

@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 use super::detail::{self, run_detail};
 use super::engine::run_set;
 use super::host::{Host, Site};
+use super::length::START_MS;
 use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::{Audience, Plan, Request, build_treatments};
+use super::request::{Audience, Plan, Request, Sampled, build_treatments};
 use super::row::Unit;
+use super::run_progress::Progress;
 use super::work::Work;
+use crate::report::format;
 use crate::store::Store;
+use crate::treatment::audit::configuration::Shared;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Named};
 use crate::workload::kernels::Kernels;
@@ -57,6 +61,7 @@ impl Session<'_> {
                     kernels: self.kernels,
                     scratch: self.scratch,
                     interrupted: self.interrupted,
+                    audit: Shared::default(),
                 },
                 store: self.store,
                 id: self.id,
@@ -150,6 +155,19 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
+        let length_ms = |work: usize| {
+            sample_ms(&self.works[work]).or(self.request.sample_ms).unwrap_or(START_MS)
+        };
+        let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
+        let mut progress = Progress::new(of_works);
+        if let Some(seconds) = progress.announced_s() {
+            audience.announce(&format!(
+                "{} of {}: {} of measuring, and some more for starting and calibrating.",
+                format::plural(progress.of_samples, "sample"),
+                format::plural(works.len(), "row"),
+                format::clock(seconds)
+            ));
+        }
         let mut failed = vec![false; self.works.len()];
         for pass in 0..most {
             for &work in works {
@@ -166,11 +184,21 @@ impl Session<'_> {
                 let unit = self.unit(work, 0);
                 let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
                 match host.sample(&slot) {
-                    Ok(_) => audience.sampled(&self.works[work].name(), pass + 1, wanted),
+                    Ok(_) => {
+                        progress.took(length_ms(work));
+                        let name = self.works[work].name();
+                        audience.sampled(&Sampled {
+                            work: &name,
+                            pass: pass + 1,
+                            passes: wanted,
+                            progress: &progress,
+                        });
+                    }
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Workload(reason)) => {
                         host.failed(&slot, &reason)?;
                         failed[work] = true;
+                        progress.dropped(wanted - pass, length_ms(work));
                     }
                 }
             }

@@ -5,7 +5,7 @@ pub mod calibration;
 pub mod detail;
 pub mod diff;
 pub mod engine;
-mod evidence;
+pub mod evidence;
 mod host;
 pub mod length;
 pub mod measure;
@@ -17,7 +17,9 @@ pub mod platform;
 pub mod request;
 pub mod resolve;
 pub mod row;
+pub mod run_progress;
 pub mod run_report;
+pub mod run_row;
 pub mod session;
 #[cfg(test)]
 mod simulation;

@@ -15,9 +15,13 @@ impl Coins {
         Coins(generator)
     }
 
-    /// The rows in the order of one round.
-    pub fn shuffle(&mut self, rows: &mut [usize]) {
+    /// The rows in the order of one round, those of an arm together: what arms share of the kernel, as
+    /// audit rules, then changes hands once per arm. Each pair has a baseline of its own beside it, so no
+    /// comparison rests on the order of the rows.
+    pub fn shuffle(&mut self, rows: &mut [usize], arm_of: impl Fn(usize) -> usize) {
         rows.shuffle(&mut self.0);
+        let arms: Vec<usize> = rows.iter().map(|row| arm_of(*row)).collect();
+        rows.sort_by_key(|row| arms.iter().position(|arm| *arm == arm_of(*row)));
     }
 
     /// Whether the baseline is measured first in this pair: a fair coin, on which the interval's
@@ -41,6 +45,24 @@ mod tests {
         assert_eq!(flips(7, 0), flips(7, 0));
         assert_ne!(flips(7, 0), flips(8, 0));
         assert_ne!(flips(7, 0), flips(7, 1));
+    }
+
+    #[test]
+    fn the_rows_of_an_arm_are_together_and_the_rest_is_chance() {
+        let mut coins = Coins::new(1, 0);
+        let rounds: Vec<Vec<usize>> = (0..50)
+            .map(|_| {
+                let mut rows: Vec<usize> = (0..12).collect();
+                coins.shuffle(&mut rows, |row| row % 3);
+                rows
+            })
+            .collect();
+        for rows in &rounds {
+            let changes = rows.windows(2).filter(|two| two[0] % 3 != two[1] % 3).count();
+            assert_eq!(changes, 2, "{rows:?}");
+        }
+        let firsts: std::collections::BTreeSet<usize> = rounds.iter().map(|rows| rows[0]).collect();
+        assert!(firsts.len() > 8, "{firsts:?}");
     }
 
     #[test]

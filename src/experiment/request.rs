@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use super::platform::Observer;
+use super::run_progress::Progress;
 use crate::stats::design::Design;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named};
+use crate::workload::suite::FromFile;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct Request {
     pub arms: Vec<String>,
     /// Workloads, suites, files with suites.
     pub workloads: Vec<String>,
+    /// Those of them that are files.
+    pub suites: Vec<FromFile>,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
     /// Of each workload, at the same time. With several numbers, each workload is measured with each.
@@ -57,7 +61,18 @@ pub trait Audience {
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_>;
     /// A sample of a run without pairs.
-    fn sampled(&mut self, work: &str, pass: usize, passes: usize);
+    fn sampled(&mut self, sample: &Sampled);
+}
+
+/// A sample of a run.
+#[derive(Debug)]
+pub struct Sampled<'a> {
+    pub work: &'a str,
+    /// From 1, of `passes` over this work.
+    pub pass: usize,
+    pub passes: usize,
+    /// How far the whole run is.
+    pub progress: &'a Progress,
 }
 
 /// Makes the treatments of an experiment's arms.
@@ -72,12 +87,12 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
             return Err(format!("`{}` is given twice", one.label));
         }
         let occupied = one.treatment.occupies();
-        if let Some(other) = named[..index]
-            .iter()
-            .find(|other| occupied.is_some() && other.treatment.occupies() == occupied)
-        {
+        if let Some(other) = named[..index].iter().find(|other| {
+            let both_share = other.treatment.shares() && one.treatment.shares();
+            occupied.is_some() && other.treatment.occupies() == occupied && !both_share
+        }) {
             return Err(format!(
-                "`{}` and `{}` both need {}: weigh them in two experiments",
+                "`{}` and `{}` both need {}, each in another way: weigh them in two experiments",
                 other.label,
                 one.label,
                 occupied.unwrap_or_default()

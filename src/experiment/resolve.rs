@@ -1,19 +1,25 @@
 //! From the names that a user gave to what is launched.
 
-use std::path::Path;
-
 use super::work::Work;
 use crate::workload::catalogue::{self, Workload, similar};
 use crate::workload::kernels::Kernels;
-use crate::workload::suite::{self, Member, Suite};
+use crate::workload::suite::{self, FromFile, Member, Suite};
 
-/// The works that a user named: workloads, suites, or files with a suite. None twice.
+/// The works that a user named: workloads, suites, or files with a suite, which were read already. None
+/// twice.
 ///
 /// # Errors
-/// A sentence that names what does not exist, or the broken file and line.
-pub fn resolve(names: &[String], kernels: &Kernels) -> Result<Vec<Work>, String> {
+/// A sentence that names what does not exist.
+pub fn resolve(
+    names: &[String],
+    files: &[FromFile],
+    kernels: &Kernels,
+) -> Result<Vec<Work>, String> {
     let workloads = catalogue::read(kernels)?;
-    let suites = suite::embedded()?;
+    let ours = suite::embedded()?;
+    let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
+    let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));
+    let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
     let mut works: Vec<Work> = Vec::new();
     for name in names {
         for work in resolve_one(name, &workloads, &suites)? {
@@ -25,7 +31,12 @@ pub fn resolve(names: &[String], kernels: &Kernels) -> Result<Vec<Work>, String>
     Ok(works)
 }
 
-fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<Vec<Work>, String> {
+/// `suites` are the words that name one, and what each names.
+fn resolve_one(
+    name: &str,
+    workloads: &[Workload],
+    suites: &[(&str, &Suite)],
+) -> Result<Vec<Work>, String> {
     let find =
         |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
     if let Some(workload) = find(name) {
@@ -46,15 +57,10 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
     if !placed.is_empty() {
         return Ok(placed);
     }
-    let from_file;
-    let suite = match suites.iter().find(|suite| suite.name == name) {
-        Some(suite) => suite,
-        None if name.contains('/') || name.ends_with(".toml") => {
-            from_file = suite::read(Path::new(name))?;
-            &from_file
-        }
-        None => return Err(unknown(name, workloads, suites)),
-    };
+    let (_, suite) = suites
+        .iter()
+        .find(|(word, _)| *word == name)
+        .ok_or_else(|| unknown(name, workloads, suites))?;
     let member = |member: &Member| {
         let workload = find(&member.name).ok_or_else(|| {
             let problem = unknown(&member.name, workloads, &[]);
@@ -65,9 +71,9 @@ fn resolve_one(name: &str, workloads: &[Workload], suites: &[Suite]) -> Result<V
     suite.members.iter().map(member).collect()
 }
 
-fn unknown(name: &str, workloads: &[Workload], suites: &[Suite]) -> String {
+fn unknown(name: &str, workloads: &[Workload], suites: &[(&str, &Suite)]) -> String {
     let known =
-        workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|s| s.name.as_str()));
+        workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|(word, _)| *word));
     let near = similar(name, known);
     let hint = match near.is_empty() {
         true => "`weigh list workloads` and `weigh list suites` show what there is".to_owned(),

@@ -1,13 +1,11 @@
 //! An experiment from its request to its last sample: the store and the guard opened first, the
 //! treatments applied and taken back around every set, and nothing left behind on any way out.
 
-use std::fs::File;
+use std::collections::BTreeSet;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::calibration::{RECENT, history, start_scales};
 use super::length::START_MS;
@@ -23,9 +21,9 @@ use crate::shell::command_line;
 use crate::stats::betting::DEFAULT_SCALE;
 use crate::store::Store;
 use crate::store::record::{self, Header};
-use crate::treatment::claim::claim;
+use crate::treatment::Named;
+use crate::treatment::claim::{claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, restore_left_behind};
-use crate::treatment::{Named, state_dir};
 use crate::workload::kernels::{Kernels, VARIABLE};
 
 /// An experiment that was begun; whatever became of it is in the store.
@@ -107,22 +105,13 @@ fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
     Ok(())
 }
 
-/// Two experiments at once would measure each other, and undo each other's changes.
-fn only_one_at_a_time() -> Result<File, String> {
-    let path =
-        state_dir::path().map(|directory| directory.join("lock")).map_err(|e| e.to_string())?;
-    let lock = File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(_) => {
-            Err("another experiment is running on this host; wait for it, or end it with Ctrl-C"
-                .into())
-        }
-    }
-}
-
-fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
-    treatments.iter().filter_map(|named| named.treatment.occupies()).map(claim).collect()
+/// Claims what the treatments occupy in the kernel.
+///
+/// # Errors
+/// A sentence, where another process holds it.
+pub fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
+    let occupied = treatments.iter().filter_map(|named| named.treatment.occupies());
+    occupied.collect::<BTreeSet<_>>().into_iter().map(claim).collect()
 }
 
 struct Begun {
@@ -148,7 +137,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 .map_err(|error| format!("the current directory: {error}"))?;
             vec![Work::Command { argv: argv.clone(), directory }]
         }
-        None => resolve(&request.workloads, &kernels)?
+        None => resolve(&request.workloads, &request.suites, &kernels)?
             .iter()
             .flat_map(|work| request.copies.iter().map(|&copies| work.clone().with_copies(copies)))
             .collect(),
@@ -173,6 +162,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
         },
         machine,
         arms: request.arms.clone(),
+        suites: request.suites.clone(),
         works: works
             .iter()
             .map(|work| record::Work {

@@ -10,6 +10,14 @@ use crate::workload::suite::{Index, Suite};
 #[derive(Debug, PartialEq, Serialize)]
 pub struct SuiteIndex {
     pub suite: String,
+    /// Where the suite is the user's own: its name may be that of one of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// How many of each workload ran at the same time; the rates are their sums.
+    pub copies: usize,
+    /// Over copies: the index per copy over that of the fewest, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency_pct: Option<f64>,
     /// Whose formula it is.
     pub source: Option<String>,
     pub formula: Index,
@@ -29,7 +37,11 @@ pub struct Item {
 impl SuiteIndex {
     /// `None` for a suite without an index, or where a rate is missing: an index of eleven of
     /// twelve could not be held against others.
-    pub fn new(suite: &Suite, rate: impl Fn(&str) -> Option<f64>) -> Option<SuiteIndex> {
+    pub fn new(
+        suite: &Suite,
+        copies: usize,
+        rate: impl Fn(&str) -> Option<f64>,
+    ) -> Option<SuiteIndex> {
         let formula = suite.index?;
         if suite.members.iter().any(|member| rate(&member.name).is_none()) {
             return None;
@@ -42,6 +54,9 @@ impl SuiteIndex {
         };
         Some(SuiteIndex {
             suite: suite.name.clone(),
+            file: None,
+            copies,
+            efficiency_pct: None,
             source: suite.source.clone(),
             formula,
             index,
@@ -51,7 +66,6 @@ impl SuiteIndex {
 
     /// In a sentence.
     pub fn sentence(&self) -> String {
-        let source = self.source.as_deref().and_then(|source| source.split(',').next());
         let formula = match self.formula {
             Index::GeometricMean => "geometric mean".into(),
             Index::ArithmeticMean => {
@@ -59,14 +73,41 @@ impl SuiteIndex {
                 format!("sum {sum:.1}, arithmetic mean")
             }
         };
+        let copies = match (self.copies, self.efficiency_pct) {
+            (1, None) => String::new(),
+            (1, Some(_)) => " with 1 copy".into(),
+            (copies, None) => format!(" with {copies} copies"),
+            (copies, Some(pct)) => format!(" with {copies} copies, efficiency {pct:.0} %"),
+        };
+        let (index, suite, items) = (self.index, &self.suite, self.items.len());
+        if let Some(file) = &self.file {
+            return format!(
+                "Index {index:.1} of {suite}{copies} ({formula} of {items}), as {file} has it."
+            );
+        }
+        let source = self.source.as_deref().and_then(|source| source.split(',').next());
         format!(
-            "Index {:.1} of {} ({formula} of {}), compatible with the formula of {}, from \
-             workloads of our own.",
-            self.index,
-            self.suite,
-            self.items.len(),
+            "Index {index:.1} of {suite}{copies} ({formula} of {items}), compatible with the formula of \
+             {}, from workloads of our own.",
             source.unwrap_or("its original")
         )
+    }
+}
+
+/// An index that scales perfectly has 100 % with any number of copies.
+pub fn add_efficiency(indices: &mut [SuiteIndex]) {
+    let per_copy = |index: &SuiteIndex| index.index / index.copies as f64;
+    let of_fewest: Vec<Option<f64>> = indices
+        .iter()
+        .map(|index| {
+            let suite = |index: &SuiteIndex| (index.suite.clone(), index.file.clone());
+            let of_suite = || indices.iter().filter(|other| suite(other) == suite(index));
+            let fewest = of_suite().min_by_key(|other| other.copies)?;
+            (of_suite().count() > 1).then(|| 100.0 * (per_copy(index) / per_copy(fewest)))
+        })
+        .collect();
+    for (index, efficiency_pct) in indices.iter_mut().zip(of_fewest) {
+        index.efficiency_pct = efficiency_pct;
     }
 }
 
@@ -92,7 +133,7 @@ mod tests {
         let suite = suites.iter().find(|suite| suite.name == name).unwrap();
         let found = |name: &str| published.iter().find(|(workload, ..)| *workload == name);
         let rate = |name: &str| Some(found(name).map_or(1.0, |(_, rate, _)| *rate));
-        let index = SuiteIndex::new(suite, rate).unwrap();
+        let index = SuiteIndex::new(suite, 1, rate).unwrap();
         assert_eq!(index.items.len(), published.len());
         for item in &index.items {
             let (_, _, printed) = found(&item.workload).unwrap();
@@ -102,7 +143,11 @@ mod tests {
         let without_last = |name: &str| {
             suite.members.last().filter(|last| last.name != name).and_then(|_| rate(name))
         };
-        assert_eq!(SuiteIndex::new(suite, without_last), None, "an index of all but one is none");
+        assert_eq!(
+            SuiteIndex::new(suite, 1, without_last),
+            None,
+            "an index of all but one is none"
+        );
         index
     }
 
@@ -118,7 +163,7 @@ mod tests {
             ("fsdisk", 1_162_815.0, 2004.9),
             ("pipe", 748_958.0, 602.1),
             ("context1@same-cpu", 63_064.0, 157.7),
-            ("spawn", 3209.7, 254.7),
+            ("spawn@same-cpu", 3209.7, 254.7),
             ("shell1", 4686.3, 1105.3),
             ("shell8", 1143.6, 1906.0),
             ("syscall", 500_028.0, 333.4),
@@ -141,11 +186,29 @@ mod tests {
             ("fsdisk", 162_786.0, 280.7),
             ("pipe", 370_154.5, 297.6),
             ("context1@same-cpu", 111_631.5, 279.1),
-            ("spawn", 4017.4, 318.8),
+            ("spawn@same-cpu", 4017.4, 318.8),
             ("shell8", 390.0, 650.0),
             ("syscall", 405_435.7, 270.3),
         ];
         assert_agrees("unixbench-4.1", &published, 277.7);
+    }
+
+    #[test]
+    fn an_index_over_copies_says_what_each_of_them_is_worth() {
+        let suites = suite::embedded().unwrap();
+        let of = |name: &str, copies: usize, rate: f64| {
+            let suite = suites.iter().find(|suite| suite.name == name).unwrap();
+            SuiteIndex::new(suite, copies, |_| Some(rate)).unwrap()
+        };
+        let mut indices =
+            [of("unixbench", 4, 300.0), of("unixbench", 1, 100.0), of("unixbench-4.1", 4, 1.0)];
+        add_efficiency(&mut indices);
+        let [four, one, alone] = &indices;
+        assert!((four.efficiency_pct.unwrap() - 75.0).abs() < 1e-9, "{four:?}");
+        assert_eq!((one.efficiency_pct, alone.efficiency_pct), (Some(100.0), None));
+        assert!(four.sentence().contains("unixbench with 4 copies, efficiency 75 % ("));
+        assert!(one.sentence().contains("unixbench with 1 copy ("));
+        assert!(alone.sentence().contains("unixbench-4.1 with 4 copies ("));
     }
 
     /// Nitzberg (1994), appendix B, run 1; and P. Ciarrocchi on linux-kernel, 4 September 2002,

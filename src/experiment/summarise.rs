@@ -222,7 +222,15 @@ fn note_on_order(series: &[Pair], alpha: f64) -> Option<String> {
 fn notes(evidence: &Evidence) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
-        notes.push(format!("cheaper because evidence was dropped: {lost} audit records were lost"));
+        notes.push(match evidence.lost_pct {
+            Some(pct) => format!(
+                "cheaper because {} % of the records were dropped: {lost} audit records were lost",
+                format::unsigned(pct)
+            ),
+            None => {
+                format!("cheaper because evidence was dropped: {lost} audit records were lost")
+            }
+        });
     }
     if evidence.other.contains_key("not_counted") {
         notes.push(

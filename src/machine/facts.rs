@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pressure::{Pressure, psi_cpu_some};
 use super::source::Source;
-use super::surroundings::{container, distribution, hypervisor, libc_name};
+use super::surroundings::{container, distribution, hypervisor, libc_name, on_battery, runs};
 
 /// Facts of the machine, read once at the start of an experiment. Empty or `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,10 @@ pub struct Facts {
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.
     pub thermal_throttles: Option<u64>,
+    /// Whether a daemon moves interrupts from CPU to CPU: a process `irqbalance`, `/proc/*/comm`.
+    pub irqbalance: Option<bool>,
+    /// Whether a battery feeds the machine, where it has one: `/sys/class/power_supply/*/status`.
+    pub on_battery: Option<bool>,
 }
 
 impl Facts {
@@ -130,6 +134,8 @@ impl Facts {
             scratch: None,
             steal_ticks: Pressure::read_from(root).steal_ticks,
             thermal_throttles: thermal_throttles(source),
+            irqbalance: runs(source, "irqbalance"),
+            on_battery: on_battery(source),
             kernel,
         }
     }

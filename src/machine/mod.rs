@@ -4,11 +4,13 @@
 //! fails: what is absent stays empty.
 
 pub mod check;
+pub mod cpu_time;
 mod facts;
 pub mod file_system;
 pub mod fix;
 pub mod pressure;
 pub mod probes;
+pub mod process;
 mod source;
 mod surroundings;
 

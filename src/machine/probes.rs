@@ -11,6 +11,8 @@ pub struct Probes {
     /// The kernel's audit status; `None` also where it may not be read. The caller fills it in, since
     /// this room does not know the audit protocol.
     pub audit: Option<Audit>,
+    /// What the kernel's clock is corrected by.
+    pub clock_correction: Option<ClockCorrection>,
     /// The room in each directory that was asked about and exists.
     pub space: Vec<Space>,
 }
@@ -22,6 +24,15 @@ pub struct Audit {
     pub enabled: u32,
     /// Process id of the audit daemon, 0 for none.
     pub daemon_pid: u32,
+}
+
+/// How an NTP daemon has the kernel correct its clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockCorrection {
+    /// What is left to correct, in microseconds.
+    pub offset_us: i64,
+    /// What the clock is known to be slow by, and is made faster by, in parts per million.
+    pub rate_ppm: f64,
 }
 
 /// The room in a directory.
@@ -43,9 +54,26 @@ impl Probes {
         Probes {
             counters: Some(count_instructions().map_err(|error| error.to_string())),
             audit: None,
+            clock_correction: clock_correction(),
             space: places.iter().filter_map(space).collect(),
         }
     }
+}
+
+/// Asks, and sets nothing: adjtimex(2).
+fn clock_correction() -> Option<ClockCorrection> {
+    // SAFETY: every field is a number, for which zero bits are a value; without modes, nothing is set.
+    let mut clock: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills in the structure, which lives until it is read.
+    if unsafe { libc::adjtimex(&raw mut clock) } < 0 {
+        return None;
+    }
+    let per_us = if clock.status & libc::STA_NANO == 0 { 1 } else { 1000 };
+    Some(ClockCorrection {
+        offset_us: clock.offset / per_us,
+        // In 65 536ths.
+        rate_ppm: clock.freq as f64 / 65_536.0,
+    })
 }
 
 /// Opens a counter of this process's own instructions, and closes it again: perf_event_open(2).

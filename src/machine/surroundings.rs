@@ -1,4 +1,5 @@
-//! What the kernel runs in and what runs on it: hypervisor, container, distribution, C library.
+//! What the kernel runs in and what runs on it: hypervisor, container, distribution, C library, power,
+//! daemons.
 
 use super::source::Source;
 
@@ -57,6 +58,29 @@ pub(super) fn libc_name(source: Source) -> Option<String> {
         return Some(String::from_utf8_lossy(line).trim_end_matches('.').to_string());
     }
     source.names("/lib").iter().any(|name| name.starts_with("ld-musl-")).then(|| "musl".to_string())
+}
+
+/// Whether a process of this name runs; `None` where no process can be seen.
+pub(super) fn runs(source: Source, name: &str) -> Option<bool> {
+    let is_process = |entry: &String| entry.bytes().all(|byte| byte.is_ascii_digit());
+    let mut names = (source.names("/proc").into_iter().filter(is_process))
+        .filter_map(|process| source.text(&format!("/proc/{process}/comm")))
+        .peekable();
+    names.peek()?;
+    Some(names.any(|found| found == name))
+}
+
+/// Whether a battery feeds this machine; `None` where it has none. That of a mouse has the scope
+/// `Device`.
+pub(super) fn on_battery(source: Source) -> Option<bool> {
+    let directory = "/sys/class/power_supply";
+    let status = |supply: String| {
+        let text = |file| source.text(&format!("{directory}/{supply}/{file}"));
+        let is_ours = text("type")? == "Battery" && text("scope").as_deref() != Some("Device");
+        is_ours.then(|| text("status")).flatten()
+    };
+    let statuses: Vec<String> = source.names(directory).into_iter().filter_map(status).collect();
+    (!statuses.is_empty()).then(|| statuses.iter().any(|status| status == "Discharging"))
 }
 
 #[cfg(test)]

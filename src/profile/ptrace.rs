@@ -9,19 +9,49 @@ use std::process::Command;
 
 use libc::{c_int, c_long, c_void, pid_t};
 
+use crate::treatment::seccomp::bpf::NATIVE_ARCHITECTURE;
+
+/// The signal of a stop before or after a system call, by PTRACE_O_TRACESYSGOOD.
+pub(super) const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
+
+/// Set in the numbers of x32, which has the architecture of 64-bit programs.
+const OTHER_ABI_BIT: u64 = if cfg!(target_arch = "x86_64") { 1 << 30 } else { 0 };
+
 /// What a program did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How often each system call was entered, by its number.
     pub calls: BTreeMap<u64, u64>,
+    /// System calls of another ABI (32-bit programs, x32), which have other numbers.
+    pub other_abi_calls: u64,
     /// The wait status of the program itself, as waitpid(2) gives it.
     pub status: c_int,
 }
 
 impl Counts {
-    /// All system calls together.
+    /// All system calls together, but those of another ABI.
     pub fn total(&self) -> u64 {
         self.calls.values().sum()
+    }
+
+    /// The same with names, `syscall_N` for a number that has none.
+    pub fn by_name(&self) -> BTreeMap<String, u64> {
+        let name = |number: u64| match usize::try_from(number).ok().and_then(syscalls::Sysno::new) {
+            Some(known) => known.name().to_owned(),
+            None => format!("syscall_{number}"),
+        };
+        self.calls.iter().map(|(number, calls)| (name(*number), *calls)).collect()
+    }
+
+    /// Counts the system call that a tracee stopped before; any other stop is none.
+    pub(super) fn note(&mut self, process: pid_t, status: c_int) {
+        match entered(process, status) {
+            Some((NATIVE_ARCHITECTURE, number)) if number & OTHER_ABI_BIT == 0 => {
+                *self.calls.entry(number).or_default() += 1;
+            }
+            Some(_) => self.other_abi_calls += 1,
+            None => {}
+        }
     }
 }
 
@@ -31,10 +61,22 @@ impl Counts {
 /// # Errors
 /// Where it cannot be executed, or this process may not trace it.
 pub fn count(command: &mut Command) -> io::Result<Counts> {
+    count_and_tell(command, |_| {})
+}
+
+/// The same, and tells which process it is as soon as that exists.
+///
+/// # Errors
+/// The same.
+pub(super) fn count_and_tell(
+    command: &mut Command,
+    tell: impl FnOnce(pid_t),
+) -> io::Result<Counts> {
     let trace_me = || check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) });
     // SAFETY: between fork and exec it makes one system call and touches no memory.
     let child = unsafe { command.pre_exec(trace_me) }.spawn()?;
     let root = child.id().cast_signed();
+    tell(root);
     // Whatever happens here, the child shall not stay behind, stopped for ever.
     let options = libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEFORK
@@ -45,7 +87,7 @@ pub fn count(command: &mut Command) -> io::Result<Counts> {
     wait_for(root)?;
     request(libc::PTRACE_SETOPTIONS, root, options as c_long)?;
     request(libc::PTRACE_SYSCALL, root, 0)?;
-    let mut counts = Counts { calls: BTreeMap::new(), status: 0 };
+    let mut counts = Counts::default();
     loop {
         let (process, status) = match wait_for(-1) {
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(counts),
@@ -57,9 +99,7 @@ pub fn count(command: &mut Command) -> io::Result<Counts> {
             }
             continue;
         }
-        if let Some(number) = entered(process, status) {
-            *counts.calls.entry(number).or_default() += 1;
-        }
+        counts.note(process, status);
         // One that was killed meanwhile is reported as ended by the next wait.
         let _ = request(libc::PTRACE_SYSCALL, process, signal_to_pass_on(status));
     }
@@ -67,22 +107,26 @@ pub fn count(command: &mut Command) -> io::Result<Counts> {
 
 /// Waits for a child or tracee of this thread; those of others are none of its business.
 fn wait_for(process: pid_t) -> io::Result<(pid_t, c_int)> {
-    let mut status = 0;
     loop {
-        let flags = libc::__WALL | libc::__WNOTHREAD;
-        // SAFETY: `status` outlives the call.
-        let waited = unsafe { libc::waitpid(process, &mut status, flags) };
-        match check(waited.into()) {
+        match wait_once(process, 0) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-            Ok(()) => return Ok((waited, status)),
+            waited => return waited,
         }
     }
 }
 
-/// The system call that a tracee stopped before; `None` at any other stop.
-fn entered(process: pid_t, status: c_int) -> Option<u64> {
-    if libc::WSTOPSIG(status) != libc::SIGTRAP | 0x80 {
+/// The same until a signal comes, which is the error `Interrupted`.
+pub(super) fn wait_once(process: pid_t, more_flags: c_int) -> io::Result<(pid_t, c_int)> {
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD | more_flags;
+    // SAFETY: `status` outlives the call.
+    let waited = unsafe { libc::waitpid(process, &mut status, flags) };
+    check(waited.into()).map(|()| (waited, status))
+}
+
+/// Architecture and number of the system call that a tracee stopped before; `None` at any other stop.
+fn entered(process: pid_t, status: c_int) -> Option<(u32, u64)> {
+    if libc::WSTOPSIG(status) != SYSCALL_STOP {
         return None;
     }
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
@@ -95,7 +139,7 @@ fn entered(process: pid_t, status: c_int) -> Option<u64> {
     };
     // SAFETY: `op` says which of the union's variants was written.
     match info.op {
-        libc::PTRACE_SYSCALL_INFO_ENTRY => Some(unsafe { info.u.entry.nr }),
+        libc::PTRACE_SYSCALL_INFO_ENTRY => Some((info.arch, unsafe { info.u.entry.nr })),
         _ => None,
     }
 }
@@ -107,18 +151,18 @@ fn signal_to_pass_on(status: c_int) -> c_long {
     match signal {
         // A new process of the program starts with a stop that is ours.
         libc::SIGSTOP | libc::SIGTRAP => 0,
-        _ if is_event || signal == libc::SIGTRAP | 0x80 => 0,
+        _ if is_event || signal == SYSCALL_STOP => 0,
         _ => signal.into(),
     }
 }
 
-fn request(what: libc::c_uint, process: pid_t, data: c_long) -> io::Result<()> {
+pub(super) fn request(what: libc::c_uint, process: pid_t, data: c_long) -> io::Result<()> {
     // SAFETY: these requests take a number, and no memory of ours.
     check(unsafe { libc::ptrace(what, process, 0, data) })
 }
 
 /// The error of a call that gave −1.
-fn check(result: c_long) -> io::Result<()> {
+pub(super) fn check(result: c_long) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -137,6 +181,55 @@ mod tests {
         assert_eq!(kills(&counts), Some(3));
         assert!(libc::WIFEXITED(counts.status) && libc::WEXITSTATUS(counts.status) == 3);
         assert!(counts.total() > 10);
+        let named = counts.by_name();
+        assert_eq!(named["kill"], 3);
+        assert_eq!(named.values().sum::<u64>(), counts.total());
+    }
+
+    #[test]
+    fn calls_of_another_abi_are_counted_apart() {
+        // getpid of 32-bit programs, by their way into a 64-bit kernel; elsewhere there is none.
+        #[cfg(target_arch = "x86_64")]
+        fn call() -> io::Result<()> {
+            let mut result: i64 = 20;
+            // SAFETY: getpid takes nothing, and writes nothing but its result.
+            unsafe {
+                std::arch::asm!(
+                    "int 0x80",
+                    inout("rax") result,
+                    out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+                )
+            };
+            if result > 0 { Ok(()) } else { Err(io::Error::other("no 32-bit calls here")) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            let mut plain = Command::new("/bin/true");
+            let before = count(&mut plain).unwrap();
+            assert_eq!(before.other_abi_calls, 0);
+            let mut counts = Counts::default();
+            // SAFETY: the child makes two system calls, and ends without any of Rust's or libc's cleaning up.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                unsafe {
+                    libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+                    libc::raise(libc::SIGSTOP);
+                    libc::_exit(i32::from(call().is_err()));
+                }
+            }
+            wait_for(child).unwrap();
+            request(libc::PTRACE_SETOPTIONS, child, libc::PTRACE_O_TRACESYSGOOD.into()).unwrap();
+            loop {
+                request(libc::PTRACE_SYSCALL, child, 0).unwrap();
+                let (_, status) = wait_for(child).unwrap();
+                if !libc::WIFSTOPPED(status) {
+                    assert_eq!(libc::WEXITSTATUS(status), 0, "this kernel has no 32-bit calls");
+                    break;
+                }
+                counts.note(child, status);
+            }
+            assert_eq!(counts.other_abi_calls, 1, "{counts:?}");
+        }
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub fn lines(
     lines
 }
 
-fn bar(share: f64, room: usize) -> String {
+/// As long as its value: a share of `room` cells.
+pub(super) fn bar(share: f64, room: usize) -> String {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (share * room as f64 * 8.0).round() as usize;
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]

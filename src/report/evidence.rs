@@ -24,6 +24,7 @@ pub fn table(s: &Summary) -> Option<Table> {
         ("lost", Align::Right),
         ("wait/op", Align::Right),
         ("log at full speed", Align::Right),
+        ("CPU spent elsewhere/op", Align::Left),
         ("syscalls/op", Align::Right),
     ];
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Left)));
@@ -46,18 +47,39 @@ fn says_something(evidence: &Evidence) -> bool {
     *evidence != Evidence { syscalls_per_op: evidence.syscalls_per_op, ..Evidence::default() }
 }
 
-fn measured(evidence: &Evidence) -> [String; 6] {
+fn measured(evidence: &Evidence) -> [String; 7] {
     let per_op = |value: Option<f64>| value.map(format::per_op).unwrap_or_default();
     [
         per_op(evidence.records_per_op),
         per_op(evidence.log_bytes_per_op),
-        evidence.lost.map(format::integer).unwrap_or_default(),
+        lost(evidence).unwrap_or_default(),
         evidence.backlog_wait_ns_per_op.map(|ns| format::seconds(ns / 1e9)).unwrap_or_default(),
         bytes_per_day(evidence)
             .map(|bytes| format!("{}/day", format::bytes(bytes)))
             .unwrap_or_default(),
+        cpu_elsewhere(evidence).unwrap_or_default(),
         per_op(evidence.syscalls_per_op),
     ]
+}
+
+/// `16,910 (12.0 %)`
+fn lost(evidence: &Evidence) -> Option<String> {
+    let count = format::integer(evidence.lost?);
+    Some(match evidence.lost_pct {
+        Some(pct) => format!("{count} ({} %)", format::unsigned(pct)),
+        None => count,
+    })
+}
+
+/// What others than the workload's processes computed because of an operation: the receiver of the
+/// records and the kernel's thread that sends them.
+fn cpu_elsewhere(evidence: &Evidence) -> Option<String> {
+    let kauditd_ns = evidence.kauditd_cpu_ns_per_op?;
+    let kauditd = format!("kauditd {}", format::time_ns(kauditd_ns));
+    Some(match evidence.sink_cpu_ns_per_op {
+        Some(sink_ns) => format!("sink {}, {kauditd}", format::time_ns(sink_ns)),
+        None => kauditd,
+    })
 }
 
 /// What the log would grow by in a day of nothing but this workload.
@@ -78,6 +100,15 @@ mod tests {
         assert_eq!(bytes_per_day(&evidence), Some(45_298_483_200.0));
         let none = Evidence { treated_s: Some(0.0), ..evidence };
         assert_eq!(bytes_per_day(&none), None);
+    }
+
+    #[test]
+    fn the_cpu_time_of_others_is_told_apart() {
+        let mut evidence = Evidence { kauditd_cpu_ns_per_op: Some(4200.0), ..Evidence::default() };
+        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "kauditd 4.20 µs");
+        evidence.sink_cpu_ns_per_op = Some(12_000.0);
+        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "sink 12.0 µs, kauditd 4.20 µs");
+        assert_eq!(cpu_elsewhere(&Evidence::default()), None);
     }
 
     #[test]

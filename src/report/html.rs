@@ -22,9 +22,12 @@ use crate::machine::Facts;
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("page.html", include_str!("html/page.jinja")),
     ("run.html", include_str!("html/run.jinja")),
+    ("rules.html", include_str!("html/rules.jinja")),
+    ("bars.html", include_str!("html/bars.jinja")),
+    ("sentence.html", include_str!("html/sentence.jinja")),
     ("head.html", include_str!("html/head.jinja")),
     ("grid.html", include_str!("html/grid.jinja")),
     ("chart.html", include_str!("html/chart.jinja")),
@@ -39,7 +42,7 @@ pub fn render(s: &Summary) -> Result<String, Error> {
     fill("page.html", page(s))
 }
 
-fn fill(template: &str, values: Value) -> Result<String, Error> {
+pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
     let mut environment = Environment::new();
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
@@ -106,20 +109,20 @@ fn page(s: &Summary) -> Value {
     }
 }
 
-fn machine_facts(facts: &Facts) -> Vec<Value> {
+pub(super) fn machine_facts(facts: &Facts) -> Vec<Value> {
     let facts = machine::facts(facts).into_iter();
     facts.map(|(key, value)| context! { key, value }).collect()
 }
 
 /// A sentence in pieces, those between backticks being names.
-fn parts(text: &str) -> Vec<Value> {
+pub(super) fn parts(text: &str) -> Vec<Value> {
     let pieces = text.split('`').enumerate();
     let pieces = pieces.map(|(i, piece)| context! { name => i % 2 == 1, text => unbroken(piece) });
     pieces.collect()
 }
 
 /// Keeps a number and its unit on one line.
-fn unbroken(text: &str) -> String {
+pub(super) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
 }
 
@@ -140,7 +143,7 @@ fn result(row: &Row, margin_pct: f64) -> Value {
     }
 }
 
-fn table(table: &Table) -> Value {
+pub(super) fn table(table: &Table) -> Value {
     let columns = table.columns.iter().map(|(title, align)| {
         context! { title => title.as_str(), right => *align == Align::Right }
     });

@@ -184,7 +184,7 @@ impl<W: Write> Drop for Live<W> {
 }
 
 /// The size of the terminal that stderr is, if it is one.
-fn stderr_size() -> Option<Size> {
+pub fn stderr_size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     let or = |value: u16, usual: usize| if value == 0 { usual } else { usize::from(value) };
     Some(Size { columns: or(size.ws_col, 80), rows: or(size.ws_row, 24) })

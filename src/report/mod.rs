@@ -9,6 +9,7 @@ use summary::{Row, Summary};
 
 mod bar;
 mod bounds;
+pub mod budget;
 pub mod checks;
 pub mod csv;
 pub mod curve;
@@ -28,8 +29,11 @@ mod live_frame;
 mod machine;
 pub mod markdown;
 pub mod metrics;
-mod paint;
+mod page;
+pub(crate) mod paint;
+pub mod profile;
 mod results;
+pub mod rules;
 #[cfg(test)]
 mod sample;
 mod scale;

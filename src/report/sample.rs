@@ -1,7 +1,5 @@
 //! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
 
-use std::collections::BTreeMap;
-
 use super::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use super::summary::{Evidence, Failure, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::machine::Facts;
@@ -47,7 +45,7 @@ pub fn audit() -> Summary {
     }
 }
 
-fn machine() -> Facts {
+pub fn machine() -> Facts {
     Facts {
         hostname: "bench1".to_owned(),
         kernel: "6.1.0-18-amd64".to_owned(),
@@ -114,6 +112,7 @@ pub fn hostile() -> Summary {
             row.evidence.treated_s = Some(0.0);
             row.evidence.log_bytes = Some(u64::MAX);
             row.evidence.lost = Some(u64::MAX);
+            row.evidence.lost_pct = Some(number(4));
             row.series = vec![pair(number(5), number(0), number(1), 0); i % 4];
             row
         })
@@ -157,7 +156,8 @@ fn rows() -> Vec<Row> {
     rows[11].seconds_needed = Some(8.4);
     rows[11].cost_at_most_pct = Some(1.79);
     rows[4].evidence.lost = Some(16_910);
-    rows[4].notes = vec!["Cheaper because evidence was dropped.".to_owned()];
+    rows[4].evidence.lost_pct = Some(0.43);
+    rows[4].notes = vec!["Cheaper because 0.43 % of the records were dropped.".to_owned()];
     rows
 }
 
@@ -237,11 +237,12 @@ fn evidence(treated: f64, unit: &str) -> Evidence {
         records_per_op: Some(3.0),
         log_bytes_per_op: Some(500.0),
         lost: Some(0),
+        lost_pct: None,
         backlog_wait_s: Some((per_second * 2e-5).min(2.44)),
         backlog_wait_ns_per_op: Some(11_840.0),
         log_bytes: Some((per_second * 500.0 * 3.54) as u64),
         treated_s: Some(3.54),
-        other: BTreeMap::new(),
+        ..Evidence::default()
     }
 }
 

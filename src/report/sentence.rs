@@ -66,14 +66,21 @@ fn failed(s: &Summary) -> String {
 fn dropped_evidence(s: &Summary) -> Option<String> {
     let dropped: Vec<&Row> =
         s.results.iter().filter(|row| row.evidence.lost.is_some_and(|lost| lost > 0)).collect();
-    let worst = dropped.iter().max_by_key(|row| row.evidence.lost)?;
+    let share = |row: &&&Row| row.evidence.lost_pct.unwrap_or(0.0);
+    let worst = dropped
+        .iter()
+        .max_by(|a, b| share(a).total_cmp(&share(b)).then(a.evidence.lost.cmp(&b.evidence.lost)))?;
     let lost = dropped.iter().filter_map(|row| row.evidence.lost).fold(0, u64::saturating_add);
-    let others = match dropped.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {} more", format::integer(others as u64)),
+    let (others, up_to) = match dropped.len() - 1 {
+        0 => (String::new(), ""),
+        others => (format!(" and {} more", format::integer(others as u64)), "up to "),
+    };
+    let what = match worst.evidence.lost_pct {
+        Some(pct) => format!("{up_to}{} % of the records were dropped", format::unsigned(pct)),
+        None => "evidence was dropped".into(),
     };
     Some(format!(
-        "{}{others} came out cheaper because evidence was dropped: {} records were lost.",
+        "{}{others} came out cheaper because {what}: {} records were lost.",
         quoted(&worst.workload),
         format::integer(lost)
     ))
@@ -106,8 +113,17 @@ mod tests {
         assert_eq!(said.len(), 3);
         assert_eq!(
             said[1],
-            "`pipe` came out cheaper because evidence was dropped: 16,910 records were lost."
+            "`pipe` came out cheaper because 0.43 % of the records were dropped: 16,910 records were lost."
         );
+        let mut several = sample::audit();
+        several.results[0].evidence.lost = Some(20_000);
+        assert_eq!(
+            sentences(&several)[1],
+            "`pipe` and 1 more came out cheaper because up to 0.43 % of the records were dropped: \
+             36,910 records were lost."
+        );
+        several.results[4].evidence.lost_pct = None;
+        assert!(sentences(&several)[1].contains("because evidence was dropped: 36,910"));
         assert_eq!(said[2], "`fsdisk` gave no result.");
     }
 

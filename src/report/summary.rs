@@ -134,7 +134,7 @@ pub struct Row {
     pub evidence: Evidence,
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Why this row needs care, e.g. "cheaper because evidence was dropped".
+    /// Why this row needs care, e.g. "cheaper because 12 % of the records were dropped".
     pub notes: Vec<String>,
     /// The effect of each set of `--sets`, in order; empty with one set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -190,12 +190,28 @@ pub struct Evidence {
     /// Records that the kernel dropped during the treated samples, in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Their share of all records that were made during these samples, in per cent; absent where none
+    /// was lost, or it is not known how many arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_pct: Option<f64>,
     /// Seconds that processes waited for room in the audit backlog, in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_wait_s: Option<f64>,
     /// The same per operation, in nanoseconds: the part of an operation's cost that is waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_wait_ns_per_op: Option<f64>,
+    /// CPU time of the processes that received the records of the treated samples, in total, until all was
+    /// written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_cpu_s: Option<f64>,
+    /// The same per operation, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_cpu_ns_per_op: Option<f64>,
+    /// CPU time of the kernel's thread that sent them the records, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kauditd_cpu_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kauditd_cpu_ns_per_op: Option<f64>,
     /// Log bytes of the timed operations of all treated samples of this row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,

@@ -1,23 +1,19 @@
 //! The report on a terminal: the sentence, one table with the intervals drawn, then the rest.
 
 use super::format;
-use super::paint::{BOLD, FAINT, WARNING, paint};
+use super::page::Page;
+use super::paint::{FAINT, paint};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::summary::Summary;
-use super::table::Table;
-use super::text::{emphasise, wrap};
+use super::text::wrap;
 use super::{bounds, evidence, facts, imported, latency, machine, sentence};
-
-/// No terminal is narrower, and no layout fits one that is.
-const NARROWEST: usize = 40;
 
 /// The whole report in lines of at most `width` characters.
 pub fn render(s: &Summary, width: usize, colour: bool) -> String {
-    let width = width.max(NARROWEST);
-    let mut page = Page { lines: Vec::new(), width, colour };
-    let sentence = wrap(&sentence::sentence(s), width, 0).join("\n");
-    page.lines.push(emphasise(&sentence, colour));
+    let mut page = Page::new(width, colour);
+    let width = page.width;
+    page.say(&sentence::sentence(s));
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
     if let Some(imported) = figures {
         page.table("What was read", &imported::table(s, imported));
@@ -47,86 +43,55 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     let failures = failures.map(|f| format!("{} under {}: {}", f.workload, f.arm, f.reason));
     page.list("No result", failures.collect());
     page.list("Warnings", s.warnings.clone());
-    page.context(s);
+    context(&mut page, s);
     page.lines.join("\n") + "\n"
 }
 
-struct Page {
-    lines: Vec<String>,
-    width: usize,
-    colour: bool,
+/// What was changed, on which machine, and how to do it again.
+fn context(page: &mut Page, s: &Summary) {
+    let mut lines = Vec::new();
+    for (label, facts) in facts::by_label(s) {
+        lines.push(format!("{label}:"));
+        for fact in facts {
+            lines.extend(wrap(&format!("- {fact}"), page.width, 2));
+        }
+    }
+    if let Some(state) = &s.baseline_state {
+        let baseline = format!("baseline: {}, {state}", s.baseline);
+        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+    }
+    let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
+    if is_figures {
+        let baseline = format!("import {}, baseline {}", s.id, s.baseline);
+        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+    } else {
+        lines.extend(design(s, page.width));
+    }
+    let machine = machine::line(&s.machine);
+    if !machine.is_empty() {
+        lines.push(format::shorten(&format!("machine: {machine}"), page.width));
+    }
+    page.lines.push(String::new());
+    page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
+    // Not wrapped: a command is to be copied.
+    page.lines.push(format!("again: {}", format::label(&s.command)));
 }
 
-impl Page {
-    fn heading(&mut self, title: &str) {
-        self.lines.push(String::new());
-        self.lines.push(paint(title, BOLD, self.colour));
-    }
-
-    fn table(&mut self, title: &str, table: &Table) {
-        self.heading(title);
-        for (i, line) in table.to_lines(self.width).iter().enumerate() {
-            let style = if i == 0 { FAINT } else { anstyle::Style::new() };
-            self.lines.push(paint(line, style, self.colour));
-        }
-    }
-
-    fn list(&mut self, title: &str, items: Vec<String>) {
-        if items.is_empty() {
-            return;
-        }
-        self.lines.push(String::new());
-        self.lines.push(paint(title, WARNING.bold(), self.colour));
-        for item in items {
-            self.lines.extend(wrap(&format!("- {}", format::label(&item)), self.width, 2));
-        }
-    }
-
-    /// What was changed, on which machine, and how to do it again.
-    fn context(&mut self, s: &Summary) {
-        let mut lines = Vec::new();
-        for (label, facts) in facts::by_label(s) {
-            lines.push(format!("{label}:"));
-            for fact in facts {
-                lines.extend(wrap(&format!("- {fact}"), self.width, 2));
-            }
-        }
-        if let Some(state) = &s.baseline_state {
-            let baseline = format!("baseline: {}, {state}", s.baseline);
-            lines.extend(wrap(&format::label(&baseline), self.width, 2));
-        }
-        let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
-        if is_figures {
-            let baseline = format!("import {}, baseline {}", s.id, s.baseline);
-            lines.extend(wrap(&format::label(&baseline), self.width, 2));
-        } else {
-            lines.extend(self.design(s));
-        }
-        let machine = machine::line(&s.machine);
-        if !machine.is_empty() {
-            lines.push(format::shorten(&format!("machine: {machine}"), self.width));
-        }
-        self.lines.push(String::new());
-        self.lines.extend(lines.iter().map(|line| paint(line, FAINT, self.colour)));
-        // Not wrapped: a command is to be copied.
-        self.lines.push(format!("again: {}", format::label(&s.command)));
-    }
-
-    fn design(&self, s: &Summary) -> Vec<String> {
-        let design = format!(
-            "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
-            s.id,
-            format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
-            format::confidence(s.alpha),
-            format::margin(s.margin_pct),
-            s.seed
-        );
-        wrap(&format::label(&design), self.width, 2)
-    }
+fn design(s: &Summary, width: usize) -> Vec<String> {
+    let design = format!(
+        "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
+        s.id,
+        format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
+        format::confidence(s.alpha),
+        format::margin(s.margin_pct),
+        s.seed
+    );
+    wrap(&format::label(&design), width, 2)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::NARROWEST;
     use super::super::sample;
     use super::super::summary::State;
     use super::*;

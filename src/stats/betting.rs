@@ -21,7 +21,7 @@ use super::Interval;
 use super::crossing::last_outside;
 use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted};
 use super::spread::earlier_mads;
-use super::wealth::{Wealth, log_mean, score};
+use super::wealth::{Wealth, excess, log_mean, score};
 
 /// The scale of log-ratios that a machine without a history is assumed to have: 1 %.
 pub const DEFAULT_SCALE: f64 = 0.01;
@@ -44,7 +44,7 @@ pub struct NotFinite(pub f64);
 
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
-/// A push moves at most n numbers; an interval takes about 20 passes over the values.
+/// A push moves at most n numbers; an interval takes about 14 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
@@ -201,13 +201,14 @@ impl Betting {
     /// The low end of the interval (`sign` 1) or its high end (−1): where the wealth, which is
     /// monotone in θ, reaches 2/α.
     fn end(&self, sign: f64, alpha: f64) -> f64 {
-        let threshold = (2.0 / alpha).ln();
+        let needed = (2.0 / alpha).ln();
         let (Some(centre), Some(scale)) = (median_of_sorted(&self.sorted), self.scales.last())
         else {
             return -sign * f64::INFINITY;
         };
         let resolution = scale / (self.pairs() as f64).sqrt();
-        last_outside(centre, resolution, -sign, |theta| self.log_wealth(theta, sign) - threshold)
+        let excess = |theta| excess(self.log_wealth(theta, sign), needed);
+        last_outside(centre, resolution, -sign, excess)
     }
 }
 
@@ -277,8 +278,7 @@ mod tests {
         let d = measured(Noise::White, 0.0, 8, 6);
         assert_eq!(betting(&[]).interval(0.05), Interval::UNBOUNDED);
         assert_eq!(betting(&d[..7]).interval(0.05), Interval::UNBOUNDED);
-        let eight = betting(&d).interval(0.05);
-        assert!(eight.low.is_finite() && eight.high.is_finite());
+        assert!(betting(&d).interval(0.05).half_width().is_finite());
     }
 
     #[test]

@@ -6,6 +6,9 @@
 /// within a factor nine of the best. 0.98 stands twice so that eight pairs can decide at 5 %.
 const STAKES: [f64; 9] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.98, 0.98];
 
+/// About what a mixture of stakes has less than the best of them, as a logarithm.
+const LOG_COST: f64 = 2.5;
+
 /// How many bets are made before the capitals are scaled down: 0.02⁶⁴ ≈ 10⁻¹⁰⁹ and 1.98⁶⁴ ≈ 10¹⁹
 /// are far from the ends of `f64`.
 const BETS_PER_SCALING: u32 = 64;
@@ -57,6 +60,18 @@ impl Wealth {
 /// that no sample ruins a gambler.
 pub(super) fn score(d: f64, theta: f64, scale: f64) -> f64 {
     (1.5 * (d - theta) / scale).tanh()
+}
+
+/// How far a wealth is above the one that is needed, both as logarithms: at least 0 where it is, and
+/// about a straight line in θ.
+///
+/// Away from the middle of the values the best stake grows like the distance, and the logarithm of
+/// the wealth like its square, less what the mixture costs. So the root of the ratio of the two is
+/// straight, here less 1, in a form that is exact in its sign; in the middle it is −1.
+pub(super) fn excess(log_wealth: f64, log_needed: f64) -> f64 {
+    let needed = log_needed + LOG_COST;
+    let has = (log_wealth + LOG_COST).max(0.0);
+    (log_wealth - log_needed) / (needed + (needed * has).sqrt())
 }
 
 /// ln ½(eᵃ + eᵇ).

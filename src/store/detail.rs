@@ -79,7 +79,8 @@ mod tests {
                 "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;
                  ALTER TABLE work DROP COLUMN x_unit;
-                 ALTER TABLE experiment DROP COLUMN multiplicity; PRAGMA user_version = 2;",
+                 ALTER TABLE experiment DROP COLUMN multiplicity;
+                 ALTER TABLE experiment DROP COLUMN suites; PRAGMA user_version = 2;",
             )
             .unwrap();
         let store = Store::open(&path).unwrap();

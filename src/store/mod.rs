@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+mod column;
 mod detail;
 mod imported;
-mod process;
 mod read;
 pub mod record;
 pub mod samples;
@@ -103,6 +103,7 @@ mod tests {
     use super::samples::{OfRow, Samples};
     use super::*;
     use crate::report::summary::State;
+    use crate::workload::suite::{FromFile, embedded};
 
     pub fn header() -> Header {
         Header {
@@ -117,6 +118,10 @@ mod tests {
             sets: 1,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
+            suites: vec![FromFile {
+                file: "./my suite.toml".into(),
+                suite: embedded().unwrap().remove(0),
+            }],
             works: vec![Work {
                 name: "stat".into(),
                 unit: "lps".into(),
@@ -150,7 +155,7 @@ mod tests {
     /// What is kept of samples of these pairs and arms.
     pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
         let mut of_row = OfRow::default();
-        of.into_iter().for_each(|(pair, arm)| of_row.add(measured(pair, arm)));
+        of.into_iter().for_each(|(pair, arm)| of_row.add(measured(pair, arm).into()));
         Samples::from([((0, 1), of_row)])
     }
 
@@ -186,6 +191,7 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
                  ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 ALTER TABLE experiment DROP COLUMN suites;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
@@ -193,6 +199,20 @@ mod tests {
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.header.works[0].start_scale, 0.01);
         assert_eq!(stored.samples, samples([(0, 0)]));
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().header, header());
+    }
+
+    #[test]
+    fn a_database_of_version_3_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        let back = "ALTER TABLE experiment DROP COLUMN suites; PRAGMA user_version = 3;";
+        store.connection.execute_batch(back).unwrap();
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.load(&id).unwrap().header, Header { suites: vec![], ..header() });
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());
     }

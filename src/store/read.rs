@@ -4,10 +4,10 @@ use rusqlite::types::FromSql;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
-use super::process::process_start;
 use super::record::{Entry, Header, Kind, Startup, Stored, Work};
 use super::samples::Samples;
 use super::{Error, Store};
+use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::report::curve::OnCurve;
 use crate::report::summary::{Failure, State};
@@ -124,12 +124,10 @@ impl Store {
                     on_curve: on_curve(row)?,
                 })
             })?;
-        self.each_sample(id, |measured| {
+        self.each_sample(id, |kept| {
             // An experiment that was killed could not say how long it took; its last sample can.
-            let end_s = measured.started_s + measured.sample.elapsed_ns as f64 / 1e9;
-            stored.elapsed_s = stored.elapsed_s.max(end_s);
-            let row = (measured.work, measured.treated_arm);
-            stored.samples.entry(row).or_default().add(measured);
+            stored.elapsed_s = stored.elapsed_s.max(kept.end_s());
+            stored.samples.entry(kept.row).or_default().add(kept);
         })?;
         stored.startups =
             self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
@@ -178,6 +176,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             sets: row.get("sets")?,
             machine: json(row, "machine")?,
             arms: Vec::new(),
+            suites: json(row, "suites")?,
             works: Vec::new(),
         },
         started: row.get("started")?,

@@ -1,7 +1,5 @@
 //! What is stored, as the other rooms see it.
 
-use serde::{Deserialize, Serialize};
-
 use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
@@ -11,6 +9,7 @@ use crate::stats::multiplicity::Multiplicity;
 use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
 use crate::workload::sample::Sample;
+use crate::workload::suite::FromFile;
 
 /// What kind of experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +60,8 @@ pub struct Header {
     pub machine: Facts,
     /// Labels; the first is the baseline.
     pub arms: Vec<String>,
+    /// The user's own that were asked for: the files may be gone when a report is made.
+    pub suites: Vec<FromFile>,
     pub works: Vec<Work>,
 }
 
@@ -98,22 +99,6 @@ pub struct Measured {
     pub sample: Sample,
     pub evidence: Evidence,
     /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
-    pub disturbance: Option<Disturbance>,
-}
-
-/// The JSON in the column `sample`: what the workload printed, and beside it what weigh saw.
-#[derive(Serialize)]
-pub(super) struct SampleColumn<'a> {
-    #[serde(flatten)]
-    pub sample: &'a Sample,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disturbance: Option<Disturbance>,
-}
-
-/// The second part of [`SampleColumn`], to be read beside a [`Sample`]: flattened, both would be read
-/// ten times as slowly.
-#[derive(Deserialize)]
-pub(super) struct Beside {
     pub disturbance: Option<Disturbance>,
 }
 

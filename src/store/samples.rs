@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::record::Measured;
+use super::column::ReadColumn;
 use crate::treatment::Evidence;
-use crate::workload::sample::Sample;
 
 /// The samples of an experiment, by which of [`super::record::Header::works`] and which treatment's arm
 /// they belong to.
@@ -89,53 +88,81 @@ impl OfRow {
     }
 
     /// Adds the next sample.
-    pub fn add(&mut self, mut measured: Measured) {
-        self.points.push(Point::from(&measured));
-        if !measured.sample.copy_rates.is_empty() {
-            self.copy_rates.push(std::mem::take(&mut measured.sample.copy_rates));
+    pub(crate) fn add(&mut self, kept: Kept) {
+        self.points.push(kept.point);
+        if !kept.copy_rates.is_empty() {
+            self.copy_rates.push(kept.copy_rates);
         }
-        let of_arm = if measured.arm == 0 { &mut self.baseline } else { &mut self.treated };
-        let one = Totals::from(measured);
+        let of_arm = if kept.point.is_treated { &mut self.treated } else { &mut self.baseline };
         match of_arm {
-            Some(totals) => totals.add(one),
-            None => *of_arm = Some(one),
+            Some(totals) => totals.add(kept.totals),
+            None => *of_arm = Some(kept.totals),
         }
     }
 }
 
-impl From<&Measured> for Point {
-    fn from(measured: &Measured) -> Point {
-        let disturbance = measured.disturbance;
-        Point {
-            is_treated: measured.arm != 0,
-            is_first: measured.position == 0,
-            set: measured.set,
-            pair: measured.pair,
-            started_s: measured.started_s,
-            operations: measured.sample.operations,
-            elapsed_s: measured.sample.elapsed_ns as f64 / 1e9,
-            rate: measured.sample.rate(),
+/// What is kept of one sample.
+pub(crate) struct Kept {
+    /// Its key in [`Samples`].
+    pub(super) row: (usize, usize),
+    point: Point,
+    copy_rates: Vec<f64>,
+    /// Those of this one launch.
+    totals: Totals,
+}
+
+/// The columns of a sample that are not JSON, as [`super::record::Measured`] has them.
+pub(super) struct Place {
+    pub work: usize,
+    pub arm: usize,
+    pub treated_arm: usize,
+    pub set: usize,
+    pub pair: usize,
+    pub position: usize,
+    pub started_s: f64,
+}
+
+impl Kept {
+    /// Unit and evidence may be without what is known from earlier samples of the same row and arm.
+    pub(super) fn new(
+        place: &Place,
+        sample: ReadColumn<'_>,
+        unit: Option<String>,
+        evidence: Evidence,
+    ) -> Kept {
+        let disturbance = sample.disturbance;
+        let elapsed_ns = sample.elapsed_ns as f64;
+        let point = Point {
+            is_treated: place.arm != 0,
+            is_first: place.position == 0,
+            set: place.set,
+            pair: place.pair,
+            started_s: place.started_s,
+            operations: sample.operations,
+            elapsed_s: elapsed_ns / 1e9,
+            rate: sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns),
             waiting_share: disturbance.and_then(|disturbance| disturbance.waiting_share()),
             stolen_share: disturbance.and_then(|disturbance| disturbance.stolen_share()),
             was_throttled: disturbance
                 .and_then(|disturbance| disturbance.throttle_events)
                 .is_some_and(|events| events > 0),
-        }
-    }
-}
-
-impl From<Measured> for Totals {
-    /// Those of one launch.
-    fn from(Measured { sample, evidence, .. }: Measured) -> Totals {
-        Totals {
+        };
+        let totals = Totals {
             launches: 1,
-            operations: sample.operations,
-            total_operations: sample.total_operations.unwrap_or(sample.operations),
-            elapsed_s: sample.elapsed_ns as f64 / 1e9,
+            unit,
+            operations: point.operations,
+            total_operations: sample.total_operations.unwrap_or(point.operations),
+            elapsed_s: point.elapsed_s,
             usage: Usage::from(&sample),
-            unit: sample.unit,
             evidence,
-        }
+        };
+        let row = (place.work, place.treated_arm);
+        Kept { row, point, copy_rates: sample.copy_rates, totals }
+    }
+
+    /// When it ended, from the start of the experiment.
+    pub(super) fn end_s(&self) -> f64 {
+        self.point.started_s + self.point.elapsed_s
     }
 }
 
@@ -153,8 +180,8 @@ impl Totals {
     }
 }
 
-impl From<&Sample> for Usage {
-    fn from(sample: &Sample) -> Usage {
+impl From<&ReadColumn<'_>> for Usage {
+    fn from(sample: &ReadColumn<'_>) -> Usage {
         let number = |value: Option<u64>| value.map(|value| value as f64);
         Usage {
             user_ns: number(sample.user_ns),
@@ -178,5 +205,38 @@ impl Usage {
             minor_faults: sum(self.minor_faults, other.minor_faults),
             major_faults: sum(self.major_faults, other.major_faults),
         };
+    }
+}
+
+#[cfg(test)]
+impl From<super::record::Measured> for Kept {
+    /// What is to be kept of a sample that was not read but measured.
+    fn from(measured: super::record::Measured) -> Kept {
+        let place = Place {
+            work: measured.work,
+            arm: measured.arm,
+            treated_arm: measured.treated_arm,
+            set: measured.set,
+            pair: measured.pair,
+            position: measured.position,
+            started_s: measured.started_s,
+        };
+        let sample = measured.sample;
+        let column = ReadColumn {
+            operations: sample.operations,
+            elapsed_ns: sample.elapsed_ns,
+            total_operations: sample.total_operations,
+            rate: sample.rate,
+            unit: None,
+            user_ns: sample.user_ns,
+            system_ns: sample.system_ns,
+            voluntary_switches: sample.voluntary_switches,
+            involuntary_switches: sample.involuntary_switches,
+            minor_faults: sample.minor_faults,
+            major_faults: sample.major_faults,
+            copy_rates: sample.copy_rates,
+            disturbance: measured.disturbance,
+        };
+        Kept::new(&place, column, sample.unit, measured.evidence)
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -100,6 +100,9 @@ CREATE TABLE imported (                -- what was not measured here
 ) STRICT;
 ";
 
+/// JSON: suites of the user's own, whose files may be gone when a report is made.
+const NEW_IN_4: &str = "ALTER TABLE experiment ADD COLUMN suites TEXT NOT NULL DEFAULT '[]';";
+
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
 /// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
@@ -125,12 +128,13 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {NEW_IN_3}"),
+        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {NEW_IN_3}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3}"),
-        2 => format!("{FROM_2} {NEW_IN_3}"),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4}"),
+        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4}"),
+        3 => NEW_IN_4.to_owned(),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

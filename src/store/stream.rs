@@ -1,29 +1,28 @@
 //! Reading the samples of an experiment: in order, a few at a time, and by all CPUs where they are many.
 //! Most of the time goes into their JSON.
 
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, Row};
+use serde::de::DeserializeSeed;
 
-use super::read::json;
-use super::record::{Beside, Measured};
+use super::column::{ReadColumn, ReadEvidence, Text};
+use super::samples::{Kept, Place};
 use super::{BUSY_TIMEOUT, Error, Store};
-use crate::treatment::Evidence;
 
 /// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
 const BATCH: i64 = 2048;
 
-type Batch = rusqlite::Result<Vec<Measured>>;
+type Batch = rusqlite::Result<Vec<Kept>>;
 
 impl Store {
     /// Gives `take` the samples of an experiment, in the order measured.
-    pub(super) fn each_sample(
-        &self,
-        id: &str,
-        mut take: impl FnMut(Measured),
-    ) -> Result<(), Error> {
+    pub(super) fn each_sample(&self, id: &str, mut take: impl FnMut(Kept)) -> Result<(), Error> {
         let numbers = "SELECT min(number), max(number) FROM sample WHERE experiment = ?1";
         let numbers = self.connection.query_row(numbers, [id], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
@@ -87,19 +86,33 @@ fn read_ahead(
 /// The samples of an experiment with numbers from `first` to `last`. As there is one experiment at a time,
 /// they are next to each other: the table is read faster than row by row through the index.
 fn batch(connection: &Connection, id: &str, first: i64, last: i64) -> Batch {
-    connection
-        .prepare_cached(
-            "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
-             FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
-        )?
-        .query_map(rusqlite::params![id, first, last], measured)?
-        .collect()
+    let mut statement = connection.prepare_cached(
+        "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
+         FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
+    )?;
+    let mut rows = statement.query(rusqlite::params![id, first, last])?;
+    let mut known = BTreeMap::new();
+    let mut batch = Vec::with_capacity(BATCH as usize);
+    while let Some(row) = rows.next()? {
+        batch.push(kept(row, &mut known)?);
+    }
+    Ok(batch)
 }
 
-/// The columns in the order of [`Measured`]; by number, as a name is searched for in each row.
-fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
-    let Beside { disturbance } = json(row, 7)?;
-    Ok(Measured {
+/// What samples of one arm have told and the next need not repeat: the text that would have to be copied
+/// for each.
+#[derive(Default)]
+struct Known {
+    has_unit: bool,
+    evidence: BTreeMap<String, String>,
+}
+
+/// The columns by number, as a name is searched for in each row.
+fn kept(
+    row: &Row<'_>,
+    known: &mut BTreeMap<(usize, usize, usize), Known>,
+) -> rusqlite::Result<Kept> {
+    let place = Place {
         work: row.get(0)?,
         arm: row.get(1)?,
         treated_arm: row.get(2)?,
@@ -107,17 +120,32 @@ fn measured(row: &Row<'_>) -> rusqlite::Result<Measured> {
         pair: row.get(4)?,
         position: row.get(5)?,
         started_s: row.get(6)?,
-        sample: json(row, 7)?,
-        evidence: match row.get_ref(8)?.as_str() {
-            Ok("{}") => Evidence::default(),
-            _ => json(row, 8)?,
-        },
-        disturbance,
+    };
+    let known = known.entry((place.work, place.treated_arm, place.arm)).or_default();
+    let mut sample: ReadColumn = parse(row, 7, PhantomData)?;
+    let unit = sample.unit.take_if(|_| !known.has_unit);
+    known.has_unit |= unit.is_some();
+    let unit = unit.map(|Text(unit)| unit.into_owned());
+    let evidence = parse(row, 8, ReadEvidence { known: &mut known.evidence })?;
+    Ok(Kept::new(&place, sample, unit, evidence))
+}
+
+/// A column of JSON, from which what is read may borrow.
+fn parse<'a, S: DeserializeSeed<'a>>(
+    row: &'a Row<'_>,
+    column: usize,
+    seed: S,
+) -> rusqlite::Result<S::Value> {
+    let mut text = serde_json::Deserializer::from_str(row.get_ref(column)?.as_str()?);
+    let value = seed.deserialize(&mut text).and_then(|value| text.end().map(|()| value));
+    value.map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples::Samples;
     use super::super::tests::{header, measured, samples};
     use super::*;
 
@@ -152,5 +180,43 @@ mod tests {
         assert_eq!(store.connection.execute(damage, []).unwrap(), 1);
         let problem = store.load(&id).unwrap_err().to_string();
         assert!(problem.contains("weigh.db"), "{problem}");
+    }
+
+    /// Written, and read as a whole.
+    fn again<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+        serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_back_is_what_was_measured() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        let mut expected = Samples::new();
+        store.connection.execute_batch("BEGIN").unwrap();
+        // More than one batch, so that each must tell anew what it knows; sums that round.
+        for number in 0..5 * BATCH as usize / 2 {
+            let mut measured = measured(number / 2, number % 2);
+            measured.treated_arm = 1 + number / 2 % 3;
+            let sample = &mut measured.sample;
+            sample.operations = 0.1 * number as f64;
+            sample.total_operations = (number % 5 > 0).then_some(0.7 * number as f64);
+            sample.rate = (number % 3 > 0).then_some(1.0 / (1 + number) as f64);
+            sample.unit = (number > 9).then(|| format!("unit \"{}\"", number / 1000));
+            sample.user_ns = Some(number as u64);
+            sample.copy_rates = vec![0.3; number % 4];
+            measured.evidence.records = Some(number as u64);
+            measured.evidence.backlog_wait_s = Some(0.1 * number as f64);
+            let mode = (number / 700).to_string();
+            measured.evidence.other = [("mode".into(), mode), ("a\n".into(), "b".into())].into();
+            store.add_sample(&id, &measured).unwrap();
+            // A number may come back one bit off, whoever reads it.
+            measured.sample = again(&measured.sample);
+            measured.evidence = again(&measured.evidence);
+            let row = (measured.work, measured.treated_arm);
+            expected.entry(row).or_default().add(measured.into());
+        }
+        store.connection.execute_batch("COMMIT").unwrap();
+        assert!(store.load(&id).unwrap().samples == expected);
     }
 }

@@ -2,10 +2,11 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::process::process_start;
-use super::record::{Header, Measured, SampleColumn, Startup};
+use super::column::SampleColumn;
+use super::record::{Header, Measured, Startup};
 use super::{Error, Store};
 use crate::machine;
+use crate::machine::process::process_start;
 use crate::report::summary::{Failure, State};
 
 impl Store {
@@ -23,8 +24,8 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, multiplicity, sets, machine, warnings, pid, pid_started, boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '[]', ?13, ?14, ?15)",
+                fixed_pairs, multiplicity, sets, machine, suites, warnings, pid, pid_started, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, '[]', ?14, ?15, ?16)",
             params![
                 id,
                 header.kind.as_str(),
@@ -38,6 +39,7 @@ impl Store {
                 header.multiplicity.as_str(),
                 header.sets,
                 json(&header.machine),
+                json(&header.suites),
                 std::process::id(),
                 process_start(std::process::id()),
                 machine::boot_id(),

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::find;
 use super::settings::{self, SETTINGS};
+use super::started::{self, STARTED};
 use crate::machine;
 
 /// An entry that removes a directory tree instead of undoing a treatment.
@@ -30,7 +31,7 @@ pub struct Journal {
 /// One change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The kind of treatment that undoes this, or [`SCRATCH`], or [`SETTINGS`].
+    /// The kind of treatment that undoes this, or [`SCRATCH`], [`SETTINGS`] or [`STARTED`].
     pub kind: String,
     pub state: Value,
 }
@@ -53,7 +54,7 @@ pub fn undo_journal(path: &Path) -> Result<(), String> {
     flock(&lock, FlockOperation::LockExclusive).map_err(|error| say(error.into()))?;
     let text = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let _ = fs::remove_file(path.with_extension("lock"));
+            remove(path);
             return Ok(());
         }
         other => other.map_err(say)?,
@@ -85,12 +86,18 @@ pub fn undo_all(path: &Path, journal: &mut Journal) -> Result<(), String> {
         }
     }
     if left.is_empty() {
-        let _ = fs::remove_file(path);
-        let _ = fs::remove_file(path.with_extension("lock"));
+        remove(path);
         return Ok(());
     }
     let _ = write(path, journal);
     Err(left.join("\n"))
+}
+
+/// Whoever died while it replaced a journal left the new one beside it.
+fn remove(path: &Path) {
+    for file in [path.to_owned(), path.with_extension("new"), path.with_extension("lock")] {
+        let _ = fs::remove_file(file);
+    }
 }
 
 /// Undoes one entry.
@@ -103,6 +110,9 @@ pub fn undo(entry: &Entry) -> Result<(), String> {
     }
     if entry.kind == SETTINGS {
         return settings::undo(&entry.state);
+    }
+    if entry.kind == STARTED {
+        return started::undo(&entry.state);
     }
     match find(&entry.kind) {
         Some(kind) => kind.undo(&entry.state),
@@ -171,7 +181,10 @@ mod tests {
             (directory.path().join("1.journal"), directory.path().join("scratch"));
         fs::create_dir(&scratch).unwrap();
         write(&path, &journal("another boot".into(), &scratch)).unwrap();
+        let half_written = path.with_extension("new");
+        fs::write(&half_written, "{").unwrap();
         assert!(undo_journal(&path).is_ok() && !scratch.exists() && !path.exists());
+        assert!(!half_written.exists());
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Changed {
         let resource = format!("the settings of the CPUs below {}", root.display());
         let mut guard = Guard::arm(vec![claim(&resource)?])
             .map_err(|error| format!("cannot start the guard process: {error}"))?;
-        match write_down_and_apply(settings, &mut guard) {
+        match change(settings, &mut guard) {
             Ok(()) => Ok(Changed { guard }),
             Err(problem) => {
                 let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
@@ -43,7 +43,11 @@ impl Changed {
     }
 }
 
-fn write_down_and_apply(settings: &[Setting], guard: &mut Guard) -> Result<(), String> {
+/// Changes settings, all of them or nothing, until the guard undoes its entry for them.
+///
+/// # Errors
+/// A sentence, where one cannot be changed or journalled.
+pub fn change(settings: &[Setting], guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
     guard.write_down(SETTINGS, state).map_err(|error| format!("the journal: {error}"))?;
     for setting in settings {

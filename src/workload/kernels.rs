@@ -14,7 +14,7 @@ use super::catalogue;
 
 /// Names the build to use instead of the embedded ones.
 pub const VARIABLE: &str = "WEIGH_KERNELS";
-/// Ours list 367 workloads in 90 KB. What prints more is another program.
+/// Ours list some 370 workloads in 90 KB. What prints more is another program.
 const MAX_LISTING_BYTES: u64 = 4 << 20;
 
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
@@ -95,6 +95,11 @@ impl Kernels {
             Ok(_) => Ok(kernels),
             Err(problem) => Err(is_no_build(problem)),
         }
+    }
+
+    /// Where the executable is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// One JSON object per workload and line.
@@ -178,6 +183,9 @@ fn read_some(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -194,5 +202,30 @@ mod tests {
         };
         assert_eq!(names(&listings[0]), names(&listings[1]));
         assert!(names(&listings[0]).len() >= 19);
+    }
+
+    /// What a script prints as its listing. `None` where that hangs.
+    fn listed(script: &str) -> Option<io::Result<String>> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k");
+        write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(list(&path)));
+        receiver.recv_timeout(Duration::from_secs(30)).ok()
+    }
+
+    /// A pipe holds 64 KiB: who reads one to its end first waits for ever.
+    #[test]
+    fn a_program_that_floods_both_pipes_is_read_or_refused() {
+        let chatty = "yes complaint | head -c 1000000 >&2; echo first; yes x | head -c 1000000";
+        let listing = listed(chatty).expect("it hangs").unwrap();
+        assert!(listing.starts_with("first\n") && listing.len() == 1_000_006, "{}", listing.len());
+
+        let failing = "yes x | head -c 1000000; yes complaint | head -c 1000000 >&2; exit 7";
+        let problem = listed(failing).expect("it hangs").unwrap_err().to_string();
+        assert!(problem.starts_with("exit status: 7 complaint\ncomplaint"), "{problem:.60}");
+
+        let endless = "yes complaint >&2 & exec yes";
+        listed(endless).expect("it hangs").expect_err("it ends only because nobody reads on");
     }
 }

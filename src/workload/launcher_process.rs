@@ -70,7 +70,11 @@ fn take(setup: &Setup) -> Result<(), String> {
     rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| error.to_string())
 }
 
-fn set_loginuid(loginuid: u32) -> Result<(), String> {
+/// Takes a login uid; what is forked from now on has it from birth.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn set_loginuid(loginuid: u32) -> Result<(), String> {
     fs::write("/proc/self/loginuid", loginuid.to_string()).map_err(|error| {
         format!(
             "cannot set the login uid ({error}): this needs CAP_AUDIT_CONTROL, and a host without \
@@ -79,8 +83,12 @@ fn set_loginuid(loginuid: u32) -> Result<(), String> {
     })
 }
 
-/// Forks, and goes on in the child; the parent only waits for it and ends as it did.
-fn become_a_child() -> io::Result<()> {
+/// Forks, and goes on in the child; the parent only waits for it and ends as it did. For processes of
+/// a single thread.
+///
+/// # Errors
+/// As `fork(2)`.
+pub fn become_a_child() -> io::Result<()> {
     // SAFETY: the launcher has one thread, so the forked child may use the heap.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),

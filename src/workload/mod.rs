@@ -6,6 +6,7 @@ pub mod detail;
 pub mod kernels;
 pub mod launcher;
 pub mod launcher_process;
+pub mod paced;
 pub mod pipes;
 pub mod sample;
 pub mod seccomp;

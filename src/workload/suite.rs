@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
 /// A named list of workloads.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     pub name: String,
@@ -35,7 +35,7 @@ pub enum Index {
 }
 
 /// A workload of a suite, and what that suite adds to it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
     pub name: String,
@@ -48,6 +48,14 @@ pub struct Member {
     pub classic_passes: Option<usize>,
 }
 
+/// A suite of the user's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FromFile {
+    /// As the user named it.
+    pub file: String,
+    pub suite: Suite,
+}
+
 /// The suites that are built in, sorted by name.
 ///
 /// # Errors
@@ -56,11 +64,29 @@ pub fn embedded() -> Result<Vec<Suite>, String> {
     EMBEDDED.iter().map(|(name, text)| parse(&format!("suites/{name}.toml"), text)).collect()
 }
 
-/// Reads a suite from a file.
+/// Whether a suite gives an index: its own, or that of one of `suites` whose workloads are all among its own.
+pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
+    let has = |member: &Member| suite.members.iter().any(|own| own.name == member.name);
+    suite.index.is_some()
+        || suites.iter().any(|other| other.index.is_some() && other.members.iter().all(has))
+}
+
+/// Reads those of the names that a user gave that are files; no workload or suite of ours is called so. Each
+/// once: a pipe cannot be read again, and what is measured is what is stored.
 ///
 /// # Errors
 /// A sentence with the file, the line, and what is wrong.
-pub fn read(path: &Path) -> Result<Suite, String> {
+pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
+    let mut files: Vec<FromFile> = Vec::new();
+    for name in names.iter().filter(|name| name.contains('/') || name.ends_with(".toml")) {
+        if !files.iter().any(|other| other.file == *name) {
+            files.push(FromFile { file: name.clone(), suite: read(Path::new(name))? });
+        }
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Suite, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the suite {}: {error}", path.display()))?;
     parse(&path.display().to_string(), &text)
@@ -110,6 +136,21 @@ mod tests {
         assert!(unixbench.members.iter().all(|member| member.baseline.is_some()));
         let quick = suites.iter().find(|suite| suite.name == "quick").unwrap();
         assert!((8..=12).contains(&quick.members.len()));
+    }
+
+    #[test]
+    fn a_suite_that_has_all_of_another_gives_its_index() {
+        let suites = embedded().unwrap();
+        let mut giving: Vec<&str> = suites
+            .iter()
+            .filter(|suite| gives_index(&suites, suite))
+            .map(|suite| suite.name.as_str())
+            .collect();
+        giving.sort_unstable();
+        assert_eq!(giving, ["unixbench", "unixbench-3.11", "unixbench-4.1", "unixbench-all"]);
+        let own = "name='x'\nsummary='y'\nindex='arithmetic-mean'\nbaseline_index=1.0\n\
+                   [[workload]]\nname='stat'\nbaseline=1.0\n";
+        assert!(gives_index(&[], &parse("my.toml", own).unwrap()));
     }
 
     #[test]

@@ -9,6 +9,9 @@ use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
 
 use super::{Turn, is_root, wait_until};
 
+pub mod auditd;
+pub mod host_rules;
+
 /// The configuration when a test took its turn.
 pub struct Audit {
     before: Configuration,

@@ -14,7 +14,7 @@ impl DetailPlatform for Host<'_> {
             return Ok(false);
         };
         job.environment.push(padding());
-        let (launched, ..) = self.launch(slot.arm, &job)?;
+        let (launched, ..) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         work.read(&launched).map_err(SampleError::Workload)?;
         let none = || SampleError::Workload("it printed no latencies".into());
         let detail = Detail::parse(&launched.stdout).ok_or_else(none)?;

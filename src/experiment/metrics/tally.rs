@@ -66,7 +66,7 @@ mod tests {
     fn of_row(samples: &[(usize, usize, usize, &str)]) -> OfRow {
         let mut of_row = OfRow::default();
         for &(pair, position, arm, sample) in samples {
-            of_row.add(Measured {
+            let measured = Measured {
                 work: 0,
                 arm,
                 treated_arm: 1,
@@ -77,7 +77,8 @@ mod tests {
                 sample: serde_json::from_str(sample).unwrap(),
                 evidence: Default::default(),
                 disturbance: None,
-            });
+            };
+            of_row.add(measured.into());
         }
         of_row
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Facts, Probes};
 
+mod background;
 mod cpu;
 mod kernel;
 mod memory;
@@ -77,6 +78,9 @@ const CHECKS: &[Check] = &[
     cpu::isolation,
     cpu::throttling,
     cpu::clock,
+    background::corrections,
+    background::power,
+    background::interrupts,
     memory::layout,
     memory::huge_pages,
     memory::swap,

@@ -1,114 +1,14 @@
 //! lmbench's summary: a table per kind of test, with a line per arm. A column is there where some
-//! workload is.
+//! workload is. As lmbench does, it takes off what the same operations cost without what is of interest,
+//! where that was measured, and shows it.
 
 use super::super::table::{Align, Table};
+use super::super::text::wrap;
+use super::lmbench_columns::{Column, SECTIONS, Section};
 use super::{Line, Sheet, format, lines, three_digits};
 
-/// What a table's numbers are, from the rate of a workload.
-#[derive(Clone, Copy)]
-enum Scale {
-    /// Of time per operation: how many of the unit make a second.
-    Time(f64),
-    Bandwidth,
-}
-
-/// A column, and the workloads of weigh that it is the mean of. Its own title, or the title with what
-/// follows, is how an import of lmbench calls it.
-type Column = (&'static str, &'static [&'static str]);
-
-struct Section {
-    title: &'static str,
-    scale: Scale,
-    /// What an import adds to the titles, as two tables have a `Pipe`.
-    suffix: &'static str,
-    columns: &'static [Column],
-}
-
-const MICRO: Scale = Scale::Time(1e6);
-
-const SECTIONS: [Section; 6] = [
-    Section {
-        title: "Processor, Processes - times in microseconds - smaller is better",
-        scale: MICRO,
-        suffix: "",
-        columns: &[
-            ("null call", &["getppid"]),
-            ("null I/O", &["read", "write"]),
-            ("stat", &["stat"]),
-            ("open clos", &["open-close"]),
-            ("slct TCP", &["lat-select-tcp-100"]),
-            ("sig inst", &["lat-sig-install"]),
-            ("sig hndl", &["lat-sig-catch"]),
-            ("fork proc", &["fork"]),
-            ("exec proc", &["exec"]),
-            ("sh proc", &["lat-shell"]),
-        ],
-    },
-    Section {
-        title: "Context switching - times in microseconds - smaller is better",
-        scale: MICRO,
-        suffix: "",
-        columns: &[
-            ("2p/0K ctxsw", &["lat-ctx-2p-0k"]),
-            ("2p/16K ctxsw", &["lat-ctx-2p-16k"]),
-            ("2p/64K ctxsw", &["lat-ctx-2p-64k"]),
-            ("8p/16K ctxsw", &["lat-ctx-8p-16k"]),
-            ("8p/64K ctxsw", &["lat-ctx-8p-64k"]),
-            ("16p/16K ctxsw", &["lat-ctx-16p-16k"]),
-            ("16p/64K ctxsw", &["lat-ctx-16p-64k"]),
-        ],
-    },
-    Section {
-        title: "*Local* Communication latencies in microseconds - smaller is better",
-        scale: MICRO,
-        suffix: " latency",
-        columns: &[
-            ("Pipe", &["lat-pipe"]),
-            ("AF UNIX", &["lat-unix"]),
-            ("UDP", &["lat-udp"]),
-            ("TCP", &["lat-tcp"]),
-            ("TCP conn", &["lat-connect"]),
-        ],
-    },
-    Section {
-        title: "File & VM system latencies in microseconds - smaller is better",
-        scale: MICRO,
-        suffix: "",
-        columns: &[
-            ("Mmap Latency", &["lat-mmap-8m"]),
-            ("Prot Fault", &["lat-sig-prot"]),
-            ("Page Fault", &["lat-pagefault"]),
-            ("100fd selct", &["lat-select-file-100"]),
-        ],
-    },
-    Section {
-        title: "*Local* Communication bandwidths in MB/s - bigger is better",
-        scale: Scale::Bandwidth,
-        suffix: " bandwidth",
-        columns: &[
-            ("Pipe", &["bw-pipe"]),
-            ("AF UNIX", &["bw-unix"]),
-            ("TCP", &["bw-tcp"]),
-            ("File reread", &["bw-file-rd-8m"]),
-            ("Mmap reread", &["bw-mmap-rd-8m"]),
-            ("Bcopy (libc)", &["bw-mem-bcopy-64m"]),
-            ("Bcopy (hand)", &["bw-mem-cp-64m"]),
-            ("Mem read", &["bw-mem-rd-64m"]),
-            ("Mem write", &["bw-mem-wr-64m"]),
-        ],
-    },
-    Section {
-        title: "Memory latencies in nanoseconds - smaller is better",
-        scale: Scale::Time(1e9),
-        suffix: "",
-        columns: &[
-            ("L1 $", &["lat-mem-rd-64-16k"]),
-            ("L2 $", &["lat-mem-rd-256-128k"]),
-            ("Main mem", &["lat-mem-rd-256-64m"]),
-            ("Rand mem", &["lat-mem-rd-random-64m"]),
-        ],
-    },
-];
+/// lmbench's summary fits this.
+const WIDTH: usize = 80;
 
 pub fn render(sheet: &Sheet) -> Result<String, String> {
     let parts: Vec<String> = SECTIONS.iter().filter_map(|section| section.render(sheet)).collect();
@@ -117,56 +17,131 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     }
     let mut text = parts.join("\n");
     if sheet.head.is_none() {
-        text.push_str(
-            "\nCompatible with lmbench's summary, from workloads of our own. Nothing is subtracted: context\n\
-             switches, sig hndl and Prot Fault include what lmbench takes off.\n",
-        );
+        text.push_str("\nCompatible with lmbench's summary, from workloads of our own.\n");
+        for sentence in about_overhead(sheet) {
+            for line in wrap(&sentence, WIDTH, 0) {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
     }
     Ok(text)
+}
+
+/// Which columns are less what lmbench takes off, and which are not.
+fn about_overhead(sheet: &Sheet) -> Vec<String> {
+    let with_overhead = || {
+        let columns = SECTIONS.iter().flat_map(|section| section.columns);
+        columns.filter(|column| !column.less.is_empty() && column.is_there(sheet))
+    };
+    let titles = |is_net: bool| -> Vec<&str> {
+        with_overhead().filter(|c| c.is_net(sheet) == is_net).map(|c| c.title).collect()
+    };
+    let mut sentences = Vec::new();
+    let (net, gross) = (titles(true), titles(false));
+    if !net.is_empty() {
+        sentences.push(format!(
+            "Net, as lmbench has them: {}. Taken off is what it costs without that: ovr of the same size, \
+             sig ovr, and for Prot Fault sig hndl. Where the difference is not above 0 there is {}.",
+            net.join(", "),
+            format::NONE
+        ));
+    }
+    if !gross.is_empty() {
+        sentences.push(format!(
+            "Gross, as what lmbench takes off was not measured: {}.",
+            gross.join(", ")
+        ));
+    }
+    sentences
 }
 
 impl Section {
     /// `None` where no column has a workload.
     fn render(&self, sheet: &Sheet) -> Option<String> {
         let titles = std::iter::once(("", Align::Left));
-        let columns = titles.chain(self.columns.iter().map(|(title, _)| (*title, Align::Right)));
+        let columns = titles.chain(self.columns.iter().map(|c| (c.title, Align::Right)));
         let row = |(number, arm): (usize, &String)| {
-            let cells = self.columns.iter().map(|column| {
-                let value = self.value(sheet, column, number);
-                value.map(three_digits).unwrap_or_default()
-            });
+            let cells = self.columns.iter().map(|column| self.cell(sheet, column, number));
             std::iter::once(format::label(arm)).chain(cells).collect::<Vec<String>>()
         };
         let rows: Vec<Vec<String>> = sheet.arms.iter().enumerate().map(row).collect();
         let is_there = rows.iter().any(|row| row[1..].iter().any(|cell| !cell.is_empty()));
-        is_there.then(|| format!("{}\n{}", self.title, lines(&Table::new(columns.collect(), rows))))
+        let table = in_two_lines(Table::new(columns.collect(), rows));
+        is_there.then(|| format!("{}\n{}", self.title, lines(&table)))
     }
 
-    /// The mean over the workloads of a column, as lmbench's null I/O is that of read and write.
-    fn value(&self, sheet: &Sheet, (title, names): &Column, arm: usize) -> Option<f64> {
-        let of = |line: &Line| {
-            let rate = line.rates[arm]?;
-            Some(match self.scale {
-                Scale::Time(per_second) => per_second / rate,
-                Scale::Bandwidth => rate,
-            })
-        };
-        let imported = format!("{title}{}", self.suffix);
-        let lines = || sheet.lines.iter().filter(|line| line.copies.is_none());
-        if let Some(line) = lines().find(|line| line.name == imported) {
-            return of(line);
-        }
-        let values: Vec<f64> = names
-            .iter()
-            .map(|name| {
-                // Two runs shall show the same, whichever placements they have.
-                let on_one = format!("{name}@same-cpu");
-                let line = lines().find(|line| line.name == on_one);
-                line.or_else(|| lines().find(|line| is_of(&line.name, name))).and_then(of)
-            })
-            .collect::<Option<_>>()?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+    fn imported<'a>(&self, sheet: &'a Sheet, column: &Column) -> Option<&'a Line> {
+        let title = format!("{}{}", column.title, self.suffix);
+        single(sheet).find(|line| line.name == title)
     }
+
+    fn cell(&self, sheet: &Sheet, column: &Column, arm: usize) -> String {
+        let of = |names: &[&str]| mean(sheet, names, arm, |rate| self.scale.of(rate));
+        if let Some(line) = self.imported(sheet, column) {
+            let value = line.rates[arm].map(|rate| self.scale.of(rate));
+            return value.map(three_digits).unwrap_or_default();
+        }
+        let Some(gross) = of(column.names) else { return String::new() };
+        if !column.is_net(sheet) {
+            return three_digits(gross);
+        }
+        let time = |names: &[&str]| of(names).unwrap_or(0.0);
+        // lmbench has nothing to say there either: the difference is within the noise of the two.
+        let net = Some(gross - time(column.less) + time(column.more)).filter(|net| *net > 0.0);
+        net.map_or(format::NONE.into(), three_digits)
+    }
+}
+
+/// The last word of each title below the others, as lmbench has them, so that 80 characters hold a table.
+fn in_two_lines(mut table: Table) -> Table {
+    let below = table.columns.iter_mut().map(|(title, _)| {
+        let (above, below) = title.rsplit_once(' ').unwrap_or(("", title));
+        let (above, below) = (above.to_owned(), below.to_owned());
+        *title = above;
+        below
+    });
+    let below = below.collect();
+    table.rows.insert(0, below);
+    table
+}
+
+impl Column {
+    /// Whether some arm has its workloads.
+    fn is_there(&self, sheet: &Sheet) -> bool {
+        (0..sheet.arms.len()).any(|arm| has(sheet, self.names, arm))
+    }
+
+    /// Whether what lmbench subtracts was measured wherever the column was: net and gross times in one
+    /// column would look like a difference of the arms.
+    fn is_net(&self, sheet: &Sheet) -> bool {
+        !self.less.is_empty()
+            && (0..sheet.arms.len())
+                .filter(|&arm| has(sheet, self.names, arm))
+                .all(|arm| has(sheet, self.less, arm) && has(sheet, self.more, arm))
+    }
+}
+
+fn has(sheet: &Sheet, names: &[&str], arm: usize) -> bool {
+    names.is_empty() || mean(sheet, names, arm, |rate| rate).is_some()
+}
+
+/// The mean over workloads, as lmbench's null I/O is that of read and write.
+fn mean(sheet: &Sheet, names: &[&str], arm: usize, value: impl Fn(f64) -> f64) -> Option<f64> {
+    let rate = |name: &&str| {
+        // Two runs shall show the same, whichever placements they have.
+        let on_one = format!("{name}@same-cpu");
+        let line = single(sheet).find(|line| line.name == on_one);
+        line.or_else(|| single(sheet).find(|line| is_of(&line.name, name)))?.rates[arm]
+    };
+    let values: Vec<f64> =
+        names.iter().map(|name| rate(name).map(&value)).collect::<Option<_>>()?;
+    Some(values.iter().sum::<f64>() / values.len() as f64).filter(|mean| mean.is_finite())
+}
+
+/// The lines of one copy: the tables have no place for more.
+fn single(sheet: &Sheet) -> impl Iterator<Item = &Line> {
+    sheet.lines.iter().filter(|line| line.copies.is_none())
 }
 
 /// Whether a row is of a workload, wherever its processes were placed.
@@ -185,10 +160,59 @@ mod tests {
     fn every_column_has_its_workloads() {
         let directory = tempfile::tempdir().unwrap();
         let workloads = catalogue::read(&Kernels::unpack(directory.path()).unwrap()).unwrap();
-        for (title, names) in SECTIONS.iter().flat_map(|section| section.columns) {
-            for name in *names {
+        for column in SECTIONS.iter().flat_map(|section| section.columns) {
+            for name in column.names.iter().chain(column.less).chain(column.more) {
+                let title = column.title;
                 assert!(workloads.iter().any(|w| is_of(&w.name, name)), "{title}: {name}");
             }
         }
+    }
+
+    /// A sheet of one arm, from times in µs.
+    fn sheet(times_us: &[(&str, f64)]) -> Sheet {
+        let rates = times_us.iter().map(|(name, us)| ((*name).into(), "lps".into(), 1e6 / us));
+        Sheet::of_run("none", rates)
+    }
+
+    fn words(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_lmbench_takes_off_is_taken_off_and_shown() {
+        let text = render(&sheet(&[
+            ("lat-ctx-2p-0k", 5.5),
+            ("lat-ctx-2p-16k", 6.0),
+            ("lat-ctx-2p-64k", 9.25),
+            ("lat-ctx-overhead-0k", 2.0),
+            ("lat-ctx-overhead-16k", 6.5),
+            ("lat-sig-catch", 8.0),
+            ("lat-sig-overhead", 1.5),
+            ("lat-sig-prot", 9.0),
+        ]));
+        let text = words(&text.unwrap());
+        let table =
+            "2p/0K 2p/16K 2p/64K ovr ovr ctxsw ctxsw ctxsw 0K 16K none 3.50 – 9.25 2.00 6.50";
+        for part in [
+            table,
+            "sig sig hndl ovr none 6.50 1.50",
+            "Prot Fault none 2.50",
+            "Net, as lmbench has them: sig hndl, 2p/0K ctxsw, 2p/16K ctxsw, Prot Fault.",
+            "Gross, as what lmbench takes off was not measured: 2p/64K ctxsw.",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_gross_in_one_arm_is_so_in_all() {
+        let mut sheet = sheet(&[("lat-ctx-2p-0k", 5.5), ("lat-ctx-overhead-0k", 2.0)]);
+        sheet.arms.push("audit".into());
+        sheet.lines[0].rates.push(Some(1e6 / 6.5));
+        sheet.lines[1].rates.push(None);
+        let text = words(&render(&sheet).unwrap());
+        assert!(text.contains("none 5.50 2.00 audit 6.50"), "{text}");
+        assert!(text.contains("Gross, as what lmbench takes off was not measured: 2p/0K ctxsw."));
+        assert!(!text.contains("Net,"), "{text}");
     }
 }

@@ -12,6 +12,7 @@ use super::table::Table;
 use crate::stats::estimate::median;
 
 mod lmbench;
+mod lmbench_columns;
 mod nitzberg;
 mod smalley;
 pub mod unixbench;

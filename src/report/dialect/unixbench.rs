@@ -54,9 +54,9 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
         let mut tests: Vec<Vec<String>> = Vec::new();
         for (number, arm) in sheet.arms.iter().enumerate() {
             let index = Index::new(sheet, &of_it, number, &suite);
-            let several = copies.map(|copies| format!(", {copies} copies")).unwrap_or_default();
             let table = index.table();
-            parts.extend(table.map(|table| format!("{}{several}\n{table}", format::label(arm))));
+            let running = running(sheet, copies);
+            parts.extend(table.map(|table| format!("{}{running}\n{table}", format::label(arm))));
             tests.push(index.items.into_iter().map(|item| item.title).collect());
         }
         if tests.iter().any(|of_arm| *of_arm != tests[0]) {
@@ -72,6 +72,15 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
         parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());
     }
     Ok(parts.join("\n"))
+}
+
+/// As UnixBench says it since 5.0. What was measured here and says nothing of copies was one.
+fn running(sheet: &Sheet, copies: Option<u32>) -> String {
+    match copies.or(sheet.version.is_none().then_some(1)) {
+        Some(1) => "; running 1 parallel copy of tests".into(),
+        Some(copies) => format!("; running {copies} parallel copies of tests"),
+        None => String::new(),
+    }
 }
 
 const FINAL: &str = "FINAL SCORE";

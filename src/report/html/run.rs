@@ -17,6 +17,8 @@ pub struct Page<'a> {
     /// What stands below the title.
     pub sentences: Vec<String>,
     pub charts: Vec<Chart>,
+    /// Whether the results are what it was measured for, and the charts are not.
+    pub is_scored: bool,
     pub results: Table,
     pub copies: Option<Table>,
     pub failures: &'a [Failure],
@@ -46,6 +48,7 @@ pub fn render(page: &Page) -> Result<String, Error> {
             sentences => sentences.collect::<Vec<String>>(),
             scaling => page.charts.iter().any(Chart::is_scaling),
             charts => charts.collect::<Vec<Value>>(),
+            scored => page.is_scored,
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
             failures => failures.collect::<Vec<Value>>(),
@@ -79,6 +82,7 @@ mod tests {
             title: name.into(),
             sentences: vec![name.into()],
             charts: vec![chart],
+            is_scored: false,
             results: empty,
             copies: None,
             failures: &[],

@@ -5,9 +5,17 @@ use std::io;
 
 use super::Error;
 
+pub mod arm_rules;
+pub mod configuration;
 pub mod context;
+pub mod grace;
 pub mod host;
+pub mod limits;
+pub mod live;
+pub mod probe;
+pub mod receiver;
 pub mod residual;
+pub mod sink_choice;
 pub mod state;
 pub mod stream;
 pub mod watch;

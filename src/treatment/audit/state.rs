@@ -1,6 +1,6 @@
-//! The audit configuration of a host: what it takes to change it, how it is put back, and what
-//! earlier auditing left behind.
+//! The audit configuration of a host as it was found, and how it is put back.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -8,12 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use super::probe::{conflict, is_about_ours};
+use super::{BASELINE_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::{Setting, Status};
+use crate::treatment::Error;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Error, Probe};
 
 const KIND: &str = "audit";
 
@@ -23,38 +24,12 @@ pub struct Snapshot {
     pub status: Status,
     /// In hexadecimal.
     rules: Vec<String>,
-    /// The rules that are ours; `None` while a rule file is being loaded, when all that are not in
-    /// `rules` are.
+    /// The rules that are ours, as the kernel lists them; `None` while a rule file is being loaded,
+    /// when all that are not in `rules` are.
     pub added: Option<Vec<String>>,
-    /// Whether `enabled` and the backlog limit are as we set them, and so ours to put back.
+    /// Whether `enabled`, the limits of the backlog and the audit socket are as we set them, and so
+    /// ours to put back.
     pub has_switched: bool,
-}
-
-/// What it takes, found out by asking the kernel and by opening the login uid for writing.
-pub fn probe() -> Probe {
-    let status = Client::open().and_then(|mut client| client.status());
-    match status {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-            Probe::NeedsRoot(needs(error).to_string())
-        }
-        Err(error) => Probe::Broken(needs(error).to_string()),
-        Ok(status) => match refusal(&status) {
-            Some(why) => Probe::Conflict(why),
-            None if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) => Probe::Available,
-            None => Probe::Broken("auditing is weighed on x86-64 and AArch64 only".into()),
-        },
-    }
-}
-
-/// Configurations that we do not touch.
-fn refusal(status: &Status) -> Option<String> {
-    match (status.enabled, status.failure) {
-        (2, _) => Some("the audit configuration is locked (`enabled 2`) until the next boot".into()),
-        (_, 2) => Some(
-            "this host panics when an audit record is lost (`failure 2`); set `auditctl -f 1` first".into(),
-        ),
-        _ => None,
-    }
 }
 
 impl Snapshot {
@@ -63,20 +38,12 @@ impl Snapshot {
     /// # Errors
     /// Where it may not be changed.
     pub fn take(client: &mut Client) -> Result<Snapshot, Error> {
-        let status = client.status().map_err(needs)?;
-        if let Some(why) = refusal(&status) {
+        if let Some(why) = conflict(client).map_err(needs)? {
             return Err(Error::Unavailable(why));
         }
+        let status = client.status().map_err(needs)?;
         delete_left_behind(client)?;
         let rules = client.rules().map_err(needs)?;
-        if rules.iter().any(Rule::is_never_task) {
-            return Err(Error::Unavailable(
-                "this host has a rule that exempts processes from auditing when they are started \
-                 (`-a never,task`, see `auditctl -l`), so treated processes would not be audited; \
-                 remove that rule first"
-                    .into(),
-            ));
-        }
         let rules = rules.iter().map(hex).collect();
         Ok(Snapshot { status, rules, added: Some(Vec::new()), has_switched: false })
     }
@@ -104,6 +71,27 @@ impl Snapshot {
         (pid != 0 && is_alive(pid)).then_some(pid)
     }
 
+    /// The rule that exempts the baseline and these, which are as the kernel lists them, in
+    /// hexadecimal.
+    pub fn ours(rules: impl IntoIterator<Item = Rule>) -> Vec<String> {
+        let exemption = Rule::never_task(BASELINE_LOGINUID).listed();
+        let ours: BTreeSet<String> =
+            std::iter::once(exemption).chain(rules).map(|rule| hex(&rule)).collect();
+        ours.into_iter().collect()
+    }
+
+    /// The rules that were there before.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether these are the rules that were there before, in the same order, and ours.
+    pub fn is_all_but_ours(&self, rules: &[Rule]) -> bool {
+        let ours = self.added.as_deref().unwrap_or_default();
+        let all = rules.iter().map(hex);
+        all.filter(|rule| !ours.contains(rule)).eq(self.rules.iter().cloned())
+    }
+
     /// Those of `rules` that were not there before, in hexadecimal.
     pub fn not_in(&self, rules: &[Rule]) -> Vec<String> {
         rules.iter().map(hex).filter(|rule| !self.rules.contains(rule)).collect()
@@ -117,7 +105,7 @@ impl Snapshot {
     pub fn undo(&self) -> Result<(), String> {
         let say = |what: &str, error: io::Error| format!("cannot put back {what}: {error}");
         let mut client = Client::open().map_err(|error| needs(error).to_string())?;
-        if self.healthy_daemon().is_none() {
+        if self.has_switched && self.healthy_daemon().is_none() {
             // Nobody is to wait for room in a queue that nobody drains: that would take a minute.
             client.set(Setting::BacklogWaitTime(0)).map_err(|error| needs(error).to_string())?;
             wake_waiting(&mut client).map_err(|error| say("the queue", error))?;
@@ -138,15 +126,17 @@ impl Snapshot {
                 other => other.map_err(|error| say("the rules", error))?,
             }
         }
-        if self.has_switched && now.backlog_limit != self.status.backlog_limit {
+        if self.has_switched {
             client
                 .set(Setting::BacklogLimit(self.status.backlog_limit))
                 .map_err(|error| say("the backlog limit", error))?;
         }
         self.release_socket(&mut client).map_err(|error| say("the audit socket", error))?;
-        client
-            .set(Setting::BacklogWaitTime(self.status.backlog_wait_time))
-            .map_err(|error| say("the backlog wait time", error))?;
+        if self.has_switched {
+            client
+                .set(Setting::BacklogWaitTime(self.status.backlog_wait_time))
+                .map_err(|error| say("the backlog wait time", error))?;
+        }
         self.check(&mut client, &ours)
     }
 
@@ -208,7 +198,7 @@ fn wake_waiting(client: &mut Client) -> io::Result<()> {
 /// Rules for our login uids are of an experiment whose journal was lost, or written elsewhere.
 fn delete_left_behind(client: &mut Client) -> Result<(), Error> {
     for rule in client.rules().map_err(needs)? {
-        if matches!(rule.loginuid(), Some(BASELINE_LOGINUID | TREATED_LOGINUID)) {
+        if is_about_ours(&rule) {
             client.delete_rule(&rule).map_err(needs)?;
         }
     }
@@ -242,16 +232,8 @@ mod tests {
         };
         let journal = serde_json::to_value(&snapshot).unwrap();
         let read = Snapshot::from_journal(&journal).unwrap();
-        let ours = Rule::always_exit(8, "weigh");
+        let ours = Rule::always_exit(8, "weigh").listed();
         assert_eq!(read.not_in(&[before, ours.clone()]), [hex(&ours)]);
         assert!(Snapshot::from_journal(&Value::Null).is_err());
-    }
-
-    #[test]
-    fn locked_and_panicking_hosts_are_left_alone() {
-        let status = |enabled, failure| Status { enabled, failure, ..Status::default() };
-        assert!(refusal(&status(2, 1)).unwrap().contains("locked"));
-        assert!(refusal(&status(0, 2)).unwrap().contains("panics"));
-        assert_eq!(refusal(&status(1, 1)), None);
     }
 }

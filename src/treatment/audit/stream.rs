@@ -2,38 +2,50 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::receiver::Receiver;
 use super::{TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::sink::{Reply, Request};
 use crate::audit::tally::Counts;
+use crate::machine::cpu_time;
 use crate::own_program::{self, Helper};
 use crate::treatment::{Bench, Error};
 
 /// The hidden subcommand that turns `weigh` into a sink.
 pub const SUBCOMMAND: &str = "__sink";
-/// A full default backlog drains in well under a second.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// What sends the records, or prints them.
+const KERNEL_THREAD: &str = "kauditd";
 
 /// The stream of audit records, as seen by a sink process.
 pub struct Stream {
     sink: Helper,
     marker: String,
     number: u64,
-    /// The audit daemon that writes the log, where it is not our sink.
-    daemon: Option<u32>,
+    receiver: Receiver,
+    /// The processes that receive the records, and those that they started.
+    processes: Vec<u32>,
+    kauditd: Option<u32>,
+}
+
+/// CPU time of those that handle the records, in nanoseconds; `None` where it is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    sink_ns: Option<u64>,
+    kauditd_ns: Option<u64>,
 }
 
 impl Stream {
-    /// Starts a sink: as the audit daemon, or as a listener beside one.
+    /// Starts a sink: as the receiver of the records, or as a listener beside another.
     ///
     /// # Errors
     /// Where the kernel refuses it the records.
-    pub fn start(bench: &Bench, canary: &Path, daemon: Option<u32>) -> Result<Stream, Error> {
+    pub fn start(bench: &Bench, canary: &Path, receiver: Receiver) -> Result<Stream, Error> {
         let marker = format!("weigh-marker-{}", std::process::id());
+        let is_own = matches!(receiver, Receiver::Own);
         let request = Request {
-            log: daemon.is_none().then(|| bench.scratch.join("audit.log")),
+            log: is_own.then(|| bench.scratch.join("audit.log")),
             treated_loginuid: TREATED_LOGINUID,
             canary: canary.to_owned(),
             marker: marker.clone(),
@@ -41,12 +53,15 @@ impl Stream {
         let mut sink = Helper::start(SUBCOMMAND).map_err(system)?;
         sink.send(&request).map_err(system)?;
         match sink.receive(bench.interrupted, None) {
-            Ok(Reply::Ready) => Ok(Stream { sink, marker, number: 0, daemon }),
-            Ok(Reply::Error(problem)) => Err(system(problem)),
-            Ok(Reply::Counts(_)) => Err(system("the sink counts before it was asked")),
-            Err(own_program::Error::Interrupted) => Err(Error::Interrupted),
-            Err(other) => Err(system(other)),
+            Ok(Reply::Ready) => {}
+            Ok(Reply::Error(problem)) => return Err(system(problem)),
+            Ok(Reply::Counts(_)) => return Err(system("the sink counts before it was asked")),
+            Err(own_program::Error::Interrupted) => return Err(Error::Interrupted),
+            Err(other) => return Err(system(other)),
         }
+        let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
+        let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
+        Ok(Stream { sink, marker, number: 0, receiver, processes, kauditd })
     }
 
     /// What came out since the last call. Returns when everything that was queued until now has
@@ -56,8 +71,15 @@ impl Stream {
     /// [`Error::NotInForce`] where the records do not arrive.
     pub fn window(&mut self, client: &mut Client) -> Result<Counts, Error> {
         self.number += 1;
-        client.send_text(&format!("{} {}", self.marker, self.number)).map_err(needs)?;
-        let deadline = Instant::now() + DRAIN_TIMEOUT;
+        let marker = format!("{} {}", self.marker, self.number);
+        client.send_text(&marker).map_err(needs)?;
+        let counts = self.counts()?;
+        self.receiver.wait_until_written(client, &marker)?;
+        Ok(counts)
+    }
+
+    fn counts(&mut self) -> Result<Counts, Error> {
+        let deadline = Instant::now() + self.receiver.drain_limit();
         // An interrupt ends the workload first; a drain takes only moments.
         let interrupted = AtomicBool::new(false);
         loop {
@@ -75,16 +97,35 @@ impl Stream {
         }
     }
 
+    /// CPU time so far of those that handle the records.
+    pub fn cpu(&self) -> Cpu {
+        let times = self.processes.iter().map(|pid| cpu_time::of_process_ns(*pid));
+        Cpu { sink_ns: times.sum(), kauditd_ns: self.kauditd.and_then(cpu_time::of_process_ns) }
+    }
+
     /// Who drains and stores the records.
     pub fn fact(&self) -> String {
-        match self.daemon {
-            Some(pid) => format!(
-                "The audit daemon of this host (process {pid}) drains and stores the records; ours are \
-                 counted beside it."
-            ),
-            None => {
-                "The records are drained and written to a file as auditd does by default.".into()
-            }
+        self.receiver.fact()
+    }
+}
+
+impl Cpu {
+    /// What was used since an earlier reading.
+    pub fn since(self, earlier: Cpu) -> Cpu {
+        let grew = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Cpu {
+            sink_ns: grew(self.sink_ns, earlier.sink_ns),
+            kauditd_ns: grew(self.kauditd_ns, earlier.kauditd_ns),
         }
+    }
+
+    /// Of the processes that receive the records.
+    pub fn sink_s(self) -> Option<f64> {
+        self.sink_ns.map(|ns| ns as f64 / 1e9)
+    }
+
+    /// Of the kernel's thread that sends them.
+    pub fn kauditd_s(self) -> Option<f64> {
+        self.kauditd_ns.map(|ns| ns as f64 / 1e9)
     }
 }

@@ -4,31 +4,34 @@
 //! `never,task` rule exempts, so they carry no audit context at all; the treated ones under another.
 //! Rules are only ever added, and the socket of a healthy audit daemon is left to it.
 
-use std::path::PathBuf;
+use std::cell::{RefCell, RefMut};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
 use crate::audit::netlink::Client;
-use crate::audit::rule::Rule;
-use crate::audit::rule_file::{self, Line, Outcome, RuleFile};
-use crate::audit::status::Setting;
-use crate::treatment::audit::host::{Host, look_at_host};
+use crate::audit::rule::{KEY, Rule};
+use crate::audit::rule_load::{self, Watcher};
+use crate::audit::rule_set::{Line, Outcome, RuleSet};
+use crate::treatment::audit::configuration::Configuration;
+use crate::treatment::audit::limits::Wanted;
+use crate::treatment::audit::live::Live;
+use crate::treatment::audit::probe::probe;
 use crate::treatment::audit::residual::Residual;
-use crate::treatment::audit::state::{Snapshot, probe};
+use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
+use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
 use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
 use crate::treatment::{
-    Bench, Error, Evidence, Kind, Launch, Parameter, Probe, Treatment, absolute,
+    Bench, Error, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, absolute,
 };
 use crate::workload::launcher::Setup;
 
 pub static KIND: Audit = Audit;
-
-/// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
-const DEFAULT_BACKLOG_LIMIT: u32 = 8192;
-const KEY: &str = "weigh";
 
 pub struct Audit;
 
@@ -45,11 +48,21 @@ impl Kind for Audit {
         &[
             Parameter {
                 form: "rules=FILE",
-                help: "load these rules instead of auditing everything",
+                help: "load these rules, of a file or a directory of them, instead of auditing everything",
             },
             Parameter {
                 form: "backlog=N",
                 help: "records that may wait in the kernel; default 8192",
+            },
+            SINK,
+            FLUSH,
+            Parameter {
+                form: "wait=TIME",
+                help: "how long a process waits for room, 0 to drop the record; default the host's",
+            },
+            Parameter {
+                form: "live",
+                help: "the rules that are loaded on this host, with none of them taken down",
             },
             Parameter {
                 form: "residual",
@@ -63,17 +76,28 @@ impl Kind for Audit {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let backlog_limit = parameters.number("backlog", 1..=10_000_000)?;
+        let wanted = Wanted::read(parameters)?;
         let rules = parameters.value("rules").map(absolute).transpose()?;
-        if parameters.has("residual") {
-            if rules.is_some() || backlog_limit.is_some() {
-                return Err("audit:residual has no rules and no backlog: auditing is off".into());
+        let sink = SinkChoice::parse(parameters)?;
+        let is_plain = rules.is_none() && wanted == Wanted::default() && sink == SinkChoice::Usual;
+        match (parameters.has("residual"), parameters.has("live")) {
+            (false, false) => {}
+            (true, false) if is_plain => return Ok(Box::new(Residual::default())),
+            (false, true) if is_plain => return Ok(Box::new(Live::new()?)),
+            (true, false) => {
+                return Err(
+                    "audit:residual has no rules, no backlog and no sink: auditing is off".into()
+                );
             }
-            return Ok(Box::new(Residual::default()));
+            (_, true) => {
+                return Err("audit:live takes nothing else: it weighs this host as it is".into());
+            }
         }
-        let rules =
-            rules.map(|path| Ok::<_, String>((RuleFile::read(&path)?, path))).transpose()?;
-        Ok(Box::new(Auditing { rules, backlog_limit, watch: None, lines: Vec::new(), host: None }))
+        let rules = rules
+            .map(|path| Ok::<_, String>((RuleSet::read(std::slice::from_ref(&path))?, path)))
+            .transpose()?;
+        let (lines, shared, arm) = (Vec::new(), None, None);
+        Ok(Box::new(Auditing { rules, wanted, sink, lines, shared, arm }))
     }
 
     fn undo(&self, state: &Value) -> Result<(), String> {
@@ -82,13 +106,25 @@ impl Kind for Audit {
 }
 
 struct Auditing {
-    rules: Option<(RuleFile, PathBuf)>,
-    backlog_limit: Option<u32>,
+    rules: Option<(RuleSet, PathBuf)>,
+    wanted: Wanted,
+    sink: SinkChoice,
     /// What became of the rule file's lines.
     lines: Vec<Line>,
-    host: Option<(Host, Snapshot)>,
-    /// Only while it is applied.
-    watch: Option<Watch>,
+    shared: Option<Rc<RefCell<Configuration>>>,
+    /// The number under which the configuration knows this arm.
+    arm: Option<usize>,
+}
+
+impl Auditing {
+    fn configuration(&self) -> Result<RefMut<'_, Configuration>, Error> {
+        let shared = self.shared.as_ref().ok_or_else(|| system("apply before prepare"))?;
+        Ok(shared.borrow_mut())
+    }
+
+    fn arm(&self) -> Result<usize, Error> {
+        self.arm.ok_or_else(|| system("sample before apply"))
+    }
 }
 
 impl Treatment for Auditing {
@@ -96,50 +132,29 @@ impl Treatment for Auditing {
         Some("the kernel's audit configuration")
     }
 
+    fn shares(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, Error> {
-        let mut client = Client::open().map_err(needs)?;
-        let mut snapshot = Snapshot::take(&mut client)?;
-        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
-        self.host = Some((host, snapshot));
-        Ok(vec![host.sentence()])
+        let (shared, sentences) = bench.audit.join(bench, guard, self.sink)?;
+        self.shared = Some(shared);
+        Ok(sentences)
     }
 
     fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), Error> {
-        let (_, snapshot) = self.host.as_mut().ok_or_else(|| system("apply before prepare"))?;
-        let mut client = Client::open().map_err(needs)?;
-        let daemon = snapshot.healthy_daemon();
-        let mut watch = Watch::start(bench, daemon)?;
-
-        snapshot.has_switched = true;
-        snapshot.added = None;
-        snapshot.write_down(guard)?;
         let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
-        let usual = match daemon {
-            None => snapshot.status.backlog_limit.max(DEFAULT_BACKLOG_LIMIT),
-            // Its administrator's choice is part of what is weighed.
-            Some(_) => snapshot.status.backlog_limit,
-        };
-        let limit = self.backlog_limit.or(of_file).unwrap_or(usual);
-        client.set(Setting::BacklogLimit(limit)).map_err(needs)?;
-        match &self.rules {
-            None => client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs)?,
+        let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
+        let mut lines = Vec::new();
+        let load = |client: &mut Client, watch: &Watch| match &self.rules {
+            None => client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs),
             Some((file, path)) => {
-                let auditctl = rule_file::find_auditctl().map_err(Error::Unavailable)?;
-                self.lines = file.load(&auditctl, bench.scratch).map_err(system)?;
-                let is_in_force =
-                    |line: &Line| matches!(line.outcome, Outcome::Loaded | Outcome::Present);
-                if !self.lines.iter().any(is_in_force) {
-                    return Err(Error::Unavailable(no_rule_loaded(path, &self.lines)));
-                }
-                client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)?;
+                lines = load_file(file, path, bench, client)?;
+                client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
             }
-        }
-        let rules = client.rules().map_err(needs)?;
-        snapshot.added = Some(snapshot.not_in(&rules));
-        snapshot.write_down(guard)?;
-        client.set(Setting::Enabled(1)).map_err(needs)?;
-        watch.begin(rules)?;
-        self.watch = Some(watch);
+        };
+        let arm = self.configuration()?.add_arm(bench, guard, wanted, load)?;
+        (self.arm, self.lines) = (Some(arm), lines);
         Ok(())
     }
 
@@ -147,33 +162,33 @@ impl Treatment for Auditing {
         Setup {
             loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
             exempt_loginuid: Some(BASELINE_LOGINUID),
-            canary: self.watch.as_ref().map(|watch| watch.canary.clone()),
+            canary: self.shared.as_ref().and_then(|shared| shared.borrow().canary()),
             seccomp: None,
         }
     }
 
-    fn before(&mut self, _: bool) -> Result<(), Error> {
-        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.before()
+    fn before(&mut self, role: Role) -> Result<(), Error> {
+        let arm = self.arm()?;
+        self.configuration()?.before(arm, role)
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
-        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.after(launch)
+        let arm = self.arm()?;
+        self.configuration()?.after(arm, launch)
     }
 
     fn facts(&self) -> Vec<String> {
-        let Some(watch) = &self.watch else { return Vec::new() };
+        let (Ok(configuration), Some(arm)) = (self.configuration(), self.arm) else {
+            return Vec::new();
+        };
         let mut facts = vec![match &self.rules {
             None => "Every system call of the treated processes is audited.".into(),
             Some((_, path)) => rule_file_fact(path, &self.lines),
         }];
-        facts.extend(watch.facts());
-        facts.push(
-            "The other arms run at the same time, under a login uid that a `never,task` rule exempts: \
-             their processes carry no audit context."
-                .into(),
-        );
-        facts.extend(self.host.iter().map(|(host, _)| host.sentence()));
-        facts.extend(self.lines.iter().filter_map(line_fact));
+        facts.extend(configuration.facts(arm));
+        if let Some((_, path)) = &self.rules {
+            facts.extend(self.lines.iter().filter_map(|line| line_fact(path, line)));
+        }
         facts
     }
 
@@ -182,17 +197,43 @@ impl Treatment for Auditing {
     }
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), Error> {
-        if let (Some(_), Some((_, snapshot))) = (&self.watch, &self.host) {
-            // First off, then the sink: without one, the kernel prints records to its console.
-            let mut client = Client::open().map_err(needs)?;
-            client.set(Setting::Enabled(snapshot.status.enabled)).map_err(needs)?;
+        // The last arm that leaves puts it back for all.
+        match self.shared.take().and_then(Rc::into_inner) {
+            Some(configuration) => configuration.into_inner().restore(guard),
+            None => Ok(()),
         }
-        self.watch = None;
-        guard.undo(KIND.name()).map_err(Error::Unavailable)
     }
 }
 
-fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
+/// What became of a file's lines, of which at least one has to be in force.
+fn load_file(
+    file: &RuleSet,
+    path: &Path,
+    bench: &Bench,
+    client: &mut Client,
+) -> Result<Vec<Line>, Error> {
+    let auditctl = rule_load::find_auditctl().map_err(Error::Unavailable)?;
+    let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
+    let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
+    let lines =
+        file.load(&auditctl, bench.scratch, client, &mut watcher).map_err(|problem| match () {
+            () if is_interrupted() => Error::Interrupted,
+            () => system(problem),
+        })?;
+    let is_in_force = |line: &Line| matches!(line.outcome, Outcome::Loaded | Outcome::Present);
+    if lines.iter().any(is_in_force) {
+        return Ok(lines);
+    }
+    let reasons: Vec<String> =
+        lines.iter().filter_map(|line| line_fact(path, line)).take(5).collect();
+    Err(Error::Unavailable(format!(
+        "no rule of {} could be loaded: {}",
+        path.display(),
+        reasons.join("; ")
+    )))
+}
+
+fn rule_file_fact(path: &Path, lines: &[Line]) -> String {
     let count =
         |wanted: fn(&Outcome) -> bool| lines.iter().filter(|line| wanted(&line.outcome)).count();
     format!(
@@ -205,21 +246,18 @@ fn rule_file_fact(path: &std::path::Path, lines: &[Line]) -> String {
     )
 }
 
-fn line_fact(line: &Line) -> Option<String> {
-    match &line.outcome {
-        Outcome::Loaded | Outcome::Present => None,
-        Outcome::Refused(reason) => {
-            Some(format!("Line {} refused ({reason}): {}", line.number, line.text))
-        }
-        Outcome::Skipped(reason) => {
-            Some(format!("Line {} skipped ({reason}): {}", line.number, line.text))
-        }
-    }
-}
-
-fn no_rule_loaded(path: &std::path::Path, lines: &[Line]) -> String {
-    let reasons: Vec<String> = lines.iter().filter_map(line_fact).take(5).collect();
-    format!("no rule of {} could be loaded: {}", path.display(), reasons.join("; "))
+/// What a reader must know of a line that is not in force; with the file's name where there are several.
+fn line_fact(path: &Path, line: &Line) -> Option<String> {
+    let (what, reason) = match &line.outcome {
+        Outcome::Loaded | Outcome::Present => return None,
+        Outcome::Refused(reason) => ("refused", reason),
+        Outcome::Skipped(reason) => ("skipped", reason),
+    };
+    let place = match line.file.strip_prefix(path) {
+        Ok(name) if !name.as_os_str().is_empty() => format!("{}, line", name.display()),
+        _ => "Line".into(),
+    };
+    Some(format!("{place} {} {what} ({reason}): {}", line.number, line.text))
 }
 
 #[cfg(test)]
@@ -235,6 +273,9 @@ mod tests {
     fn parameters_that_make_no_sense_are_refused() {
         assert!(build("audit:backlog=0").err().unwrap().contains("backlog=0"));
         assert!(build("audit:residual,backlog=64").err().unwrap().contains("auditing is off"));
+        assert!(build("audit:live,backlog=64").err().unwrap().contains("as it is"));
+        assert!(build("audit:live,residual").err().unwrap().contains("as it is"));
+        assert!(build("audit:wait=soon").err().unwrap().contains("wait=soon"));
         assert!(build("audit:rules=/nonexistent/x").err().unwrap().contains("/nonexistent/x"));
         assert!(build("audit").is_ok());
     }

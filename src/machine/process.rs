@@ -1,4 +1,4 @@
-//! Whether the process that measures an experiment still lives.
+//! Whether a process that is known by its number and its start still lives.
 
 /// When a living process was started, in clock ticks since boot; `None` for one that has ended, also
 /// where nobody has reaped it.

@@ -1,0 +1,68 @@
+//! What rules cost where they match: which operations they match, and what making the records takes.
+
+use super::bridge::Bridge;
+use super::operation::Operation;
+use super::prober_process::Run;
+use super::scale::centre;
+use crate::report::rules::Matched;
+use crate::treatment::Error;
+
+/// Few enough events that the kernel's queue is never near its limit.
+const OPERATIONS: u64 = 12;
+const PAIRS: usize = 10;
+
+/// The operations that each of the ledger's rules makes records of, when it is the only one loaded.
+///
+/// # Errors
+/// [`Error::NotInForce`] where the prober is not audited.
+pub fn matches(
+    bridge: &mut Bridge,
+    rules: usize,
+    progress: &mut dyn FnMut(&str, f64),
+) -> Result<Vec<Vec<Operation>>, Error> {
+    let once = |operation: &Operation| Run { operation: *operation, operations: 1 };
+    let all: Vec<Run> = Operation::ALL.iter().map(once).collect();
+    let mut matches = Vec::with_capacity(rules);
+    for rule in 0..rules {
+        progress("what the rules match", rule as f64 / rules as f64);
+        bridge.ledger.load(&[rule])?;
+        let mut of_rule = Vec::new();
+        if bridge.records_of(&all)?.0.records > 0 {
+            for run in &all {
+                if bridge.records_of(&[*run])?.0.records > 0 {
+                    of_rule.push(run.operation);
+                }
+            }
+        }
+        matches.push(of_rule);
+    }
+    Ok(matches)
+}
+
+/// What it takes when this rule of the ledger's matches this operation.
+///
+/// # Errors
+/// As [`Bridge::records_of`].
+pub fn weigh(bridge: &mut Bridge, rule: usize, operation: Operation) -> Result<Matched, Error> {
+    let run = [Run { operation, operations: OPERATIONS }; 3];
+    let (mut records, mut log_bytes, mut differences) = (0, 0, Vec::new());
+    for _ in 0..PAIRS {
+        bridge.ledger.load(&[])?;
+        let (_, without) = bridge.records_of(&run)?;
+        bridge.ledger.load(&[rule])?;
+        let (counts, with) = bridge.records_of(&run)?;
+        records += counts.records;
+        log_bytes += counts.log_bytes;
+        // The first batch of the three warms up.
+        let each = |took: &[u64]| took[1].min(took[2]) as f64 / OPERATIONS as f64;
+        differences.push(each(&with) - each(&without));
+    }
+    let operations = PAIRS as f64 * run.len() as f64 * OPERATIONS as f64;
+    Ok(Matched {
+        operation: operation.name().into(),
+        records: records as f64 / operations,
+        log_bytes: log_bytes as f64 / operations,
+        elapsed_ns: centre(&differences).value,
+        is_estimate: false,
+    })
+}

@@ -1,0 +1,215 @@
+//! What a system call of the mix is: so many of each operation. Without a profile a plain mix stands
+//! for the many cheap calls and the few dear ones of an ordinary program.
+
+use std::collections::BTreeMap;
+
+use super::operation::Operation;
+use crate::audit::rule_fields::Decoded;
+use crate::audit::rule_kind::Kind;
+use crate::profile::record::Profile;
+use syscalls::Sysno;
+
+/// By [`Operation::SHORT`]: of a hundred system calls.
+const PLAIN_PCT: [f64; 5] = [60.0, 25.0, 8.0, 6.0, 1.0];
+
+/// System calls by name, and how many of each.
+pub struct Mix {
+    pub phrase: String,
+    calls: Vec<(String, f64)>,
+}
+
+impl Mix {
+    /// What is used without a profile.
+    pub fn plain() -> Mix {
+        let mut calls = Vec::new();
+        for (operation, pct) in Operation::SHORT.iter().zip(PLAIN_PCT) {
+            let of_operation = operation.calls();
+            let share = pct / 100.0 / of_operation.len() as f64;
+            calls.extend(of_operation.iter().map(|call| (call.name().to_owned(), share)));
+        }
+        let phrase =
+            "a plain mix: of 100 system calls 60 like getppid, 25 reads, 8 stats, 6 to open and \
+                      close, 1 to create or remove"
+                .into();
+        Mix { phrase, calls }
+    }
+
+    /// Of calls by number; what has no name is left out.
+    pub fn of_calls(counts: BTreeMap<u64, u64>) -> Mix {
+        let name = |number: &u64| Some(Sysno::new(*number as usize)?.name().to_owned());
+        let named =
+            counts.iter().filter_map(|(number, count)| Some((name(number)?, *count as f64)));
+        Mix { phrase: String::new(), calls: named.collect() }
+    }
+
+    /// How many system calls the shares add up to.
+    pub fn calls(&self) -> f64 {
+        self.calls.iter().map(|(_, share)| share).sum()
+    }
+
+    /// That of a program.
+    pub fn of_profile(profile: &Profile) -> Mix {
+        let all = profile.calls.values().sum::<u64>().max(1) as f64;
+        let calls = profile.calls.iter().map(|(name, count)| (name.clone(), *count as f64 / all));
+        Mix { phrase: profile.title(), calls: calls.collect() }
+    }
+
+    /// The calls that a program makes most, for which an exemption may be worth its price.
+    pub fn hot_calls(&self) -> Vec<(&str, u32)> {
+        const OFTEN: f64 = 0.1;
+        let often = self.calls.iter().filter(|(_, share)| *share > OFTEN);
+        // In the plain mix getppid stands for others.
+        let named = often.filter(|(name, _)| name != "getppid");
+        named
+            .filter_map(|(name, _)| Some((name.as_str(), name.parse::<Sysno>().ok()? as u32)))
+            .collect()
+    }
+
+    /// Operations per system call, where every call costs what one of the operation does that it is
+    /// most like.
+    pub fn weights(&self) -> Vec<f64> {
+        let mut weights = vec![0.0; Operation::SHORT.len()];
+        for (name, share) in &self.calls {
+            let operation = resembles(name);
+            weights[operation as usize] += share / operation.calls().len() as f64;
+        }
+        weights
+    }
+
+    /// The same for one rule, which may concern a call and not the operation that it is like, or the
+    /// other way round: then another operation's calls tell what it costs.
+    pub fn weights_for(&self, rule: &Decoded) -> Vec<f64> {
+        let mut weights = vec![0.0; Operation::SHORT.len()];
+        for (name, share) in &self.calls {
+            let like = resembles(name);
+            let kind_of = |call: Sysno| rule.kind_for(call.id() as u32);
+            let Some(kind) = name.parse().ok().map(kind_of) else {
+                weights[like as usize] += share / like.calls().len() as f64;
+                continue;
+            };
+            let alike = |operation: &Operation| {
+                operation.calls().iter().filter(|call| kind_of(**call) == kind).count()
+            };
+            let others = Operation::SHORT;
+            let Some(operation) = std::iter::once(like).chain(others).find(|o| alike(o) > 0) else {
+                // Nothing that was measured has this price; its like comes nearest.
+                weights[like as usize] += share / like.calls().len() as f64;
+                continue;
+            };
+            let (same, all) = (alike(&operation), operation.calls().len());
+            weights[operation as usize] += share / same as f64;
+            // The operation's other calls, which the rule does not concern, or which it does.
+            let rest = (all - same) as f64 / same as f64;
+            if same < all
+                && kind_of(Sysno::getppid) == Kind::OtherSyscalls
+                && kind != Kind::OtherSyscalls
+            {
+                weights[Operation::Getppid as usize] -= share * rest;
+            }
+        }
+        weights
+    }
+
+    /// Whether no operation tells what this rule costs one of the calls.
+    pub fn has_gap(&self, rule: &Decoded) -> bool {
+        let kind_of = |call: Sysno| rule.kind_for(call.id() as u32);
+        self.calls.iter().filter_map(|(name, _)| name.parse().ok()).map(kind_of).any(|kind| {
+            let mut measured = Operation::SHORT.iter().flat_map(|o| o.calls());
+            matches!(kind, Kind::Fields { .. }) && !measured.any(|call| kind_of(*call) == kind)
+        })
+    }
+}
+
+/// The operation whose calls take the kernel the same way as this one.
+pub fn resembles(call: &str) -> Operation {
+    match call {
+        "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat"
+        | "rmdir" | "link" | "linkat" | "symlink" | "symlinkat" | "mknod" | "mknodat" | "creat" => {
+            Operation::CreateUnlink
+        }
+        "open" | "openat" | "openat2" | "open_by_handle_at" | "close" => Operation::OpenClose,
+        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2"
+        | "readlink" | "readlinkat" | "chmod" | "fchmodat" | "chown" | "lchown" | "fchownat"
+        | "truncate" | "chdir" | "chroot" | "statfs" | "utime" | "utimes" | "futimesat"
+        | "utimensat" | "setxattr" | "lsetxattr" | "getxattr" | "lgetxattr" | "listxattr"
+        | "llistxattr" | "removexattr" | "lremovexattr" | "mount" | "umount2" | "pivot_root"
+        | "swapon" | "swapoff" | "acct" | "inotify_add_watch" | "execve" | "execveat" => {
+            Operation::Stat
+        }
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
+        | "pwritev" | "pwritev2" | "recvfrom" | "recvmsg" | "sendto" | "sendmsg" | "getdents"
+        | "getdents64" | "copy_file_range" | "sendfile" => Operation::Read,
+        _ => Operation::Getppid,
+    }
+}
+
+/// The operation that a rule's matches are most like: the dearest of those that its calls resemble.
+pub fn matches_like(rule: &Decoded) -> Operation {
+    let is_watch = |name: &str| matches!(name, "path" | "dir" | "inode");
+    if rule.syscalls.is_all() {
+        let watches = rule.fields.iter().any(|field| is_watch(field.name));
+        return if watches { Operation::OpenClose } else { Operation::Getppid };
+    }
+    let calls = (0..512).filter(|number| rule.syscalls.contains(*number));
+    let names = calls.filter_map(|number| Some(Sysno::new(number as usize)?.name()));
+    let like = names.map(|name| match name {
+        "execve" | "execveat" => Operation::Exec,
+        other => resembles(other),
+    });
+    like.max_by_key(|operation| *operation as usize).unwrap_or(Operation::Getppid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::rule::Rule;
+
+    fn profile(calls: &[(&str, u64)]) -> Profile {
+        Profile {
+            schema: String::new(),
+            command: vec!["server".into()],
+            calls: calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            other_abi_calls: 0,
+            elapsed_s: None,
+            user_s: None,
+            system_s: None,
+            scaled_by: None,
+        }
+    }
+
+    fn sum_of_calls(weights: &[f64]) -> f64 {
+        Operation::SHORT.iter().zip(weights).map(|(o, w)| w * o.calls().len() as f64).sum()
+    }
+
+    #[test]
+    fn the_plain_mix_is_one_system_call() {
+        let mix = Mix::plain();
+        assert!((sum_of_calls(&mix.weights()) - 1.0).abs() < 1e-9);
+        let everything = Rule::always_exit(1, "k").decode();
+        let weights = mix.weights_for(&everything);
+        assert!((sum_of_calls(&weights) - 1.0).abs() < 1e-9, "{weights:?}");
+    }
+
+    #[test]
+    fn a_call_is_priced_by_an_operation_that_the_rule_treats_alike() {
+        let profile = profile(&[("pread64", 30), ("read", 10)]);
+        let mix = Mix::of_profile(&profile);
+        assert_eq!(mix.weights()[Operation::Read as usize], 1.0);
+        // A rule for read alone: what it costs pread is what it costs getppid.
+        let rule = Rule::always_exit_of(&[Sysno::read as u32], 7).decode();
+        let weights = mix.weights_for(&rule);
+        assert_eq!(weights[Operation::Read as usize], 0.25);
+        assert_eq!(weights[Operation::Getppid as usize], 0.75);
+        // A rule for pread alone: nothing that was measured tells.
+        assert!(mix.has_gap(&Rule::always_exit_of(&[Sysno::pread64 as u32], 7).decode()));
+    }
+
+    #[test]
+    fn a_part_of_an_operation_is_priced_without_the_rest() {
+        let profile = profile(&[("openat", 1)]);
+        let rule = Rule::always_exit_of(&[Sysno::openat as u32], 7).decode();
+        let weights = Mix::of_profile(&profile).weights_for(&rule);
+        assert_eq!(weights[Operation::OpenClose as usize], 1.0);
+        assert_eq!(weights[Operation::Getppid as usize], -1.0);
+    }
+}

@@ -1,0 +1,80 @@
+//! The operations that rules are weighed on: one for each way in which a rule meets a system call.
+
+use serde::{Deserialize, Serialize};
+use syscalls::Sysno;
+
+/// What a prober does over and over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// A call that takes nothing and does next to nothing.
+    Getppid,
+    /// 256 bytes of a file in memory, by its descriptor.
+    Read,
+    /// A call with a path.
+    Stat,
+    OpenClose,
+    CreateUnlink,
+    /// A new process that executes a small program, and the wait for it.
+    Exec,
+}
+
+impl Operation {
+    pub const ALL: [Operation; 6] = [
+        Operation::Getppid,
+        Operation::Read,
+        Operation::Stat,
+        Operation::OpenClose,
+        Operation::CreateUnlink,
+        Operation::Exec,
+    ];
+
+    /// Those that single rules are weighed on. Starting a program takes so long, and so differently each
+    /// time, that what a rule adds to it is added up from its system calls instead.
+    pub const SHORT: [Operation; 5] = [
+        Operation::Getppid,
+        Operation::Read,
+        Operation::Stat,
+        Operation::OpenClose,
+        Operation::CreateUnlink,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Getppid => "getppid",
+            Operation::Read => "read",
+            Operation::Stat => "stat",
+            Operation::OpenClose => "open-close",
+            Operation::CreateUnlink => "create-unlink",
+            Operation::Exec => "exec",
+        }
+    }
+
+    /// The system calls of one operation; of `exec` only those that rules are written for.
+    pub fn calls(self) -> &'static [Sysno] {
+        #[cfg(target_arch = "x86_64")]
+        const UNLINK: Sysno = Sysno::unlink;
+        #[cfg(not(target_arch = "x86_64"))]
+        const UNLINK: Sysno = Sysno::unlinkat;
+        match self {
+            Operation::Getppid => &[Sysno::getppid],
+            Operation::Read => &[Sysno::read],
+            Operation::Stat => &[Sysno::newfstatat],
+            Operation::OpenClose => &[Sysno::openat, Sysno::close],
+            Operation::CreateUnlink => &[Sysno::openat, Sysno::close, UNLINK],
+            Operation::Exec => &[Sysno::execve],
+        }
+    }
+
+    /// About how long one takes while auditing is on; batches are made of it.
+    pub fn usual_ns(self) -> u64 {
+        match self {
+            Operation::Getppid => 600,
+            Operation::Read => 1000,
+            Operation::Stat => 2500,
+            Operation::OpenClose => 4500,
+            Operation::CreateUnlink => 15_000,
+            Operation::Exec => 350_000,
+        }
+    }
+}

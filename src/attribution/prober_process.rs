@@ -1,0 +1,244 @@
+//! The prober itself: born under a login uid of ours, on one CPU, it does operations and says what
+//! they took.
+//!
+//! Protocol: the first line of stdin is a [`Setup`], every other an [`Order`]; each answer is a line of
+//! JSON on stdout. It is single-threaded, and ends at the end of its input.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use super::counter::Counter;
+use super::operation::Operation;
+use crate::workload::launcher_process::{become_a_child, set_loginuid};
+
+/// What kind of prober this is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    pub loginuid: u32,
+    pub cpu: Option<usize>,
+    /// A private directory of this prober's.
+    pub directory: PathBuf,
+    /// What `exec` executes.
+    pub program: PathBuf,
+    /// The file whose opening tells whether this process is audited.
+    pub canary: PathBuf,
+    /// Count instructions of the kernel instead of taking the time.
+    pub counts_instructions: bool,
+}
+
+/// Some operations in a row.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Run {
+    pub operation: Operation,
+    pub operations: u64,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    Weigh(Vec<Run>),
+    /// Open the canary once; the answer has no amounts.
+    Canary,
+}
+
+/// What a reply line says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reply {
+    /// The process id.
+    Ready(u32),
+    Error(String),
+    /// Nanoseconds, or instructions, of each run.
+    Amounts(Vec<u64>),
+}
+
+/// Runs the prober on stdin and stdout until end of input.
+///
+/// # Errors
+/// Where stdin or stdout fail.
+pub fn run() -> io::Result<()> {
+    let mut requests = io::stdin().lock();
+    let mut line = String::new();
+    requests.read_line(&mut line)?;
+    let setup: Setup = serde_json::from_str(&line)?;
+    let mut worker = match be_born(&setup) {
+        Ok(worker) => worker,
+        Err(problem) => return say(&Reply::Error(problem)),
+    };
+    say(&Reply::Ready(std::process::id()))?;
+    loop {
+        line.clear();
+        if requests.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let amounts: io::Result<Vec<u64>> = match serde_json::from_str(&line)? {
+            Order::Weigh(runs) => runs.iter().map(|run| worker.weigh(*run)).collect(),
+            Order::Canary => File::open(&setup.canary).map(|_| Vec::new()),
+        };
+        match amounts {
+            Ok(amounts) => say(&Reply::Amounts(amounts))?,
+            Err(error) => say(&Reply::Error(format!("an operation failed: {error}")))?,
+        }
+    }
+}
+
+fn say(reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()
+}
+
+/// Whether a process has an audit context is decided when it is forked, by its parent's login uid.
+fn be_born(setup: &Setup) -> Result<Worker, String> {
+    set_loginuid(setup.loginuid)?;
+    become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
+    if let Some(cpu) = setup.cpu {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        sched_setaffinity(None, &set)
+            .map_err(|error| format!("cannot stay on CPU {cpu}: {error}"))?;
+    }
+    Worker::new(setup).map_err(|error| format!("{}: {error}", setup.directory.display()))
+}
+
+struct Worker {
+    data: File,
+    data_left: u64,
+    existing: CString,
+    new: CString,
+    program: CString,
+    counter: Option<Counter>,
+}
+
+const READ_BYTES: usize = 256;
+/// From its end the position is set back, which is a call that was not asked for: once in so many.
+const READS_OF_FILE: u64 = 4096;
+
+impl Worker {
+    fn new(setup: &Setup) -> io::Result<Worker> {
+        std::fs::create_dir_all(&setup.directory)?;
+        let data = setup.directory.join("data");
+        std::fs::write(&data, vec![b'x'; READ_BYTES * READS_OF_FILE as usize])?;
+        let path =
+            |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+        Ok(Worker {
+            data: File::open(&data)?,
+            data_left: READS_OF_FILE,
+            existing: path(&data)?,
+            new: path(&setup.directory.join("new"))?,
+            program: path(&setup.program)?,
+            counter: setup.counts_instructions.then(Counter::open).transpose()?,
+        })
+    }
+
+    fn weigh(&mut self, run: Run) -> io::Result<u64> {
+        if let Some(counter) = self.counter.take() {
+            counter.start()?;
+            let result = self.run(run);
+            let counted = counter.stop();
+            self.counter = Some(counter);
+            return result.and(counted);
+        }
+        let start = Instant::now();
+        self.run(run)?;
+        Ok(start.elapsed().as_nanos() as u64)
+    }
+
+    fn run(&mut self, run: Run) -> io::Result<()> {
+        let step = match run.operation {
+            Operation::Getppid => Worker::getppid,
+            Operation::Read => Worker::read,
+            Operation::Stat => Worker::stat,
+            Operation::OpenClose => Worker::open_close,
+            Operation::CreateUnlink => Worker::create_unlink,
+            Operation::Exec => Worker::exec,
+        };
+        (0..run.operations).try_for_each(|_| step(self))
+    }
+
+    fn getppid(&mut self) -> io::Result<()> {
+        // SAFETY: takes nothing, and cannot fail. The C library may remember what it gave.
+        unsafe { libc::syscall(libc::SYS_getppid) };
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0_u8; READ_BYTES];
+        // SAFETY: the buffer has the length that is given.
+        let got =
+            unsafe { libc::read(self.data.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        check(got as i64)?;
+        self.data_left -= 1;
+        if self.data_left == 0 {
+            self.data_left = READS_OF_FILE;
+            // SAFETY: takes numbers only.
+            check(unsafe { libc::lseek(self.data.as_raw_fd(), 0, libc::SEEK_SET) })?;
+        }
+        Ok(())
+    }
+
+    fn stat(&mut self) -> io::Result<()> {
+        let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+        let (at, path) = (libc::AT_FDCWD, self.existing.as_ptr());
+        // SAFETY: the path ends with a zero, and the structure is the kernel's.
+        check(unsafe { libc::syscall(libc::SYS_newfstatat, at, path, stat.as_mut_ptr(), 0) })
+    }
+
+    fn open_close(&mut self) -> io::Result<()> {
+        open_and_close(&self.existing, libc::O_RDONLY)
+    }
+
+    fn create_unlink(&mut self) -> io::Result<()> {
+        open_and_close(&self.new, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)?;
+        // SAFETY: the path ends with a zero.
+        check(unsafe { libc::unlink(self.new.as_ptr()) }.into())
+    }
+
+    /// The kernels executable ends at once where it is called by this name.
+    fn exec(&mut self) -> io::Result<()> {
+        let mut child = 0;
+        let arguments = [c"@exec".as_ptr().cast_mut(), std::ptr::null_mut()];
+        let environment = [std::ptr::null_mut()];
+        // SAFETY: both lists end with a null, all strings with a zero, and nothing is asked for besides.
+        let status = unsafe {
+            libc::posix_spawn(
+                &raw mut child,
+                self.program.as_ptr(),
+                std::ptr::null(),
+                std::ptr::null(),
+                arguments.as_ptr(),
+                environment.as_ptr(),
+            )
+        };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(status));
+        }
+        let mut ended = 0;
+        // SAFETY: the pointer is to a live variable.
+        check(unsafe { libc::waitpid(child, &raw mut ended, 0) }.into())
+    }
+}
+
+fn open_and_close(path: &CString, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { libc::openat(libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, 0o600) };
+    check(fd.into())?;
+    // SAFETY: it was opened just now, and nobody else knows it.
+    check(unsafe { libc::close(fd) }.into())
+}
+
+/// The error of a call that gave −1.
+fn check(result: i64) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

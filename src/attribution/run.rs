@@ -1,0 +1,268 @@
+//! `weigh rules` from the files to the figures: which steps there are, and in which order.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::assemble::{Measured, assemble};
+use super::attribute::{Question, attribute};
+use super::bridge::Bridge;
+use super::matched;
+use super::matching::matches;
+use super::mix::Mix;
+use super::operation::Operation;
+use super::pools::Pools;
+use super::scale::centre;
+use super::session::Session;
+use super::{keys, rewritten};
+use crate::audit::rule::Rule;
+use crate::audit::rule_fields::{Action, Decoded, List};
+use crate::audit::rule_set::{Outcome, RuleSet};
+use crate::profile::ptrace;
+use crate::profile::record::Profile;
+use crate::report::rules::{Cost, RuleReport};
+use crate::treatment::audit::configuration::Shared;
+use crate::treatment::audit::{BASELINE_LOGINUID, system};
+use crate::treatment::claim::{claim, only_one_at_a_time};
+use crate::treatment::guard::{Guard, restore_left_behind};
+use crate::treatment::{Bench, Error};
+use crate::workload::kernels::Kernels;
+
+/// What is asked.
+pub struct Request {
+    pub paths: Vec<PathBuf>,
+    pub top: usize,
+    pub profile: Option<Profile>,
+    /// The command line that asks it again.
+    pub command: String,
+    /// About how long attributing may take.
+    pub time: Duration,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Done {
+    /// `None` where it was ended before there was anything to tell.
+    pub report: Option<RuleReport>,
+    pub is_cut_short: bool,
+    /// What could not be put back.
+    pub left: Option<String>,
+}
+
+pub type Progress<'a> = &'a mut dyn FnMut(&str, f64);
+
+/// Weighs every rule of these files.
+///
+/// # Errors
+/// A sentence; the system is as it was before.
+pub fn weigh(
+    request: &Request,
+    interrupted: &AtomicBool,
+    progress: Progress,
+) -> Result<Done, String> {
+    let set = RuleSet::read(&request.paths)?;
+    put_back_what_was_left(progress)?;
+    let _alone: File = only_one_at_a_time()?;
+    let claims = vec![claim("the kernel's audit configuration")?];
+    let mut guard =
+        Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
+    let measured = measure(request, &set, interrupted, &mut guard, progress);
+    let left = guard.disarm().err();
+    match measured {
+        Ok(measured) => {
+            let is_cut_short = measured.is_cut_short;
+            Ok(Done { report: Some(assemble(request, measured)), is_cut_short, left })
+        }
+        Err(Error::Interrupted) => Ok(Done { report: None, is_cut_short: true, left }),
+        Err(error) => Err([Some(error.to_string()), left]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n")),
+    }
+}
+
+fn put_back_what_was_left(progress: Progress) -> Result<(), String> {
+    for one in restore_left_behind().map_err(|error| format!("the state directory: {error}"))? {
+        one.result
+            .map_err(|problem| format!("an earlier experiment left this behind: {problem}"))?;
+        progress("putting back what an earlier experiment, now dead, had changed", 0.0);
+    }
+    Ok(())
+}
+
+fn measure(
+    request: &Request,
+    set: &RuleSet,
+    interrupted: &AtomicBool,
+    guard: &mut Guard,
+    progress: Progress,
+) -> Result<Measured, Error> {
+    let started = Instant::now();
+    let scratch = guard.scratch_directory().map_err(system)?;
+    let kernels = Kernels::unpack(&scratch).map_err(Error::Unavailable)?;
+    let bench =
+        Bench { kernels: &kernels, scratch: &scratch, interrupted, audit: Shared::default() };
+    let mut session = Session::begin(&bench, guard, set, progress)?;
+    let result = with(request, &mut session, &bench, started, progress);
+    let ended = session.end();
+    let measured = result?;
+    ended?;
+    Ok(measured)
+}
+
+fn with(
+    request: &Request,
+    session: &mut Session,
+    bench: &Bench,
+    started: Instant,
+    progress: Progress,
+) -> Result<Measured, Error> {
+    let rules = session.rules();
+    if rules.is_empty() {
+        return Err(Error::Unavailable(no_rule(session)));
+    }
+    session.bridge.ledger.take(rules.clone())?;
+    session.bridge.calibrate()?;
+    session.bridge.prove_clean()?;
+    let matches = matches(&mut session.bridge, rules.len(), progress)?;
+    let weighed = with_twins(session, &rules, &matches)?;
+    let decoded: Vec<Decoded> = weighed.iter().map(Rule::decode).collect();
+    let order_matters =
+        decoded.iter().any(|rule| rule.list == List::Exit && rule.action == Action::Never);
+    let order = order(&decoded, order_matters);
+    let in_order = |rules: &[Rule]| order.iter().map(|&rule| rules[rule].clone()).collect();
+    let rules: Vec<Rule> = in_order(&rules);
+    let matches: Vec<Vec<Operation>> = order.iter().map(|&rule| matches[rule].clone()).collect();
+    let decoded: Vec<Decoded> = order.iter().map(|&rule| decoded[rule].clone()).collect();
+    let weighed: Vec<Rule> = in_order(&weighed);
+    session.bridge.ledger.take(weighed.clone())?;
+    let all: Vec<usize> = (0..rules.len()).collect();
+    session.bridge.ledger.load(&all)?;
+    session.bridge.calibrate()?;
+    let exec = Mix::of_calls(exec_calls(bench.kernels.path()).map_err(system)?);
+    let mix = request.profile.as_ref().map_or_else(Mix::plain, Mix::of_profile);
+    let question = Question {
+        pools: Pools::new(decoded.iter().map(keys::keys).collect()),
+        order_matters,
+        weights: decoded.iter().map(|rule| mix.weights_for(rule)).collect(),
+        top: request.top,
+        time: request.time,
+    };
+    let levels = levels(&mut session.bridge, &all)?;
+    let attribution = attribute(&mut session.bridge, &question, progress)?;
+    let mut measured = Measured {
+        levels,
+        attribution,
+        mix,
+        exec,
+        weights: question.weights,
+        rules,
+        decoded,
+        matches,
+        matched: Vec::new(),
+        rewrites: Vec::new(),
+        lines: session.lines.clone(),
+        host: session.host.sentence(),
+        metric: session.metric,
+        scratch: bench.scratch.to_owned(),
+        is_cut_short: false,
+        elapsed_s: 0.0,
+    };
+    let rest = finish(session, bench, &weighed, &mut measured, request.time, progress);
+    measured.is_cut_short = measured.attribution.is_cut_short || matches_interrupted(&rest);
+    if !measured.is_cut_short {
+        rest?;
+    }
+    measured.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(measured)
+}
+
+fn matches_interrupted(result: &Result<(), Error>) -> bool {
+    matches!(result, Err(Error::Interrupted))
+}
+
+/// What can be left out where the user has no more patience.
+fn finish(
+    session: &mut Session,
+    bench: &Bench,
+    weighed: &[Rule],
+    measured: &mut Measured,
+    time: Duration,
+    progress: Progress,
+) -> Result<(), Error> {
+    session.bridge.verify()?;
+    measured.matched = matched::weigh(session, measured, progress)?;
+    rewritten::weigh(session, bench, weighed, measured, time, progress)?;
+    session.bridge.prove_clean()
+}
+
+/// A rule that matches an operation is weighed by its twin, which evaluates all that it does and makes
+/// no record.
+fn with_twins(
+    session: &mut Session,
+    rules: &[Rule],
+    matches: &[Vec<Operation>],
+) -> Result<Vec<Rule>, Error> {
+    let places: Vec<usize> = (0..rules.len()).filter(|rule| !matches[*rule].is_empty()).collect();
+    let twins: Option<Vec<Rule>> =
+        places.iter().map(|rule| rules[*rule].for_nobody(BASELINE_LOGINUID)).collect();
+    let twins = twins.ok_or_else(|| {
+        Error::Unavailable("a rule with 64 conditions cannot be weighed: it matches us".into())
+    })?;
+    let mut weighed = rules.to_vec();
+    for (place, twin) in places.iter().zip(session.admit(&twins)?) {
+        weighed[*place] = twin;
+    }
+    Ok(weighed)
+}
+
+/// By block, so that one is loaded and unloaded at the end of the list, where the order does not
+/// matter to the kernel.
+fn order(decoded: &[Decoded], matters: bool) -> Vec<usize> {
+    if matters {
+        return (0..decoded.len()).collect();
+    }
+    Pools::new(decoded.iter().map(keys::keys).collect()).blocks.into_iter().flatten().collect()
+}
+
+/// Per operation: without a context, with one and no rule for anybody, with all rules.
+fn levels(bridge: &mut Bridge, all: &[usize]) -> Result<[Vec<Cost>; 3], Error> {
+    const ROUNDS: usize = 16;
+    let mut seen = [(); 3].map(|()| vec![Vec::new(); Operation::ALL.len()]);
+    for _ in 0..ROUNDS {
+        for (level, seen) in seen.iter_mut().enumerate() {
+            bridge.ledger.load(if level == 2 { all } else { &[] })?;
+            let costs = match level {
+                0 => bridge.weigh_clean(&Operation::ALL)?,
+                _ => bridge.weigh_armed(&Operation::ALL)?,
+            };
+            seen.iter_mut().zip(costs).for_each(|(values, cost)| values.push(cost));
+        }
+    }
+    Ok(seen.map(|level| level.iter().map(|values| centre(values)).collect()))
+}
+
+/// The system calls of one `exec`, but for those that wait for its end. In a thread of its own, as the
+/// tracer waits for all children of its thread, and our helpers live on.
+fn exec_calls(program: &Path) -> std::io::Result<BTreeMap<u64, u64>> {
+    let count = || {
+        let mut command = std::process::Command::new(program);
+        ptrace::count(command.arg0("@exec").env_clear())
+    };
+    let counts = std::thread::scope(|scope| scope.spawn(count).join());
+    Ok(counts.map_err(|_| std::io::Error::other("the tracer panicked"))??.calls)
+}
+
+fn no_rule(session: &Session) -> String {
+    let reasons = session.lines.iter().filter_map(|line| match &line.outcome {
+        Outcome::Refused(reason) => Some(format!("line {}: {reason}", line.number)),
+        Outcome::Present => Some(format!("line {}: this host has it already", line.number)),
+        Outcome::Loaded | Outcome::Skipped(_) => None,
+    });
+    let reasons: Vec<String> = reasons.take(5).collect();
+    format!("no rule of these files could be loaded: {}", reasons.join("; "))
+}

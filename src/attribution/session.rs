@@ -1,0 +1,226 @@
+//! The host made ready for weighing rules: auditing on, every line tried, processes that feel what is
+//! loaded. What is changed here is in the guard's journal before.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::bridge::Bridge;
+use super::counter::Counter;
+use super::ledger::Ledger;
+use super::prober::Prober;
+use super::prober_process::Setup;
+use crate::audit::netlink::Client;
+use crate::audit::rule::Rule;
+use crate::audit::rule_load::{Watcher, find_auditctl};
+use crate::audit::rule_set::{Line, Outcome, RuleSet};
+use crate::audit::status::Setting;
+use crate::report::rules::Metric;
+use crate::treatment::audit::grace;
+use crate::treatment::audit::host::{Host, look_at_host};
+use crate::treatment::audit::receiver::Receiver;
+use crate::treatment::audit::state::Snapshot;
+use crate::treatment::audit::stream::Stream;
+use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::treatment::guard::Guard;
+use crate::treatment::{Bench, Error};
+
+/// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
+const BACKLOG_LIMIT: u32 = 8192;
+const KEY: &str = "weigh";
+/// A call that nobody here makes: kexec_load(2).
+const RARE_CALL: u32 = syscalls::Sysno::kexec_load as u32;
+
+/// The host with auditing on, and the means to weigh rules on it.
+pub struct Session<'a> {
+    pub guard: &'a mut Guard,
+    snapshot: Snapshot,
+    pub host: Host,
+    pub lines: Vec<Line>,
+    /// Every rule that was ever ours, as the kernel lists it.
+    ours: Vec<Rule>,
+    pub metric: Metric,
+    pub bridge: Bridge<'a>,
+}
+
+impl<'a> Session<'a> {
+    /// Loads the rules once, and unloads them again: what became of each line is known then. Leaves
+    /// auditing on, with no rule of ours that concerns anybody, and starts the probers.
+    ///
+    /// # Errors
+    /// Where auditing cannot be had here; the guard's journal undoes what was done.
+    pub fn begin(
+        bench: &Bench<'a>,
+        guard: &'a mut Guard,
+        set: &RuleSet,
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> Result<Session<'a>, Error> {
+        let auditctl = find_auditctl().map_err(Error::Unavailable)?;
+        let mut client = Client::open().map_err(needs)?;
+        let mut snapshot = Snapshot::take(&mut client)?;
+        progress("looking at the host", 0.0);
+        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        grace::expedite(guard);
+        let prober_cpu = leave_a_cpu_to_the_probers()?;
+        let canary = bench.scratch.join("canary");
+        std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
+        let daemon = snapshot.healthy_daemon();
+        snapshot.has_switched = true;
+        snapshot.added = None;
+        snapshot.write_down(guard)?;
+        let receiver = daemon.map_or(Receiver::Own, Receiver::Host);
+        let stream = Stream::start(bench, &canary, receiver)?;
+        if daemon.is_none() {
+            let limit = snapshot.status.backlog_limit.max(BACKLOG_LIMIT);
+            client.set(Setting::BacklogLimit(limit)).map_err(needs)?;
+        }
+        let (lines, mut ours) = load_once(bench, &auditctl, set, &mut client, progress)?;
+        for rule in [
+            Rule::always_exit_of(&[RARE_CALL], BASELINE_LOGINUID),
+            Rule::watch(&canary, KEY),
+            Rule::silent_changes(std::process::id()),
+        ] {
+            client.add_rule(&rule).map_err(needs)?;
+        }
+        ours.extend(client.rules().map_err(needs)?);
+        snapshot.added = Some(snapshot.not_in(&ours));
+        snapshot.write_down(guard)?;
+        // Only what is born from now on is sure to carry an audit context.
+        client.set(Setting::Enabled(1)).map_err(needs)?;
+        let metric = if Counter::works() { Metric::Instructions } else { Metric::Nanoseconds };
+        let bridge = bridge(bench, metric, prober_cpu, (client, stream, canary))?;
+        Ok(Session { guard, snapshot, host, lines, ours, metric, bridge })
+    }
+
+    /// The rules of the set that are loaded, in the kernel's order.
+    pub fn rules(&self) -> Vec<Rule> {
+        let of_lines: HashSet<&Rule> = self.lines.iter().flat_map(|line| &line.rules).collect();
+        self.ours.iter().filter(|rule| of_lines.contains(rule)).cloned().collect()
+    }
+
+    /// Loads rules of ours once, so that the journal has them as the kernel lists them; in that form
+    /// they are returned, in the order of its lists. None may be loaded already.
+    ///
+    /// # Errors
+    /// Where the kernel refuses one.
+    pub fn admit(&mut self, rules: &[Rule]) -> Result<Vec<Rule>, Error> {
+        self.bridge.ledger.load(&[])?;
+        self.snapshot.added = None;
+        self.snapshot.write_down(self.guard)?;
+        let client = self.bridge.ledger.client();
+        let before: HashSet<Rule> = client.rules().map_err(needs)?.into_iter().collect();
+        rules.iter().try_for_each(|rule| client.add_rule(rule)).map_err(needs)?;
+        let mut new = client.rules().map_err(needs)?;
+        new.retain(|rule| !before.contains(rule));
+        new.iter().rev().try_for_each(|rule| client.delete_rule(rule)).map_err(needs)?;
+        self.ours.extend(new.iter().cloned());
+        self.snapshot.added = Some(self.snapshot.not_in(&self.ours));
+        self.snapshot.write_down(self.guard)?;
+        Ok(new)
+    }
+
+    /// The same for lines that people write; `None` where not all of them load.
+    ///
+    /// # Errors
+    /// Where `auditctl` does not run, or the journal cannot be written.
+    pub fn admit_lines(
+        &mut self,
+        bench: &Bench,
+        lines: &[String],
+    ) -> Result<Option<Vec<Rule>>, Error> {
+        let file = bench.scratch.join("rewrite.rules");
+        std::fs::write(&file, lines.join("\n")).map_err(system)?;
+        let set = RuleSet::read(&[file]).map_err(Error::Unavailable)?;
+        self.bridge.ledger.load(&[])?;
+        self.snapshot.added = None;
+        self.snapshot.write_down(self.guard)?;
+        let auditctl = find_auditctl().map_err(Error::Unavailable)?;
+        let client = self.bridge.ledger.client();
+        let (lines, new) = load_once(bench, &auditctl, &set, client, &mut |_, _| {})?;
+        self.ours.extend(new.iter().cloned());
+        self.snapshot.added = Some(self.snapshot.not_in(&self.ours));
+        self.snapshot.write_down(self.guard)?;
+        let all_loaded = lines.iter().all(|line| line.outcome == Outcome::Loaded);
+        Ok(all_loaded.then_some(new))
+    }
+
+    /// Switches auditing back and ends the sink; the guard does the rest.
+    ///
+    /// # Errors
+    /// Where the kernel does not take it.
+    pub fn end(mut self) -> Result<(), Error> {
+        // First off, then the sink: without one, the kernel prints records to its console.
+        let enabled = Setting::Enabled(self.snapshot.status.enabled);
+        self.bridge.ledger.client().set(enabled).map_err(needs)
+    }
+}
+
+/// What became of each line, and the rules that are new, as the kernel lists them; none is loaded
+/// afterwards.
+fn load_once(
+    bench: &Bench,
+    auditctl: &Path,
+    set: &RuleSet,
+    client: &mut Client,
+    progress: &mut dyn FnMut(&str, f64),
+) -> Result<(Vec<Line>, Vec<Rule>), Error> {
+    let before: HashSet<Rule> = client.rules().map_err(needs)?.into_iter().collect();
+    let mut watcher = Watcher {
+        progress: &mut |done, of| progress("loading the rules", done as f64 / of as f64),
+        is_interrupted: &|| bench.interrupted.load(Ordering::Relaxed),
+    };
+    let lines = set.load(auditctl, bench.scratch, client, &mut watcher).map_err(|problem| {
+        match bench.interrupted.load(Ordering::Relaxed) {
+            true => Error::Interrupted,
+            false => Error::Unavailable(problem),
+        }
+    })?;
+    let mut ours = client.rules().map_err(needs)?;
+    ours.retain(|rule| !before.contains(rule));
+    ours.iter().rev().try_for_each(|rule| client.delete_rule(rule)).map_err(needs)?;
+    Ok((lines, ours))
+}
+
+fn bridge<'a>(
+    bench: &Bench<'a>,
+    metric: Metric,
+    cpu: Option<usize>,
+    (client, stream, canary): (Client, Stream, PathBuf),
+) -> Result<Bridge<'a>, Error> {
+    let start = |name: &str, loginuid, counts_instructions| {
+        let setup = Setup {
+            loginuid,
+            cpu,
+            directory: bench.scratch.join(name),
+            program: bench.kernels.path().to_owned(),
+            canary: canary.clone(),
+            counts_instructions,
+        };
+        Prober::start(&setup, bench.interrupted)
+    };
+    let counts = metric == Metric::Instructions;
+    Ok(Bridge {
+        armed: start("armed", TREATED_LOGINUID, counts)?,
+        clean: start("clean", BASELINE_LOGINUID, counts)?,
+        timed: counts.then(|| start("timed", TREATED_LOGINUID, false)).transpose()?,
+        ledger: Ledger::new(client)?,
+        stream,
+        interrupted: bench.interrupted,
+        batch_operations: Vec::new(),
+        last_verified: Instant::now(),
+    })
+}
+
+/// With two CPUs or more, this process and those that it starts keep to the others.
+fn leave_a_cpu_to_the_probers() -> Result<Option<usize>, Error> {
+    let mut others = sched_getaffinity(None).map_err(system)?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| others.is_set(*cpu));
+    if let Some(cpu) = last.filter(|_| others.count() > 1) {
+        others.unset(cpu);
+        sched_setaffinity(None, &others).map_err(system)?;
+    }
+    Ok(last)
+}

@@ -1,0 +1,103 @@
+//! The system calls behind `perm=` of a rule, as x86-64 kernels class them
+//! (`include/asm-generic/audit_*.h`, `audit_match_perm` in `kernel/auditsc.c`).
+//!
+//! A call too many does no harm in a rule that has `perm=` too: the kernel still asks.
+
+/// Calls that the kernel counts as opening, whatever `perm=` is asked for, by their flags.
+const OPEN: [&str; 3] = ["open", "openat", "openat2"];
+const EXECUTE: [&str; 2] = ["execve", "execveat"];
+const WRITE: [&str; 22] = [
+    "rename",
+    "mkdir",
+    "rmdir",
+    "creat",
+    "link",
+    "unlink",
+    "symlink",
+    "mknod",
+    "mkdirat",
+    "mknodat",
+    "unlinkat",
+    "renameat",
+    "linkat",
+    "symlinkat",
+    "renameat2",
+    "acct",
+    "swapon",
+    "quotactl",
+    "truncate",
+    "ftruncate",
+    "bind",
+    "fallocate",
+];
+const READ: [&str; 9] = [
+    "readlink",
+    "quotactl",
+    "listxattr",
+    "llistxattr",
+    "flistxattr",
+    "getxattr",
+    "lgetxattr",
+    "fgetxattr",
+    "readlinkat",
+];
+const ATTRIBUTES: [&str; 15] = [
+    "chmod",
+    "fchmod",
+    "chown",
+    "fchown",
+    "lchown",
+    "setxattr",
+    "lsetxattr",
+    "fsetxattr",
+    "removexattr",
+    "lremovexattr",
+    "fremovexattr",
+    "fchownat",
+    "fchmodat",
+    "link",
+    "linkat",
+];
+/// Newer than the tables of `auditctl` 3, which takes their numbers: the same in both ABIs.
+const QUOTACTL_FD: &str = "443";
+const FCHMODAT2: &str = "452";
+const SETXATTRAT: &str = "463";
+const GETXATTRAT: &str = "464";
+const LISTXATTRAT: &str = "465";
+const REMOVEXATTRAT: &str = "466";
+const FILE_GETATTR: &str = "468";
+const FILE_SETATTR: &str = "469";
+
+/// The calls of some of the letters `rwxa`, for `-S` after `-F arch=b64` or, with those that only
+/// 32-bit processes have, `b32`.
+pub fn calls(perm: &str, is_32_bit: bool) -> Vec<&'static str> {
+    let mut calls: Vec<&str> = Vec::new();
+    let has = |letter| perm.contains(letter);
+    if has('r') || has('w') {
+        calls.extend(OPEN);
+    }
+    if has('w') {
+        calls.extend(WRITE);
+        calls.push(QUOTACTL_FD);
+        if is_32_bit {
+            calls.extend(["truncate64", "ftruncate64", "socketcall"]);
+        }
+    }
+    if has('r') {
+        calls.extend(READ);
+        calls.extend([QUOTACTL_FD, GETXATTRAT, LISTXATTRAT, FILE_GETATTR]);
+    }
+    if has('x') {
+        calls.extend(EXECUTE);
+    }
+    if has('a') {
+        calls.extend(ATTRIBUTES);
+        calls.extend([FCHMODAT2, SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR]);
+        if is_32_bit {
+            calls.extend(["chown32", "fchown32", "lchown32"]);
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    calls.retain(|call| seen.insert(*call));
+    calls
+}

@@ -1,0 +1,107 @@
+//! What happens at several times the rate: records at a pace that waits for nobody.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::treated::Treated;
+use crate::experiment::platform::Stop;
+use crate::report::budget::{Load, PerOperation};
+use crate::treatment::Evidence;
+use crate::workload::launcher::Launched;
+use crate::workload::paced::{Pace, Paced};
+
+const MULTIPLES: [f64; 3] = [2.0, 5.0, 10.0];
+const SECONDS: f64 = 2.0;
+/// Steps for finding out how many records a step makes.
+const TRIAL_STEPS: [u64; 2] = [100, 1100];
+const TRIAL_SECONDS: f64 = 0.1;
+
+/// Loads of as many records as the workload would make at multiples of a rate.
+///
+/// # Errors
+/// Where auditing is not in force.
+pub fn loads(
+    treated: &mut Treated,
+    per_operation: &PerOperation,
+    rate: f64,
+    done: &mut Vec<Load>,
+) -> Result<(), Stop> {
+    let file = paced_file(treated)?;
+    let records_per_step = records_per_step(treated, &file)?;
+    for multiple in MULTIPLES {
+        let asked = multiple * rate * per_operation.records;
+        let steps = (asked * SECONDS / records_per_step).round().max(1.0) as u64;
+        let pace = Pace { file: file.clone(), steps, seconds: SECONDS };
+        let (paced, evidence) = run(treated, &pace)?;
+        done.push(load(multiple, rate, &paced, &evidence, records_per_step));
+    }
+    Ok(())
+}
+
+/// A file whose opening is audited whatever the rules are. The rule that watches the canary watches its
+/// inode, whatever it is opened as; and what is opened under another name is no canary.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn paced_file(treated: &Treated) -> Result<PathBuf, Stop> {
+    let file = treated.bench.scratch.join("paced");
+    let _ = fs::remove_file(&file); // of an earlier canary
+    fs::hard_link(treated.canary()?, &file).map_err(|error| Stop::Failed(error.to_string()))?;
+    Ok(file)
+}
+
+fn load(
+    multiple: f64,
+    rate: f64,
+    paced: &Paced,
+    evidence: &Evidence,
+    records_per_step: f64,
+) -> Load {
+    // The last tick is slept through, also where all was made in time.
+    let elapsed_s = paced.elapsed_s.max(SECONDS);
+    let share = |cpu_s: Option<f64>| cpu_s.map(|cpu_s| cpu_s / elapsed_s);
+    Load {
+        multiple,
+        rate: multiple * rate,
+        asked: paced.due as f64 * records_per_step / SECONDS,
+        achieved: paced.made as f64 * records_per_step / elapsed_s,
+        elapsed_s,
+        waited_s: evidence.backlog_wait_s.unwrap_or(0.0),
+        lost: evidence.lost.unwrap_or(0),
+        sink_cpu: share(evidence.sink_cpu_s),
+        kauditd_cpu: share(evidence.kauditd_cpu_s),
+    }
+}
+
+/// Records of a step, from two launches that differ in their steps alone: what the start makes, and the
+/// sleeping, cancels out.
+fn records_per_step(treated: &mut Treated, file: &Path) -> Result<f64, Stop> {
+    let mut trial = |steps| -> Result<(f64, f64), Stop> {
+        let pace = Pace { file: file.to_owned(), steps, seconds: TRIAL_SECONDS };
+        let (paced, evidence) = run(treated, &pace)?;
+        let too_slow = "our reader was too slow to count the records of a load";
+        let records = evidence.records.ok_or_else(|| Stop::Failed(too_slow.into()))?;
+        Ok((paced.made as f64, records as f64))
+    };
+    let [few, many] = TRIAL_STEPS;
+    let ((few, of_few), (many, of_many)) = (trial(few)?, trial(many)?);
+    let per_step = (of_many - of_few) / (many - few);
+    match per_step >= 1.0 {
+        true => Ok(per_step),
+        false => Err(Stop::Failed("the load makes no records".into())),
+    }
+}
+
+fn run(treated: &mut Treated, pace: &Pace) -> Result<(Paced, Evidence), Stop> {
+    let (launched, evidence) = treated.launch_proved(&pace.job(treated.bench.scratch))?;
+    Ok((read(&launched)?, evidence))
+}
+
+/// What the load printed.
+///
+/// # Errors
+/// It failed; in its own words.
+pub fn read(launched: &Launched) -> Result<Paced, Stop> {
+    serde_json::from_str(launched.stdout.trim())
+        .map_err(|_| Stop::Failed(format!("the load failed: {}", launched.stderr.trim())))
+}

@@ -1,0 +1,179 @@
+//! `weigh profile`: what a program asks of the kernel.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::compare::listen_for_signals;
+use super::{Context, INTERRUPTED, output, value};
+use crate::profile::record::Measured;
+use crate::profile::run::{Job, Outcome};
+use crate::profile::watch;
+use crate::report;
+use crate::shell::command_line;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh profile -- make -j2             a command, from its start to its end
+  weigh profile --for 30s -o web.json -- nginx -g 'daemon off;'
+      A server: it gets SIGTERM after that time. Give it its usual load meanwhile, twice.
+  sudo weigh profile --pid $(pidof -s postgres) --for 30s
+      One that runs already, with its threads and the processes it started; it goes on.
+  sudo weigh rules /etc/audit/rules.d --profile profile.json
+      What the profile is for: what do these rules cost this program?
+  weigh profile -o - -- ls -R /usr > ls.json
+
+`weigh rules` and `weigh budget` also read what `strace -c -f -o FILE` and `perf trace -s -o FILE` wrote.
+
+Exit status: 0 done, 2 error, 130 interrupted (what was counted is kept).";
+
+/// Count the system calls of your program, for `weigh rules` and `weigh budget`
+///
+/// Runs the command twice: once as it is, for its CPU time, and once counted, which is exact and slow,
+/// as the program stops at each call. Both include all processes that it starts, and end with the last
+/// of them. Its standard input is empty. A running process (--pid) is watched for two periods of the
+/// same length, and then let go.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Profile {
+    /// Where the profile goes, as JSON; `-` is stdout
+    #[arg(
+        short = 'o',
+        long = "output",
+        visible_alias = "json",
+        value_name = "FILE",
+        default_value = "profile.json"
+    )]
+    output: PathBuf,
+    /// End the command after this time, with SIGTERM, and SIGKILL 5 s later; or watch a process for as long
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
+    time: Option<Duration>,
+    /// Watch this running process, its threads and what it started, in place of a command
+    #[arg(long, value_name = "PID", requires = "time", conflicts_with = "command",
+        value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Keep the profile of a command that fails, too
+    #[arg(long, conflicts_with = "pid")]
+    ignore_failure: bool,
+    /// The command, after `--`
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    command: Vec<String>,
+}
+
+impl Profile {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let is_new = !self.output.exists();
+        output::check_writable(&self.output)?;
+        let interrupted = listen_for_signals()?;
+        let done = match self.pid {
+            Some(process) => self.watch(process, &interrupted),
+            None => self.run_twice(&interrupted),
+        };
+        let written = done.and_then(|measured| self.write(&measured, context));
+        if written.is_err() && is_new {
+            // The empty file of the check is no profile.
+            let _ = std::fs::remove_file(&self.output);
+        }
+        written?;
+        Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
+    }
+
+    fn run_twice(&self, interrupted: &AtomicBool) -> Result<Measured, String> {
+        let to_stderr = self.output == Path::new("-");
+        let job = Job { words: &self.command, time: self.time, interrupted, to_stderr };
+        let shown = report::format::label(&command_line(self.command.iter().map(String::as_str)));
+        let problem = |error: io::Error| format!("cannot run {shown}: {error}");
+        output::note(&format!("1 of 2: {shown}, as it is{}", self.limit()));
+        let plain = job.run().map_err(problem)?;
+        self.check(&shown, &plain)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err("interrupted before anything was counted: there is no profile".into());
+        }
+        output::note(&format!("2 of 2: the same, counted{}", self.limit()));
+        let counted = job.count().map_err(|error| format!("cannot count {shown}: {error}"))?;
+        self.check(&shown, &counted)?;
+        Ok(Measured {
+            counts: counted.counts,
+            plain: plain.period,
+            counted: counted.period,
+            is_same_work: !plain.is_ended_by_us && !counted.is_ended_by_us,
+        })
+    }
+
+    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<Measured, String> {
+        let time = self.time.unwrap_or_default();
+        let problem = |error: io::Error| match error.raw_os_error() {
+            Some(libc::ESRCH) => format!("there is no process {process}, or it ended meanwhile"),
+            Some(libc::EPERM) => format!(
+                "process {process}, or one that it started, may not be traced by this user, or is traced by \
+                 another: run weigh as root, and end strace and debuggers"
+            ),
+            _ => format!("cannot watch process {process}: {error}"),
+        };
+        if !Path::new(&format!("/proc/{process}")).exists() {
+            return Err(problem(io::Error::from_raw_os_error(libc::ESRCH)));
+        }
+        output::note(&format!("1 of 2: process {process}, as it is{}", self.limit()));
+        let plain = watch::plain(process, time, interrupted).map_err(problem)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err("interrupted before anything was counted: there is no profile".into());
+        }
+        output::note(&format!("2 of 2: the same, counted{}", self.limit()));
+        let (counts, counted) = watch::counted(process, time, interrupted).map_err(problem)?;
+        Ok(Measured { counts, plain, counted, is_same_work: false })
+    }
+
+    fn limit(&self) -> String {
+        let time = self.time.map(|time| report::format::seconds(time.as_secs_f64()));
+        time.map_or_else(String::new, |time| format!(", for {time}"))
+    }
+
+    /// What fails does something else than its work.
+    fn check(&self, shown: &str, outcome: &Outcome) -> Result<(), String> {
+        let status = outcome.counts.status;
+        if status == 0 || outcome.is_ended_by_us || self.ignore_failure {
+            return Ok(());
+        }
+        let how = match libc::WIFSIGNALED(status) {
+            true => format!("was killed by signal {}", libc::WTERMSIG(status)),
+            false => format!("ended with exit status {}", libc::WEXITSTATUS(status)),
+        };
+        Err(format!(
+            "{shown} {how}, so there is no profile of it; if that is as it should be, say --ignore-failure"
+        ))
+    }
+
+    fn write(&self, measured: &Measured, context: &Context) -> Result<(), String> {
+        let command = match self.pid {
+            Some(process) => words_of(process),
+            None => self.command.clone(),
+        };
+        let profile = measured.profile(command);
+        if profile.total_calls() == 0 {
+            return Err("it made no system call while they were counted: there is no profile; a longer time \
+                        (--for) may help"
+                .into());
+        }
+        if self.output == Path::new("-") {
+            return output::print(&profile.json().map_err(|error| error.to_string())?);
+        }
+        profile.write(&self.output)?;
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let text = report::profile::text(&profile, measured, output::width(), colour);
+        output::print(&format!("{text}\nProfile: {}\n", self.output.display()))
+    }
+}
+
+/// The command line of a running process, as far as it still tells; else its number.
+fn words_of(process: i32) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words: Vec<String> = bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    if words.is_empty() { vec![format!("process {process}")] } else { words }
+}

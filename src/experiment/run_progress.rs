@@ -1,0 +1,76 @@
+//! How far a run is, and how long the rest of it takes: passes over workloads whose samples may
+//! differ in length.
+
+use std::time::{Duration, Instant};
+
+/// A run that is timed for longer is announced with its length.
+const ANNOUNCED_MS: u64 = 10_000;
+
+/// The samples of a run, done and to do.
+#[derive(Debug)]
+pub struct Progress {
+    pub samples: usize,
+    /// Without those of workloads that failed.
+    pub of_samples: usize,
+    done_ms: u64,
+    left_ms: u64,
+    started: Instant,
+}
+
+impl Progress {
+    /// From the number and the length of each workload's samples.
+    pub fn new(works: impl Iterator<Item = (usize, u64)>) -> Progress {
+        let (mut of_samples, mut left_ms) = (0, 0);
+        for (passes, length_ms) in works {
+            of_samples += passes;
+            left_ms += passes as u64 * length_ms;
+        }
+        Progress { samples: 0, of_samples, done_ms: 0, left_ms, started: Instant::now() }
+    }
+
+    /// How long all timed parts take together, where that is long.
+    pub fn announced_s(&self) -> Option<f64> {
+        (self.left_ms >= ANNOUNCED_MS).then_some(self.left_ms as f64 / 1e3)
+    }
+
+    /// A sample was taken.
+    pub fn took(&mut self, length_ms: u64) {
+        self.samples += 1;
+        self.done_ms += length_ms;
+        self.left_ms = self.left_ms.saturating_sub(length_ms);
+    }
+
+    /// A workload failed: so many of its samples will not be taken.
+    pub fn dropped(&mut self, samples: usize, length_ms: u64) {
+        self.of_samples -= samples;
+        self.left_ms = self.left_ms.saturating_sub(samples as u64 * length_ms);
+    }
+
+    /// Until the end, if a timed millisecond goes on taking as long as so far, with its share of
+    /// starting and calibrating.
+    pub fn left(&self) -> Duration {
+        self.left_after(self.started.elapsed())
+    }
+
+    fn left_after(&self, elapsed: Duration) -> Duration {
+        elapsed.mul_f64(self.left_ms as f64 / self.done_ms.max(1) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_samples_weigh_more_and_failed_ones_nothing() {
+        let mut progress = Progress::new([(10, 10_000), (3, 30_000)].into_iter());
+        assert_eq!((progress.of_samples, progress.announced_s()), (13, Some(190.0)));
+        progress.took(10_000);
+        let after = |progress: &Progress| progress.left_after(Duration::from_secs(11)).as_secs();
+        assert_eq!(after(&progress), 11 * 18);
+        progress.dropped(3, 30_000);
+        assert_eq!((progress.samples, progress.of_samples), (1, 10));
+        assert_eq!(after(&progress), 11 * 9);
+        assert_eq!(Progress::new([(2, 70)].into_iter()).announced_s(), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! The budget on a terminal: first a sentence, then a table for each part.
+
+use std::fmt::Write as _;
+
+use super::tables::{days, gzipped, limits, loads, policies};
+use super::{Backlog, BudgetReport};
+use crate::report::format;
+use crate::report::paint::{BOLD, paint};
+use crate::report::table::Table;
+use crate::report::text::{emphasise, wrap};
+
+/// The rate of the first sentence, where none was asked for.
+const USUAL_RATE: f64 = 100.0;
+
+/// The whole report, in lines of at most `width` characters.
+pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
+    let mut text = String::new();
+    let mut say = |sentence: &str| {
+        for line in wrap(sentence, width, 0) {
+            let _ = writeln!(text, "{}", emphasise(&line, colour));
+        }
+    };
+    if report.interrupted {
+        say("Interrupted; this is what was measured until then.");
+    }
+    if let Some(failure) = &report.failure {
+        say(&format!("Failed, after what follows: {}", format::label(failure)));
+    }
+    say(&sentence(report));
+    if report.per_operation.lost > 0 {
+        say(&format!(
+            "The kernel dropped {} records while these were counted, so the true numbers are higher.",
+            format::integer(report.per_operation.lost)
+        ));
+    }
+    let mut part = |title: &str, table: Table, remark: &str| {
+        let _ = writeln!(text, "\n{}", paint(title, BOLD, colour));
+        for line in table.to_lines(width).iter().map(String::as_str) {
+            let _ = writeln!(text, "{line}");
+        }
+        for line in wrap(remark, width, 0) {
+            let _ = writeln!(text, "{line}");
+        }
+    };
+    part("A day of log", days(report), "");
+    if !report.loads.is_empty() {
+        part("At several times the rate, for two seconds each", loads(report), LOADS);
+    }
+    if let Some(backlog) = &report.backlog {
+        let title = format!(
+            "A burst of {} {}s ({} records)",
+            format::integer(backlog.burst),
+            report.operation,
+            format::integer(backlog.burst_records as u64)
+        );
+        part(&title, limits(backlog), BACKLOG);
+    }
+    if let Some(first) = report.disk_full.first() {
+        let title =
+            format!("A full disk ({} of 8 MiB, auditd's disk_full_action)", first.file_system);
+        let remark = format!(
+            "opened: audited openings of a file that were made, of {} that were due within {}. SINGLE \
+             and HALT stop the machine, and EXEC runs a program of yours; they were not tried.",
+            format::integer(first.due),
+            format::seconds(first.due_s)
+        );
+        part(&title, policies(&report.disk_full), &remark);
+        for outcome in report.disk_full.iter().filter(|outcome| !outcome.messages.is_empty()) {
+            let said = format!("{}: auditd said: {}", outcome.action, outcome.messages.join("; "));
+            for line in wrap(&format::label(&said), width, 2) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+    }
+    text.push('\n');
+    for fact in &report.facts {
+        for line in wrap(&format!("- {}", format::label(fact)), width, 2) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    let _ = writeln!(text, "again: {}", format::label(&report.command));
+    text
+}
+
+const LOADS: &str = "asked, made: audit records a second. CPU is of one CPU.";
+const BACKLOG: &str = "lost: records of one burst after the other where nobody waits for room \
+                       (backlog_wait_time 0), until one loses any. waited: with the time to wait \
+                       that is set here.";
+/// What most people want to know.
+fn sentence(report: &BudgetReport) -> String {
+    let made = &report.per_operation;
+    let usual = || report.days.iter().find(|day| day.rate == USUAL_RATE);
+    let asked = report.days.first().filter(|day| day.multiple == 1.0 && !day.is_full_speed);
+    let day = if report.days.iter().any(|day| day.multiple != 1.0) { asked } else { usual() };
+    let mut text = match day {
+        Some(day) => format!(
+            "At {} {}s a second, `{}` writes {} a day{} for `{}`: {} records and {} bytes each.",
+            format::per_op(day.rate),
+            report.operation,
+            format::label(&report.treatment),
+            format::bytes(day.log_bytes),
+            gzipped(day).map(|size| format!(" ({size} gzipped)")).unwrap_or_default(),
+            format::label(&report.workload),
+            format::per_op(made.records),
+            format::per_op(made.log_bytes),
+        ),
+        None => String::new(),
+    };
+    if let Some(Backlog { burst, burst_records, enough, .. }) = &report.backlog {
+        let burst = format!(
+            "a burst of {} ({} records)",
+            format::plural(*burst as usize, report.operation),
+            format::integer(*burst_records as u64)
+        );
+        text += &match enough {
+            Some(enough) => format!(
+                " A backlog limit of {} is enough for {burst}.",
+                format::integer(enough.limit.into())
+            ),
+            None => format!(" No backlog limit is enough for {burst}: records are lost elsewhere."),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Facts;
+    use crate::report::budget::{Common, Compressed, Day, Load, PerOperation, SCHEMA, Tried};
+
+    fn report() -> BudgetReport {
+        let compressed = Some(Compressed { log_bytes: 1000, gzip_bytes: 100 });
+        let day = |rate| Day::new(rate, 400.0, compressed);
+        BudgetReport {
+            schema: SCHEMA,
+            command: "weigh budget -w getppid".into(),
+            treatment: "audit".into(),
+            workload: "getppid".into(),
+            operation: "operation",
+            machine: Facts::default(),
+            facts: vec!["All of it.".into()],
+            per_operation: PerOperation { records: 3.0, log_bytes: 400.0, ..Default::default() },
+            compressed,
+            days: vec![day(1.0), day(100.0), Day { is_full_speed: true, ..day(5e4) }],
+            backlog: Some(Backlog {
+                burst: 4000,
+                burst_records: 12_000.0,
+                enough: Some(Tried { limit: 320, lost: vec![0, 0, 0] }),
+                half: Some(Tried { limit: 160, lost: vec![77] }),
+                common: vec![Common { limit: 64, waited_s: 0.2, lost: 0, lost_without_wait: 900 }],
+            }),
+            loads: vec![Load {
+                multiple: 2.0,
+                rate: 10_000.0,
+                asked: 30_000.0,
+                achieved: 15_000.0,
+                elapsed_s: 2.0,
+                waited_s: 1.0,
+                lost: 0,
+                sink_cpu: Some(0.5),
+                kauditd_cpu: Some(0.25),
+            }],
+            disk_full: Vec::new(),
+            interrupted: false,
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn the_sentence_answers_what_people_ask() {
+        let text = render(&report(), 100, false);
+        let flat = text.replace('\n', " ");
+        assert!(
+            flat.starts_with("At 100 operations a second, `audit` writes 3.22 GiB a day"),
+            "{text}"
+        );
+        assert!(flat.contains("(330 MiB gzipped)"), "{text}");
+        assert!(
+            flat.contains("A backlog limit of 320 is enough for a burst of 4,000 operations"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn a_load_that_was_not_made_in_time_did_not_keep_up() {
+        let mut report = report();
+        assert!(!report.loads[0].kept_up());
+        report.loads[0].achieved = 29_900.0;
+        assert!(report.loads[0].kept_up());
+        report.loads[0].lost = 1;
+        assert!(!report.loads[0].kept_up());
+    }
+
+    #[test]
+    fn parts_that_were_not_measured_are_not_shown() {
+        let report =
+            BudgetReport { backlog: None, loads: Vec::new(), interrupted: true, ..report() };
+        let text = render(&report, 80, false);
+        assert!(text.starts_with("Interrupted") && !text.contains("burst"), "{text}");
+    }
+}

@@ -1,0 +1,257 @@
+//! What rules cost, as one HTML file: bars for the operations, the kinds and the dearest rules, what to
+//! write instead, and a table of every line.
+
+use minijinja::{Error, Value, context};
+
+use super::places::Files;
+use super::words::{self, number};
+use super::{Cost, Line, LineCost, Rewrite, RuleReport, Standing, rewrites, tables};
+use crate::report::format;
+use crate::report::html::{fill, machine_facts, parts, table, unbroken};
+use crate::report::table::{Align, Table};
+
+/// As high as an item of the lists beside the bars: see the style sheet.
+const ROW_HEIGHT: usize = 26;
+/// Rules with a bar.
+const BARS: usize = 20;
+const LONGEST_NAME: usize = 72;
+
+/// The whole page.
+///
+/// # Errors
+/// Where the template does not fit, which is our fault.
+pub fn page(r: &RuleReport) -> Result<String, Error> {
+    let said = words::sentences(r);
+    let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
+    let lines = tables::by_cost(r);
+    let names = Files::of(r);
+    let placed = |said: Vec<(String, &Line)>| {
+        let rows = said
+            .into_iter()
+            .map(|(reason, line)| vec![names.place(line), reason, format::label(&line.text)]);
+        let columns = [("line", Align::Left), ("reason", Align::Left), ("text", Align::Left)];
+        let table_of = Table::new(columns.to_vec(), rows.collect());
+        (!table_of.rows.is_empty()).then(|| table(&table_of))
+    };
+    fill(
+        "rules.html",
+        context! {
+            id => "weigh rules",
+            plain => headline.replace('`', ""),
+            files => format::shorten(&names.all().join(", "), LONGEST_NAME),
+            headline => parts(headline),
+            rest => parts(&rest.join(" ")),
+            figures => figures(r, &lines),
+            rewrites => r.rewrites.iter().map(|one| cheaper(r, one, &names)).collect::<Vec<Value>>(),
+            left_out => placed(tables::left_out(r)),
+            warned => placed(tables::warned(r)),
+            notes => words::notes(r).iter().map(|note| format::label(note)).collect::<Vec<String>>(),
+            mix => format::label(&r.mix),
+            unit => words::unit(r.metric),
+            sums => (!lines.is_empty()).then(|| table(&tables::sums(r))),
+            operations => table(&tables::operations(r)),
+            classes => table(&tables::classes(r)),
+            lines => table(&tables::dearest(r, &lines, usize::MAX)),
+            legend => tables::legend(r).trim_end_matches('.'),
+            machine => machine_facts(&r.machine),
+            command => format::label(&r.command),
+            elapsed => format::seconds(r.elapsed_s),
+        },
+    )
+}
+
+/// Bars for what there is something to draw of.
+fn figures(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Value> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let shown: Vec<_> = lines
+        .iter()
+        .filter(|(_, cost)| {
+            cost.standing != Standing::BelowResolution && cost.per_syscall.value > 0.0
+        })
+        .take(BARS)
+        .collect();
+    let unit = words::unit(r.metric);
+    let parts = [
+        ("before", "without auditing"),
+        ("armed", "once there is any rule"),
+        ("rules", "your rules"),
+    ];
+    let operations = figure(
+        "What an operation takes with all rules,",
+        &format!("in {unit}; each bar is an operation of its own scale."),
+        &parts,
+        operations(r),
+    );
+    let classes = figure(
+        "What each kind of rule adds to every system call,",
+        &format!("in {unit}, and its share of all lines."),
+        &[],
+        classes(r),
+    );
+    let dearest = figure(
+        &format!("The {} dearest rules:", shown.len()),
+        &format!("what each adds to every system call, in {unit}."),
+        &[("known", "confirmed by leaving it out"), ("alike", "the mean of its kind")],
+        dearest(r, &shown),
+    );
+    let figures =
+        [(operations, r.operations.len()), (classes, r.classes.len()), (dearest, shown.len())];
+    figures.into_iter().filter(|(_, rows)| *rows > 0).map(|(figure, _)| figure).collect()
+}
+
+fn figure(title: &str, note: &str, keys: &[(&str, &str)], rows: Vec<Value>) -> Value {
+    let keys = keys.iter().map(|&(class, text)| context! { class, text }).collect::<Vec<Value>>();
+    context! { title, note, keys, height => ROW_HEIGHT * rows.len(), rows }
+}
+
+/// A bar and what stands at its sides; `parts` are places from 0 to 1, each with a class.
+struct Bar {
+    name: String,
+    parts: Vec<(&'static str, f64, f64)>,
+    interval: Option<(f64, f64)>,
+    value: String,
+    remark: String,
+}
+
+impl Bar {
+    fn draw(self, row: usize) -> Value {
+        let parts = self.parts.into_iter().map(|(class, from, to)| {
+            context! { class, x => place(from), width => place(place_of(to) - place_of(from)) }
+        });
+        context! {
+            y => ROW_HEIGHT * row + ROW_HEIGHT / 2,
+            name => words::shorten(&self.name, LONGEST_NAME),
+            whole => self.name,
+            parts => parts.collect::<Vec<Value>>(),
+            low => self.interval.map(|(low, _)| place(low)),
+            high => self.interval.map(|(_, high)| place(high)),
+            value => unbroken(&self.value),
+            remark => unbroken(&self.remark),
+        }
+    }
+}
+
+fn draw(bars: impl Iterator<Item = Bar>) -> Vec<Value> {
+    bars.enumerate().map(|(row, bar)| bar.draw(row)).collect()
+}
+
+fn operations(r: &RuleReport) -> Vec<Value> {
+    draw(r.operations.iter().map(|operation| {
+        let [clean, armed, full] =
+            [operation.clean, operation.armed, operation.full].map(|cost| cost.value);
+        let whole = clean.max(armed).max(full);
+        let (before, any) = (clean / whole, armed.max(clean) / whole);
+        Bar {
+            name: format::label(&operation.name),
+            parts: vec![
+                ("before", 0.0, before),
+                ("armed", before, any),
+                ("rules", any, full / whole),
+            ],
+            interval: None,
+            value: format!("{} → {}", number(clean), number(full)),
+            remark: words::times(operation).map(|times| format!("×{times}")).unwrap_or_default(),
+        }
+    }))
+}
+
+fn classes(r: &RuleReport) -> Vec<Value> {
+    let mut classes: Vec<_> = r.classes.iter().collect();
+    classes.sort_by(|a, b| b.share_pct.total_cmp(&a.share_pct));
+    let most = classes.iter().map(|class| class.per_syscall.high).fold(0.0, f64::max);
+    draw(classes.into_iter().map(|class| Bar {
+        name: format!("{} × {}", format::integer(class.rules as u64), format::label(&class.title)),
+        parts: vec![("known", 0.0, class.per_syscall.value / most)],
+        interval: Some((class.per_syscall.low / most, class.per_syscall.high / most)),
+        value: number(class.per_syscall.value),
+        remark: words::share(class.share_pct),
+    }))
+}
+
+fn dearest(r: &RuleReport, shown: &[&(&Line, &LineCost)]) -> Vec<Value> {
+    let most = shown.iter().map(|(_, cost)| cost.per_syscall.high).fold(0.0, f64::max);
+    let names = Files::of(r);
+    draw(shown.iter().map(|(line, cost)| {
+        let is_confirmed = cost.standing == Standing::Confirmed;
+        let Cost { value, low, high } = cost.per_syscall;
+        Bar {
+            name: format::label(&line.text),
+            parts: vec![(if is_confirmed { "known" } else { "alike" }, 0.0, value / most)],
+            interval: is_confirmed.then_some((low / most, high / most)),
+            value: tables::per_call(cost),
+            remark: names.place(line),
+        }
+    }))
+}
+
+fn cheaper(r: &RuleReport, rewrite: &Rewrite, names: &Files) -> Value {
+    let replaced = rewrites::replaced(r, rewrite).into_iter();
+    let replaced = replaced.map(|line| {
+        context! { place => names.place(line), text => format::label(&line.text) }
+    });
+    context! {
+        title => format::label(&rewrite.title),
+        saving => unbroken(&rewrites::saving(r, rewrite)),
+        replaced => replaced.collect::<Vec<Value>>(),
+        with => rewrite.with.iter().map(|line| format::label(line)).collect::<Vec<String>>(),
+        first => rewrite.is_first,
+        gives_up => rewrites::given_up(rewrite),
+    }
+}
+
+/// A place from 0 to 1; what is no number is at 0.
+fn place_of(at: f64) -> f64 {
+    if at.is_finite() { at.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+fn place(at: f64) -> String {
+    format!("{:.2}%", 100.0 * place_of(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fate, sample};
+    use super::*;
+
+    #[test]
+    fn every_line_is_on_the_page_once_in_a_table() {
+        let r = sample::stig();
+        let text = page(&r).expect("the template renders");
+        let files = Files::of(&r);
+        for line in &r.lines {
+            let cell = format!("<td>{}</td>", files.place(line));
+            let wanted = 1 + line.warnings.len();
+            assert_eq!(text.matches(&cell).count(), wanted, "{cell}");
+        }
+        assert_eq!(text.matches("class=\"known\"").count(), 4 + 5, "of four rules and five kinds");
+        assert_eq!(text.matches("class=\"alike\"").count(), 16);
+        assert!(text.contains("gives up") && text.contains("lets nobody count"));
+    }
+
+    #[test]
+    fn no_text_becomes_markup_and_no_number_is_none() {
+        let text = page(&sample::hostile()).expect("the template renders");
+        for bad in ["<script", "<b>\u{fffd}", "NaN", "inf ", "inf\"", "inf%", "\u{1b}"] {
+            assert!(!text.contains(bad), "{bad:?} is on the page");
+        }
+    }
+
+    #[test]
+    fn the_page_needs_no_network() {
+        let text = page(&sample::nginx()).expect("the template renders");
+        for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
+            assert!(!text.contains(outside), "{outside} is on the page");
+        }
+    }
+
+    #[test]
+    fn a_file_of_which_nothing_was_loaded_is_a_page() {
+        let mut r = sample::stig();
+        r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
+        let text = page(&r).expect("the template renders");
+        assert!(text.contains("nothing to weigh") && !text.contains("class=\"bars\""));
+        assert!(text.contains("Unknown field: obj_uid"));
+    }
+}

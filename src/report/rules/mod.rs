@@ -1,0 +1,181 @@
+//! What audit rules cost, line by line: what `weigh rules` shows, in every format.
+//!
+//! Costs are of one process that the rules are in force for. All per-operation lists have the order
+//! of [`RuleReport::operations`].
+
+pub mod html;
+pub mod json;
+mod places;
+mod rewrites;
+#[cfg(test)]
+mod sample;
+mod tables;
+pub mod terminal;
+mod words;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::machine::Facts;
+
+/// The version of the JSON document; it changes when a field changes its meaning or goes.
+pub const SCHEMA: &str = "weighbridge/rules/1";
+
+/// What the costs are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Instructions of the kernel, by the PMU: the same on every run.
+    Instructions,
+    /// Nanoseconds; where there is no PMU.
+    Nanoseconds,
+}
+
+/// A cost, in the report's metric, with its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleReport {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// The command line that measures this again.
+    pub command: String,
+    pub metric: Metric,
+    pub machine: Facts,
+    pub operations: Vec<Operation>,
+    /// What the weights of the operations come from: a profile's command, or the mix that is used
+    /// without one; a phrase.
+    pub mix: String,
+    /// Every line of the files that is neither blank nor a comment, in the order of loading.
+    pub lines: Vec<Line>,
+    pub classes: Vec<Class>,
+    pub rewrites: Vec<Rewrite>,
+    /// Per system call of the mix, what all rules together add to a process that no audit rule
+    /// concerns: measured with all of them loaded.
+    pub total: Cost,
+    /// Per system call of the mix, the part of that which any single rule brings.
+    pub armed: Cost,
+    /// Per system call of the mix, the sum of what the lines show by themselves.
+    pub sum_of_lines: Cost,
+    /// Extra CPU time of the profile's program, in per cent of what it used; only with a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_cpu_pct: Option<Cost>,
+    /// What a reader must know, in whole sentences.
+    pub notes: Vec<String>,
+    /// Seconds that measuring took.
+    pub elapsed_s: f64,
+}
+
+/// Something that the cost was weighed on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Operation {
+    /// `getppid`, `read`, `stat`, `open-close`, `create-unlink`, `exec`.
+    pub name: String,
+    pub syscalls_per_op: f64,
+    /// Operations per system call of the mix.
+    pub weight: f64,
+    /// Without an audit context, with one and a rule that concerns nobody, with all rules.
+    pub clean: Cost,
+    pub armed: Cost,
+    pub full: Cost,
+}
+
+/// A line of a rule file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    pub file: PathBuf,
+    /// Counted from 1.
+    pub number: usize,
+    pub text: String,
+    pub fate: Fate,
+    /// As `the path does not exist`: phrases.
+    pub warnings: Vec<String>,
+}
+
+/// What became of a line.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    Loaded(Box<LineCost>),
+    /// This host had the very rule before; it was left alone and not weighed.
+    Present,
+    /// `auditctl` or the kernel refused it, with this reason.
+    Refused(String),
+    /// Not a rule, or one that a measurement must not carry out; the reason.
+    Skipped(String),
+}
+
+/// What a loaded rule costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct LineCost {
+    /// What it adds to each operation that it does not match, or matches: see `matched`.
+    pub per_operation: Vec<Cost>,
+    /// The same per system call of the mix.
+    pub per_syscall: Cost,
+    pub standing: Standing,
+    /// Index into [`RuleReport::classes`].
+    pub class: usize,
+    /// Only of rules that make records, which `never` does not.
+    pub matched: Option<Matched>,
+}
+
+/// How well a rule's cost is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Leaving this one rule out of the loaded set gave its cost back.
+    Confirmed,
+    /// The mean of the rules that the kernel treats alike: too small to be seen by itself.
+    OfItsClass,
+    /// Not to be told from nothing, also for its class as a whole.
+    BelowResolution,
+}
+
+/// What it takes when the rule matches a system call.
+#[derive(Clone, Debug, Serialize)]
+pub struct Matched {
+    /// The operation that it was measured on, or that its system calls resemble.
+    pub operation: String,
+    pub records: f64,
+    pub log_bytes: f64,
+    /// Nanoseconds, in either metric.
+    pub elapsed_ns: f64,
+    /// Whether it is that of the operation under a rule of ours, not under this one.
+    pub is_estimate: bool,
+}
+
+/// Rules that the kernel treats alike.
+#[derive(Clone, Debug, Serialize)]
+pub struct Class {
+    /// As `directory watches`.
+    pub title: String,
+    pub rules: usize,
+    /// Per system call of the mix, of all of them together.
+    pub per_syscall: Cost,
+    /// Of the sum of all lines, in per cent.
+    pub share_pct: f64,
+}
+
+/// Another way to write some of the rules.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rewrite {
+    /// As `list the system calls instead of watching the directory /etc/`.
+    pub title: String,
+    /// Indices into [`RuleReport::lines`]; empty where only something is added.
+    pub replaces: Vec<usize>,
+    /// Lines to put there, or at the very beginning.
+    pub with: Vec<String>,
+    pub is_first: bool,
+    /// What the new rules no longer record, where they record less.
+    pub gives_up: Option<String>,
+    /// Measured with the rewrite loaded in place of the originals: positive is cheaper.
+    pub saving_per_operation: Vec<Cost>,
+    pub saving_per_syscall: Cost,
+}

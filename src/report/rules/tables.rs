@@ -1,0 +1,260 @@
+//! The tables of a rule report, each as wide as it may be.
+
+use super::places::Files;
+use super::words::{self, number};
+use super::{Fate, Line, LineCost, Matched, RuleReport, Standing};
+use crate::report::format;
+use crate::report::table::{Align, Table};
+
+/// A shorter rule is not recognised.
+const SHORTEST_RULE: usize = 36;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// What was put together from single measurements, and what of it the lines explain.
+pub fn sums(r: &RuleReport) -> Table {
+    let rows = [
+        ("all rules, measured together", r.total),
+        ("  of that, because there is any rule at all", r.armed),
+        ("the lines by themselves, added up", r.sum_of_lines),
+    ];
+    let rows = rows.map(|(what, cost)| {
+        let of_rules = r.total.value - r.armed.value;
+        let share = 100.0 * r.sum_of_lines.value / of_rules;
+        let is_sum = what.starts_with("the lines") && of_rules > 0.0 && share.is_finite();
+        let remark = format!("{} of the rest", words::share(share));
+        vec![
+            what.to_owned(),
+            number(cost.value),
+            words::interval(cost),
+            if is_sum { remark } else { String::new() },
+        ]
+    });
+    let [left, right] = [Align::Left, Align::Right];
+    let columns =
+        vec![("", left), (words::short_unit(r.metric), right), ("95 %", left), ("", left)];
+    Table::new(columns, rows.to_vec())
+}
+
+/// What each operation takes without auditing, with one rule, and with all.
+pub fn operations(r: &RuleReport) -> Table {
+    let rows = r.operations.iter().map(|operation| {
+        let costs = [operation.clean, operation.armed, operation.full];
+        let [clean, armed, full] = costs.map(|cost| number(cost.value));
+        let times = words::times(operation).map(|times| format!("×{times}"));
+        let weight = format::rare(operation.weight);
+        let interval = words::interval(operation.full);
+        let name = format::label(&operation.name);
+        let calls = format::per_op(operation.syscalls_per_op);
+        vec![name, clean, armed, full, interval, times.unwrap_or_default(), calls, weight]
+    });
+    let [left, right] = [Align::Left, Align::Right];
+    let columns = vec![
+        ("operation", left),
+        ("no auditing", right),
+        ("one rule", right),
+        ("all rules", right),
+        ("95 %", left),
+        ("", right),
+        ("calls/op", right),
+        ("weight", right),
+    ];
+    Table::new(columns, rows.collect())
+}
+
+/// Kinds of rules, the dearest first; the last column is for a bar.
+pub fn classes(r: &RuleReport) -> Table {
+    let mut classes: Vec<_> = r.classes.iter().collect();
+    classes.sort_by(|a, b| b.share_pct.total_cmp(&a.share_pct));
+    let rows = classes.into_iter().map(|class| {
+        vec![
+            format::label(&class.title),
+            format::integer(class.rules as u64),
+            number(class.per_syscall.value),
+            words::interval(class.per_syscall),
+            words::share(class.share_pct),
+        ]
+    });
+    let [left, right] = [Align::Left, Align::Right];
+    let columns = vec![
+        ("rules that the kernel treats alike", left),
+        ("rules", right),
+        ("per call", right),
+        ("95 %", left),
+        ("share", right),
+    ];
+    Table::new(columns, rows.collect())
+}
+
+/// The loaded lines, the dearest first, and those that nothing is known of at the end.
+pub fn by_cost(r: &RuleReport) -> Vec<(&Line, &LineCost)> {
+    let mut lines: Vec<(&Line, &LineCost)> =
+        words::loaded(r).map(|(_, line, cost)| (line, cost)).collect();
+    let is_known = |cost: &LineCost| cost.standing != Standing::BelowResolution;
+    lines.sort_by(|(_, a), (_, b)| {
+        let by_value = b.per_syscall.value.total_cmp(&a.per_syscall.value);
+        is_known(b).cmp(&is_known(a)).then(by_value)
+    });
+    lines
+}
+
+/// A column of the table of lines; the less it is `needed`, the sooner it gives way.
+struct Column {
+    needed: u8,
+    title: String,
+    align: Align,
+    cells: Vec<String>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        let cells = std::iter::once(&self.title).chain(&self.cells);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+/// The first of the lines by cost. With less `width`, columns give way, so that rules can be read.
+pub fn dearest(r: &RuleReport, lines: &[(&Line, &LineCost)], width: usize) -> Table {
+    let longest = lines.iter().map(|(line, _)| line.text.chars().count()).max().unwrap_or(0);
+    let mut columns = costs(r, lines);
+    columns.extend(matched(lines));
+    let files = Files::of(r);
+    let places = lines.iter().map(|(line, _)| files.place(line)).collect();
+    columns.push(Column { needed: 9, title: "line".into(), align: Align::Left, cells: places });
+    columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
+    let used =
+        |columns: &[Column]| columns.iter().map(|column| column.width() + GAP).sum::<usize>();
+    while used(&columns) + SHORTEST_RULE.min(longest) > width {
+        let least = columns.iter().map(|column| column.needed).min().filter(|needed| *needed < 8);
+        let Some(least) = least else { break };
+        columns.retain(|column| column.needed > least);
+    }
+    let room = width.saturating_sub(used(&columns)).max(1);
+    let rules = lines.iter().map(|(line, _)| words::shorten(&line.text, room)).collect();
+    columns.push(Column { needed: 9, title: "rule".into(), align: Align::Left, cells: rules });
+    let rows = (0..lines.len())
+        .map(|row| columns.iter().map(|column| column.cells[row].clone()).collect());
+    let rows = rows.collect();
+    let titles = columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
+    Table::new(titles, rows)
+}
+
+fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
+    let cells = |cell: &dyn Fn(&LineCost) -> String| -> Vec<String> {
+        lines.iter().map(|(_, cost)| cell(cost)).collect()
+    };
+    let right = |needed, title: &str, cells| Column {
+        needed,
+        title: title.to_owned(),
+        align: Align::Right,
+        cells,
+    };
+    let confirmed = |cost: &LineCost| match cost.standing {
+        Standing::Confirmed => words::interval(cost.per_syscall),
+        _ => String::new(),
+    };
+    let share = |cost: &LineCost| match cost.standing {
+        Standing::BelowResolution => String::new(),
+        _ => words::share(100.0 * cost.per_syscall.value / r.sum_of_lines.value),
+    };
+    let mut columns = vec![
+        right(9, "per call", cells(&per_call)),
+        Column { align: Align::Left, ..right(1, "95 %", cells(&confirmed)) },
+        right(7, "share", cells(&share)),
+    ];
+    for (i, operation) in r.operations.iter().enumerate() {
+        let needed = match operation.name.as_str() {
+            "getppid" => 6,
+            "exec" => 5,
+            "open-close" => 4,
+            _ => 0,
+        };
+        let cell = |cost: &LineCost| match (cost.standing, cost.per_operation.get(i)) {
+            (Standing::BelowResolution, _) | (_, None) => String::new(),
+            (_, Some(cost)) => number(cost.value),
+        };
+        columns.push(right(needed, &format::label(&operation.name), cells(&cell)));
+    }
+    columns
+}
+
+/// A rule's cost, or how well it is known in place of it.
+pub fn per_call(cost: &LineCost) -> String {
+    match cost.standing {
+        Standing::Confirmed => number(cost.per_syscall.value),
+        Standing::OfItsClass => format!("≈ {}", number(cost.per_syscall.value)),
+        Standing::BelowResolution => "below".to_owned(),
+    }
+}
+
+/// What it takes when a rule matches.
+fn matched(lines: &[(&Line, &LineCost)]) -> [Column; 3] {
+    let column = |needed, title: &str, cell: &dyn Fn(&Matched) -> String| Column {
+        needed,
+        title: title.to_owned(),
+        align: Align::Right,
+        cells: lines
+            .iter()
+            .map(|(_, cost)| cost.matched.as_ref().map_or_else(String::new, cell))
+            .collect(),
+    };
+    let about = |matched: &Matched| if matched.is_estimate { "≈ " } else { "" };
+    [
+        column(3, "if it matches", &|m| format!("{}{}", about(m), format::time_ns(m.elapsed_ns))),
+        column(2, "records", &|m| format::per_op(m.records)),
+        column(2, "log B", &|m| number_of_bytes(m.log_bytes)),
+    ]
+}
+
+/// Bytes of a few records: no unit, as it is in the title.
+fn number_of_bytes(bytes: f64) -> String {
+    match bytes {
+        b if b.is_finite() && b >= 0.0 => format::integer(b.round() as u64),
+        _ => format::NONE.to_owned(),
+    }
+}
+
+/// How to read the table of lines.
+pub fn legend(r: &RuleReport) -> String {
+    format!(
+        "In {}. per call: added to each system call of {}, whatever it is. ≈ the mean of the rules \
+         that the kernel treats alike; below: cannot be told from nothing; all others were confirmed \
+         by leaving out the one rule. share: of all lines together. if it matches: on top, with its \
+         records (≈ by a rule of ours that matches). A rule that does not fit is shown without \
+         -a always,exit -F arch=b64.",
+        words::unit(r.metric),
+        format::label(&r.mix)
+    )
+}
+
+/// Lines that were not loaded, with the reason.
+pub fn left_out(r: &RuleReport) -> Vec<(String, &Line)> {
+    let reason = |line: &Line| match &line.fate {
+        Fate::Refused(reason) => Some(format!("refused: {}", format::label(reason))),
+        Fate::Skipped(reason) => Some(format!("skipped: {}", format::label(reason))),
+        Fate::Present => Some("was in force before, and was left alone".to_owned()),
+        Fate::Loaded(_) => None,
+    };
+    r.lines.iter().filter_map(|line| Some((reason(line)?, line))).collect()
+}
+
+/// Lines that something is to be said about, as that their path does not exist.
+pub fn warned(r: &RuleReport) -> Vec<(String, &Line)> {
+    let lines = r.lines.iter();
+    lines
+        .flat_map(|line| line.warnings.iter().map(move |warning| (format::label(warning), line)))
+        .collect()
+}
+
+/// What all lines cost that come after the first of them; `None` where there are none.
+pub fn rest(r: &RuleReport, lines: &[(&Line, &LineCost)], top: usize) -> Option<String> {
+    let rest = lines.get(top..).filter(|rest| !rest.is_empty())?;
+    let known = rest.iter().filter(|(_, cost)| cost.standing != Standing::BelowResolution);
+    let sum: f64 = known.map(|(_, cost)| cost.per_syscall.value).sum();
+    let share = words::share(100.0 * sum / r.sum_of_lines.value);
+    Some(format!(
+        "{} more: {} per call together, {share} of all lines.",
+        format::plural(rest.len(), "line"),
+        words::amount(sum, r.metric)
+    ))
+}

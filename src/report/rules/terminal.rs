@@ -1,0 +1,203 @@
+//! What rules cost, on a terminal: the sentence, the dearest lines, their kinds, what to write instead.
+
+use super::places::Files;
+use super::{Rewrite, RuleReport, rewrites, tables, words};
+use crate::report::curve_text::bar;
+use crate::report::page::Page;
+use crate::report::paint::{FAINT, paint};
+use crate::report::table::Align;
+use crate::report::text::wrap;
+use crate::report::{format, machine};
+
+/// Longer bars say no more.
+const WIDEST_BAR: usize = 30;
+/// Shorter ones show nothing.
+const SHORTEST_BAR: usize = 8;
+
+/// The whole report in lines of at most `width` characters, with the `top` dearest lines.
+pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    page.say(&words::sentences(r).join(" "));
+    let lines = tables::by_cost(r);
+    let shown = &lines[..top.min(lines.len())];
+    if !shown.is_empty() {
+        let title = match lines.len() {
+            all if all > shown.len() => {
+                format!("The {} dearest of {} rules", shown.len(), format::integer(all as u64))
+            }
+            _ => "The rules, the dearest first".to_owned(),
+        };
+        page.table(&title, &tables::dearest(r, shown, page.width));
+        if let Some(rest) = tables::rest(r, &lines, shown.len()) {
+            page.legend(&rest);
+        }
+        page.legend(&tables::legend(r));
+    }
+    classes(&mut page, r);
+    if !lines.is_empty() {
+        let title = format!("Per system call of {}", format::label(&r.mix));
+        page.table(&title, &tables::sums(r));
+        let title = format!("What an operation takes, in {}", words::unit(r.metric));
+        page.table(&title, &tables::operations(r));
+    }
+    cheaper(&mut page, r);
+    let files = Files::of(r);
+    page.list("Not loaded", files.grouped(tables::left_out(r).into_iter()));
+    page.list("Loaded, but", files.grouped(tables::warned(r).into_iter()));
+    page.list("Notes", words::notes(r));
+    context(&mut page, r);
+    page.lines.join("\n") + "\n"
+}
+
+/// The table of classes, with a bar for each share where there is room.
+fn classes(page: &mut Page, r: &RuleReport) {
+    let mut table = tables::classes(r);
+    if table.rows.is_empty() {
+        return;
+    }
+    let used = table.to_lines(page.width).iter().map(|line| line.chars().count()).max();
+    let room = page.width.saturating_sub(used.unwrap_or(0) + 2).min(WIDEST_BAR);
+    if room >= SHORTEST_BAR {
+        let mut shares: Vec<f64> = r.classes.iter().map(|class| class.share_pct).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        table.columns.push((String::new(), Align::Left));
+        for (row, share) in table.rows.iter_mut().zip(shares) {
+            row.push(bar(share / 100.0, room));
+        }
+    }
+    page.table("By kind", &table);
+}
+
+fn cheaper(page: &mut Page, r: &RuleReport) {
+    if r.rewrites.is_empty() {
+        return;
+    }
+    page.heading("Cheaper, each measured in place of the lines that it replaces");
+    let files = Files::of(r);
+    for rewrite in &r.rewrites {
+        let text = format!("- {}: {}", format::label(&rewrite.title), rewrites::saving(r, rewrite));
+        page.lines.extend(wrap(&text, page.width, 2));
+        for (label, text) in details(r, rewrite, &files) {
+            // Wrapped by hand of the label's width: rules line up beneath each other.
+            let room = page.width.saturating_sub(12);
+            for (i, line) in wrap(&text, room, 2).into_iter().enumerate() {
+                let label = if i == 0 { label } else { "" };
+                let label = paint(&format!("  {label:<10}"), FAINT, page.colour);
+                page.lines.push(format!("{label}{line}"));
+            }
+        }
+    }
+}
+
+/// What goes, what comes, and what is lost by it.
+fn details(r: &RuleReport, rewrite: &Rewrite, files: &Files) -> Vec<(&'static str, String)> {
+    let replaced = rewrites::replaced(r, rewrite);
+    let mut details = Vec::new();
+    if !replaced.is_empty() {
+        details.push(("replaces", files.places(&replaced)));
+    }
+    for (i, line) in rewrite.with.iter().enumerate() {
+        let label = match (i, rewrite.is_first) {
+            (0, true) => "put first",
+            (0, false) => "with",
+            _ => "",
+        };
+        details.push((label, format::label(line)));
+    }
+    details.push(("gives up", rewrites::given_up(rewrite)));
+    details
+}
+
+/// On which machine, and how to do it again.
+fn context(page: &mut Page, r: &RuleReport) {
+    let mut lines = vec![format!("measured in {}", format::seconds(r.elapsed_s))];
+    let machine = machine::line(&r.machine);
+    if !machine.is_empty() {
+        lines.push(format::shorten(&format!("machine: {machine}"), page.width));
+    }
+    page.lines.push(String::new());
+    page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
+    // Not wrapped: a command is to be copied.
+    page.lines.push(format!("again: {}", format::label(&r.command)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cost, Fate, sample};
+    use super::*;
+
+    #[test]
+    fn it_is_the_report_of_the_fixture() {
+        let text = show(&sample::stig(), 12, 100, false);
+        let expected = include_str!("../../../tests/fixtures/report/rules-100.txt");
+        assert_eq!(text, expected, "now it is:\n{text}");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal() {
+        for r in [sample::stig(), sample::nginx(), sample::hostile()] {
+            for width in [0, 40, 60, 80, 100, 140, 200] {
+                let text = show(&r, 20, width, false);
+                let lines = text.lines().filter(|line| !line.starts_with("again: "));
+                // A word that is longer than the line, as a list of system calls, is not broken.
+                let wide = lines.filter(|line| {
+                    line.trim().contains(' ') && line.chars().count() > width.max(40)
+                });
+                let wide: Vec<&str> = wide.filter(|line| !line.contains("openat,creat")).collect();
+                assert!(wide.is_empty(), "{width}: {wide:#?}");
+                assert!(!text.contains('\u{1b}'));
+            }
+        }
+    }
+
+    #[test]
+    fn the_rule_can_be_read_before_its_interval_can() {
+        let head = |width| {
+            let text = show(&sample::stig(), 20, width, false);
+            text.lines()
+                .find(|line| line.starts_with("per call"))
+                .map(str::to_owned)
+                .unwrap_or_default()
+        };
+        let narrow = head(80);
+        assert!(
+            narrow.contains("getppid") && narrow.contains("rule") && !narrow.contains("95 %"),
+            "{narrow}"
+        );
+        let broad = head(200);
+        let all =
+            ["95 %", "share", "create-unlink", "if it matches", "records", "log B", "line", "rule"];
+        for column in all {
+            assert!(broad.contains(column), "{column} is missing: {broad}");
+        }
+    }
+
+    #[test]
+    fn a_profile_is_named_with_what_it_costs() {
+        let text = show(&sample::nginx(), 5, 200, false).replace('\n', " ");
+        assert!(
+            text.contains("For `nginx -g 'daemon off;'`: +4.11 % CPU [+3.80, +4.40]."),
+            "{text}"
+        );
+        assert!(
+            text.starts_with("These 352 rules add 2,510 instructions to every system call"),
+            "{text}"
+        );
+        assert!(!text.contains("lets nobody count"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_told_from_nothing_is_no_overhead() {
+        let mut r = sample::stig();
+        r.total = Cost { value: 0.4, low: -1.2, high: 2.0 };
+        let text = show(&r, 5, 200, false);
+        assert!(text.contains("cannot be told from nothing: 0.40 ns [−1.20, 2.00]."), "{text}");
+        r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
+        let text = show(&r, 5, 200, false);
+        assert!(
+            text.starts_with("No rule of 50 lines was loaded, so there is nothing to weigh."),
+            "{text}"
+        );
+        assert!(!text.contains("dearest"), "{text}");
+    }
+}

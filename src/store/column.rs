@@ -1,0 +1,163 @@
+//! The JSON in the columns `sample` and `evidence`: what the workload printed, and beside it what weigh saw.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::{Formatter, Result as FmtResult};
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::machine::pressure::Disturbance;
+use crate::treatment::Evidence;
+use crate::workload::sample::Sample;
+
+/// What is written.
+#[derive(Serialize)]
+pub(super) struct SampleColumn<'a> {
+    #[serde(flatten)]
+    pub sample: &'a Sample,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
+}
+
+/// The same, read back: of [`Sample`] only what memory keeps, as an experiment may have a million.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReadColumn<'a> {
+    pub operations: f64,
+    pub elapsed_ns: u64,
+    pub total_operations: Option<f64>,
+    pub rate: Option<f64>,
+    #[serde(borrow)]
+    pub unit: Option<Text<'a>>,
+    pub user_ns: Option<u64>,
+    pub system_ns: Option<u64>,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+    pub minor_faults: Option<u64>,
+    pub major_faults: Option<u64>,
+    #[serde(default)]
+    pub copy_rates: Vec<f64>,
+    pub disturbance: Option<Disturbance>,
+}
+
+/// Text that is not copied unless it has escapes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+/// Reads [`Evidence`] without what is known, which it adds to. Derived, with `flatten`, every field would
+/// first be gathered in a list.
+pub(super) struct ReadEvidence<'a> {
+    pub known: &'a mut BTreeMap<String, String>,
+}
+
+impl<'de> DeserializeSeed<'de> for ReadEvidence<'_> {
+    type Value = Evidence;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Evidence, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ReadEvidence<'_> {
+    type Value = Evidence;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.write_str("evidence")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Evidence, A::Error> {
+        let mut evidence = Evidence::default();
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "records" => evidence.records = map.next_value()?,
+                "log_bytes" => evidence.log_bytes = map.next_value()?,
+                "lost" => evidence.lost = map.next_value()?,
+                "received" => evidence.received = map.next_value()?,
+                "backlog_wait_s" => evidence.backlog_wait_s = map.next_value()?,
+                "sink_cpu_s" => evidence.sink_cpu_s = map.next_value()?,
+                "kauditd_cpu_s" => evidence.kauditd_cpu_s = map.next_value()?,
+                _ => {
+                    let Text(value) = map.next_value()?;
+                    if self.known.get(&*key).is_none_or(|known| *known != value) {
+                        self.known.insert(key.to_string(), value.to_string());
+                        evidence.other.insert(key.into_owned(), value.into_owned());
+                    }
+                }
+            }
+        }
+        Ok(evidence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_wherever_the_disturbance_stands() {
+        let sample = r#""operations":5.0,"elapsed_ns":7,"unit":"l\u0070s","slices_ns":[3,4]"#;
+        let beside = r#""dist\u0075rbance":{"during_ns":9,"steal_ticks":1}"#;
+        for text in [format!("{{{sample},{beside}}}"), format!("{{{beside},{sample}}}")] {
+            let read: ReadColumn = serde_json::from_str(&text).unwrap();
+            let disturbance =
+                Disturbance { during_ns: 9, steal_ticks: Some(1), ..Default::default() };
+            assert_eq!(read.disturbance, Some(disturbance));
+            let sample: Sample = serde_json::from_str(&text).unwrap();
+            assert_eq!((read.operations, read.elapsed_ns), (5.0, 7));
+            assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("lps"));
+            let column = SampleColumn { sample: &sample, disturbance: read.disturbance };
+            let written = serde_json::to_string(&column).unwrap();
+            let again: ReadColumn = serde_json::from_str(&written).unwrap();
+            assert_eq!(format!("{again:?}"), format!("{read:?}"));
+        }
+    }
+
+    #[test]
+    fn a_sample_of_an_earlier_weigh_has_no_disturbance_and_half_a_sample_is_an_error() {
+        let read = |text| serde_json::from_str::<ReadColumn>(text);
+        assert_eq!(read(r#"{"operations":5,"elapsed_ns":7}"#).unwrap().disturbance, None);
+        assert!(read(r#"{"operations":5,"disturbance":null}"#).is_err());
+        assert!(read(r#"{"operations":5,"elapsed_ns":7,"disturbance":3}"#).is_err());
+    }
+
+    /// A field that is new in `Evidence` is missing here until it is read above as well.
+    #[test]
+    fn every_field_of_evidence_is_read() {
+        let evidence = Evidence {
+            records: Some(1),
+            log_bytes: Some(2),
+            lost: Some(3),
+            received: Some(4),
+            backlog_wait_s: Some(0.5),
+            sink_cpu_s: Some(0.25),
+            kauditd_cpu_s: Some(0.125),
+            other: BTreeMap::from([("mode".into(), "2".into())]),
+        };
+        let text = serde_json::to_string(&evidence).unwrap();
+        let seed = ReadEvidence { known: &mut BTreeMap::new() };
+        let read = seed.deserialize(&mut serde_json::Deserializer::from_str(&text));
+        assert_eq!(read.unwrap(), evidence);
+    }
+
+    #[test]
+    fn evidence_is_read_as_derived_but_for_what_is_known() {
+        let mut known = BTreeMap::new();
+        let mut read = |text: &str| {
+            let seed = ReadEvidence { known: &mut known };
+            seed.deserialize(&mut serde_json::Deserializer::from_str(text))
+        };
+        for text in [
+            "{}",
+            r#"{"records":1,"log_bytes":null,"lost":3,"backlog_wait_s":0.5}"#,
+            r#"{"mode":"2","b\u0061ck":"\u0061","records":7}"#,
+            r#"{"mode":"3"}"#,
+            r#"{"mode":"2"}"#,
+        ] {
+            assert_eq!(read(text).unwrap(), serde_json::from_str(text).unwrap(), "{text}");
+        }
+        let left = read(r#"{"mode":"2","back":"b","lost":0}"#).unwrap();
+        assert_eq!(left, serde_json::from_str(r#"{"back":"b","lost":0}"#).unwrap());
+        assert!(read(r#"{"records":"many"}"#).is_err());
+        assert!(read(r#"{"mode":2}"#).is_err());
+    }
+}

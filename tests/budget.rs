@@ -1,0 +1,166 @@
+//! `weigh budget` on this very kernel: its arithmetic, its search, and what it leaves behind.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+use support::audit::Audit;
+use support::{Home, wait_until};
+
+fn budget(audit: &Audit, arguments: &[&str]) -> Value {
+    let home = Home::new();
+    let mut all = vec!["budget"];
+    all.extend_from_slice(arguments);
+    let split = all.iter().position(|argument| *argument == "--").unwrap_or(all.len());
+    all.splice(split..split, ["--json", "-"]);
+    let outcome = home.run(&all);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    assert_eq!(home.processes(), Vec::<i32>::new());
+    outcome.json()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn records_days_and_backlog_of_getppid() {
+    let Some(audit) = Audit::take() else { return };
+    let json = budget(&audit, &["-w", "getppid", "--rate", "100", "--burst", "3000"]);
+    assert_eq!(json["schema"], "weighbridge/budget/1");
+    let records = number(&json["per_operation"]["records"]);
+    assert!((2.95..3.05).contains(&records), "{json:#}");
+
+    let bytes = number(&json["per_operation"]["log_bytes"]);
+    let compressed = &json["compressed"];
+    let ratio = number(&compressed["gzip_bytes"]) / number(&compressed["log_bytes"]);
+    assert!(ratio > 0.001 && ratio < 0.5, "{compressed}");
+    let days = json["days"].as_array().unwrap();
+    let rates: Vec<f64> = days.iter().map(|day| number(&day["rate"])).collect();
+    assert_eq!(rates[..4], [100.0, 200.0, 500.0, 1000.0]);
+    for day in days {
+        let expected = number(&day["rate"]) * bytes * 86_400.0;
+        assert!((number(&day["log_bytes"]) / expected - 1.0).abs() < 1e-9, "{day}");
+        assert!((number(&day["gzip_bytes"]) / (expected * ratio) - 1.0).abs() < 1e-9, "{day}");
+    }
+
+    let loads = json["loads"].as_array().unwrap();
+    assert_eq!(loads.len(), 3, "{json:#}");
+    for (load, multiple) in loads.iter().zip([2.0, 5.0, 10.0]) {
+        let asked = number(&load["asked"]);
+        // A step of the load makes a few records, so the rate is met to a step.
+        assert!((asked - multiple * 300.0).abs() < 20.0, "{load}");
+        assert!(load["sink_cpu"].is_f64() && load["kauditd_cpu"].is_f64(), "{load}");
+    }
+
+    let backlog = &json["backlog"];
+    assert_eq!(backlog["burst"], 3000);
+    let enough = &backlog["enough"];
+    assert_eq!(enough["lost"], serde_json::json!([0, 0, 0]), "{backlog:#}");
+    let half = &backlog["half"];
+    assert_eq!(number(&half["limit"]), (number(&enough["limit"]) / 2.0).floor());
+    // Nine thousand records do not go through a few places without a wait.
+    assert!(number(&enough["limit"]) > 16.0, "{backlog:#}");
+    let lost = half["lost"].as_array().unwrap();
+    assert!(number(lost.last().unwrap()) > 0.0, "half of what is enough is enough: {backlog:#}");
+    let smallest = &backlog["common"][0];
+    assert_eq!(smallest["limit"], 64);
+    assert!(number(&smallest["lost_without_wait"]) > 0.0, "{backlog:#}");
+}
+
+#[test]
+fn a_command_is_counted_by_the_run() {
+    let Some(audit) = Audit::take() else { return };
+    let json = budget(&audit, &["audit", "--", "true"]);
+    assert_eq!(json["operation"], "run");
+    assert_eq!(json["workload"], "true");
+    // Executing, loading the C library, ending: dozens of system calls of three records and more.
+    assert!(number(&json["per_operation"]["records"]) > 50.0, "{json:#}");
+    assert_eq!(json["backlog"]["burst"].as_u64().map(|burst| burst > 0), Some(true));
+}
+
+#[test]
+fn rules_that_match_nothing_make_no_log() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let rules = home.file("no.rules", "-a always,exit -F arch=b64 -S swapoff -k none\n");
+    let treatment = format!("audit:rules={}", rules.display());
+    let json = budget(&audit, &[&treatment, "-w", "getppid"]);
+    assert_eq!(json["per_operation"]["records"], 0.0, "{json:#}");
+    assert_eq!(json["days"][0]["log_bytes"], 0.0);
+    assert!(json.get("backlog").is_none(), "{json:#}");
+}
+
+#[test]
+fn a_full_disk_loses_records_and_nothing_else() {
+    let Some(audit) = Audit::take() else { return };
+    if !Path::new("/usr/sbin/auditd").exists() {
+        assert!(std::env::var_os("WEIGH_REQUIRE_AUDIT").is_none(), "auditd is missing");
+        println!("skipped: auditd is not installed");
+        return;
+    }
+    let json = budget(&audit, &["-w", "getppid", "--burst", "100", "--disk-full"]);
+    let outcomes = json["disk_full"].as_array().unwrap();
+    let actions: Vec<&str> = outcomes.iter().map(|one| one["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["IGNORE", "SYSLOG", "ROTATE", "SUSPEND"]);
+    for outcome in outcomes {
+        let [made, logged] = ["made", "logged"].map(|field| number(&outcome[field]));
+        assert!(logged > 0.0 && logged < made, "the disk was not full: {outcome:#}");
+    }
+    assert!(!loop_devices().contains("small-disk"), "{}", loop_devices());
+}
+
+#[test]
+fn killed_at_any_moment_it_leaves_nothing() {
+    let Some(audit) = Audit::take() else { return };
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+    let arguments = ["budget", "audit", "-w", "getppid", "--burst", "100", "--disk-full"];
+    for longest_ms in [3000, 10_000, 20_000] {
+        let home = Home::new();
+        let mut running = home.start(home.weigh(&arguments));
+        let moment = Duration::from_millis(chance.random_range(longest_ms / 4..longest_ms));
+        wait_until(moment, || running.has_ended());
+        println!("killed after {moment:?}: {}", running.said());
+        running.kill();
+        running.finish();
+        let all_gone = wait_until(Duration::from_secs(20), || home.processes().is_empty());
+        assert!(all_gone, "still running: {:#?}", home.describe_processes());
+        audit.assert_restored();
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+        let is_unmounted =
+            wait_until(Duration::from_secs(10), || !loop_devices().contains("small-disk"));
+        assert!(is_unmounted, "{}", loop_devices());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let home = Home::new();
+    home.run(&["budget", "--rate", "0"]).assert_error(&["such as 100"]);
+    home.run(&["budget", "--rate", "often"]).assert_error(&["such as 100"]);
+    home.run(&["budget", "--burst", "0"]).assert_error(&["--burst"]);
+    home.run(&["budget", "--profile", "/nonexistent.json"]).assert_error(&["/nonexistent.json"]);
+    let file = home.file("p.json", "{}");
+    home.run(&["budget", "--profile", file.to_str().unwrap()]).assert_error(&["no profile"]);
+    if support::is_root() {
+        let Some(_audit) = Audit::take() else { return };
+        home.run(&["budget", "seccomp"]).assert_error(&["writes no log"]);
+        home.run(&["budget", "-w", "unixbench"]).assert_error(&["is a suite"]);
+        home.run(&["budget", "-w", "no-such-workload"]).assert_error(&["no-such-workload"]);
+    }
+}
+
+/// The files behind the loop devices of this machine.
+fn loop_devices() -> String {
+    let mut files = String::new();
+    for entry in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let file = std::fs::read_to_string(entry.path().join("loop/backing_file"));
+        files += &file.unwrap_or_default();
+    }
+    files
+}

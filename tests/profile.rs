@@ -1,0 +1,223 @@
+//! `weigh profile`, end to end: what it counts, what it refuses, and that a watched process goes on.
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Home, Running, Turn, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn written(home: &Home) -> Value {
+    serde_json::from_str(&fs::read_to_string(home.path("profile.json")).unwrap()).unwrap()
+}
+
+/// A shell that works in user mode and calls the kernel, until the file `end` is there; then it says so.
+fn start_server(home: &Home) -> Running {
+    let script = "while ! [ -e end ]; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; done; echo unharmed";
+    let mut command = home.command("/bin/sh");
+    command.args(["-c", script]);
+    home.start(command)
+}
+
+/// It was not traced any more, did its work to the end, and ended well.
+fn assert_unharmed(home: &Home, server: Running) {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    assert!(status.contains("TracerPid:\t0"), "{status}");
+    fs::write(home.path("end"), "").unwrap();
+    let outcome = server.finish();
+    assert_eq!((outcome.code, outcome.stdout.trim()), (Some(0), "unharmed"), "{outcome:?}");
+}
+
+#[test]
+fn a_command_is_counted_with_all_that_it_starts() {
+    let home = Home::new();
+    let script = "kill -0 $$; (kill -0 $$; kill -0 $$; :) & wait; echo out";
+    let outcome = home.succeed(&["profile", "--", "/bin/sh", "-c", script]);
+    let profile = written(&home);
+    assert_eq!(profile["calls"]["kill"], 3);
+    assert_eq!(profile["schema"], "weighbridge/profile/1");
+    assert_eq!(profile["command"][2], script);
+    assert_eq!(profile["other_abi_calls"], 0);
+    assert!(profile["elapsed_s"].as_f64().unwrap() > 0.0 && profile.get("scaled_by").is_none());
+    outcome.assert_says(&[
+        "system calls in",
+        "% of them",
+        "kill",
+        "as it is",
+        "counted",
+        "profile.json",
+    ]);
+    assert_eq!(outcome.stdout.matches("out\n").count(), 2, "it ran twice: {outcome:?}");
+}
+
+#[test]
+fn a_profile_on_stdout_is_alone_there() {
+    let home = Home::new();
+    let outcome = home.succeed(&["profile", "-o", "-", "--", "/bin/echo", "hello"]);
+    assert!(outcome.json()["calls"]["write"].as_u64().unwrap() >= 1);
+    assert_eq!(outcome.stderr.lines().filter(|line| *line == "hello").count(), 2, "{outcome:?}");
+}
+
+#[test]
+fn a_command_that_fails_has_no_profile() {
+    let home = Home::new();
+    let cases =
+        [("exit 3", "ended with exit status 3"), ("kill -KILL $$", "was killed by signal 9")];
+    for (script, how) in cases {
+        let outcome = home.run(&["profile", "--", "/bin/sh", "-c", script]);
+        outcome.assert_error(&[how, "--ignore-failure"]);
+        assert!(!home.path("profile.json").exists());
+        home.succeed(&["profile", "--ignore-failure", "--", "/bin/sh", "-c", script]);
+        assert!(written(&home)["calls"]["execve"].as_u64().is_none_or(|calls| calls < 2));
+        fs::remove_file(home.path("profile.json")).unwrap();
+    }
+    home.run(&["profile", "--", "/nonexistent"])
+        .assert_error(&["cannot run /nonexistent", "No such"]);
+    home.run(&["profile", "-o", "/nonexistent/p", "--", "/bin/true"])
+        .assert_error(&["cannot write"]);
+    home.run(&["profile"]).assert_error(&["COMMAND"]);
+    home.run(&["profile", "--pid", "1"]).assert_error(&["--for"]);
+}
+
+#[test]
+fn a_server_is_ended_after_its_time_and_that_is_no_failure() {
+    let home = Home::new();
+    let _turn = Turn::take();
+    let script = "trap 'exit 9' TERM; while :; do :; done";
+    let outcome = home.succeed(&["profile", "--for", "5s", "--", "/bin/sh", "-c", script]);
+    let profile = written(&home);
+    let elapsed = profile["elapsed_s"].as_f64().unwrap();
+    assert!(elapsed >= 5.0, "it had its time: {elapsed}");
+    assert!(profile["scaled_by"].as_f64().is_some(), "{profile:#}");
+    outcome.assert_says(&["multiplied by"]);
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
+#[test]
+fn what_ignores_sigterm_is_killed_with_all_that_it_started() {
+    let home = Home::new();
+    let script = "trap '' TERM; setsid sleep 300 & while :; do sleep 1; done";
+    home.succeed(&["profile", "--for", "1s", "--", "/bin/sh", "-c", script]);
+    assert!(written(&home)["calls"]["wait4"].as_u64().unwrap() >= 1);
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_counted_and_ends_the_command() {
+    let home = Home::new();
+    // The first run ends by itself, the second only by force.
+    let script = "[ -e first ] || { : > first; exit 0; }; : > second; while :; do kill -0 $$; done";
+    let running = home.start(home.weigh(&["profile", "--", "/bin/sh", "-c", script]));
+    assert!(wait_until(LIMIT, || home.path("second").exists()), "{}", running.said());
+    std::thread::sleep(Duration::from_millis(200));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(running.pid()).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    assert!(written(&home)["calls"]["kill"].as_u64().unwrap() >= 1);
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
+#[test]
+fn a_running_process_is_watched_and_goes_on() {
+    let home = Home::new();
+    let _turn = Turn::take();
+    let server = start_server(&home);
+    let pid = server.pid().to_string();
+    let outcome = home.succeed(&["profile", "--pid", &pid, "--for", "5s"]);
+    let profile = written(&home);
+    // The shell looks for its file with one call of this name, or another of its kind.
+    let looks: u64 = ["newfstatat", "faccessat2", "faccessat", "access", "stat", "statx"]
+        .iter()
+        .filter_map(|name| profile["calls"][name].as_u64())
+        .sum();
+    assert!(looks > 20, "{profile:#}");
+    assert_eq!(profile["command"][0], "/bin/sh");
+    assert!(profile["user_s"].as_f64().unwrap() > 0.1, "{profile:#}");
+    assert!(profile["scaled_by"].as_f64().is_some_and(|scale| scale > 0.0), "{profile:#}");
+    outcome.assert_says(&["multiplied by"]);
+    assert_unharmed(&home, server);
+}
+
+#[test]
+fn threads_and_new_processes_of_a_watched_one_are_counted_and_let_go() {
+    let home = Home::new();
+    // A tree: a shell whose child starts a process again and again, each of which makes one call of chdir.
+    let script = "(while ! [ -e end ]; do (cd /; :); done) & wait; echo unharmed";
+    let mut command = home.command("/bin/sh");
+    command.args(["-c", script]);
+    let server = home.start(command);
+    let pid = server.pid().to_string();
+    home.succeed(&["profile", "--pid", &pid, "--for", "1s"]);
+    let calls = written(&home)["calls"].clone();
+    let count = |name: &str| calls[name].as_u64().unwrap_or(0);
+    assert!(count("chdir") > 5, "{calls:#}");
+    assert!(count("exit_group") > 5, "{calls:#}");
+    assert_unharmed(&home, server);
+}
+
+#[test]
+fn a_watched_process_survives_the_death_of_weigh() {
+    for delay_ms in [0, 30, 300] {
+        let home = Home::new();
+        let server = start_server(&home);
+        let pid = server.pid().to_string();
+        let mut weigh = home.start(home.weigh(&["profile", "--pid", &pid, "--for", "2s"]));
+        let status = format!("/proc/{pid}/status");
+        let is_traced = || !fs::read_to_string(&status).unwrap().contains("TracerPid:\t0");
+        assert!(wait_until(LIMIT, is_traced), "{}", weigh.said());
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        weigh.kill();
+        drop(weigh);
+        assert_unharmed(&home, server);
+    }
+}
+
+#[test]
+fn a_stopped_process_stays_stopped_while_it_is_watched() {
+    let home = Home::new();
+    let server = start_server(&home);
+    let pid = rustix::process::Pid::from_raw(server.pid()).unwrap();
+    let state = || {
+        let status = fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+        status.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+    };
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    assert!(wait_until(LIMIT, || state() == 'T'));
+    let number = server.pid().to_string();
+    let outcome = home.run(&["profile", "--pid", &number, "--for", "1s"]);
+    outcome.assert_error(&["made no system call"]);
+    assert_eq!(state(), 'T', "it was not started by watching it");
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert_unharmed(&home, server);
+}
+
+#[test]
+fn what_cannot_be_watched_is_a_sentence() {
+    let home = Home::new();
+    let outcome = home.run(&["profile", "--pid", "2147483647", "--for", "1s"]);
+    outcome.assert_error(&["there is no process 2147483647"]);
+    let server = start_server(&home);
+    let pid = server.pid();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let (seized, is_seized) = std::sync::mpsc::channel();
+    // A tracer is a thread, and lets go of all when it ends.
+    let tracer = std::thread::spawn(move || {
+        // SAFETY: it takes numbers.
+        seized.send(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) }).unwrap();
+        let _ = stopped.recv();
+    });
+    assert_eq!(is_seized.recv(), Ok(0));
+    let outcome = home.run(&["profile", "--pid", &pid.to_string(), "--for", "1s"]);
+    outcome.assert_error(&["is traced by another"]);
+    assert!(!home.path("profile.json").exists());
+    drop(stop);
+    tracer.join().unwrap();
+    assert_unharmed(&home, server);
+}

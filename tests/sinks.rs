@@ -1,0 +1,135 @@
+//! Who receives the records is a parameter: the real auditd with a configuration of its own, or nobody.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use support::audit::Audit;
+use support::{Home, row, wait_until};
+
+/// Whether auditd is there; where the tests of auditing have to run, it must be.
+fn has_auditd() -> bool {
+    let is_there = ["/usr/sbin/auditd", "/sbin/auditd"].iter().any(|path| Path::new(path).exists());
+    assert!(is_there || std::env::var_os("WEIGH_REQUIRE_AUDIT").is_none(), "auditd is missing");
+    if !is_there {
+        println!("skipped: auditd is not installed");
+    }
+    is_there
+}
+
+/// Weighs getppid with eight pairs and gives its row and the facts.
+fn weigh(audit: &Audit, treatment: &str) -> (Value, String) {
+    let home = Home::new();
+    let outcome = home.run(&[
+        "compare",
+        treatment,
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--sample",
+        "20ms",
+        "--no-detail",
+        "--json",
+        "-",
+    ]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    assert_eq!(home.processes(), Vec::<i32>::new());
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    home.succeed(&["show"]).assert_says(&["CPU spent elsewhere/op", "kauditd"]);
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    (row(&json, "getppid")["evidence"].clone(), facts)
+}
+
+#[track_caller]
+fn number(evidence: &Value, field: &str) -> f64 {
+    evidence[field].as_f64().unwrap_or_else(|| panic!("no {field}: {evidence:#}"))
+}
+
+#[track_caller]
+fn assert_three_records_and_cpu(evidence: &Value) {
+    let records = number(evidence, "records_per_op");
+    assert!((2.9..3.1).contains(&records), "{evidence:#}");
+    assert!(number(evidence, "kauditd_cpu_s") > 0.0, "{evidence:#}");
+    let bytes = number(evidence, "log_bytes_per_op");
+    assert!((200.0..1000.0).contains(&bytes), "{evidence:#}");
+}
+
+#[test]
+fn the_real_auditd_receives_the_records_and_its_cpu_time_counts() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+    assert!(
+        facts.contains("an auditd of our own") && facts.contains("flush = incremental_async"),
+        "{facts}"
+    );
+
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd+dispatcher,flush=none");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+    assert!(facts.contains("a dispatcher") && facts.contains("flush = none"), "{facts}");
+}
+
+#[test]
+fn with_nobody_to_receive_them_the_records_are_counted_all_the_same() {
+    let Some(audit) = Audit::take() else { return };
+    let (evidence, facts) = weigh(&audit, "audit:sink=none");
+    assert_three_records_and_cpu(&evidence);
+    assert_eq!(number(&evidence, "sink_cpu_s"), 0.0, "{evidence:#}");
+    assert!(facts.contains("Nobody receives the records"), "{facts}");
+}
+
+#[test]
+fn our_own_sink_computes_as_well() {
+    let Some(audit) = Audit::take() else { return };
+    let (evidence, _) = weigh(&audit, "audit");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+}
+
+#[test]
+fn auditd_ends_with_us_whatever_ends_us() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    for _ in 0..3 {
+        let home = Home::new();
+        let arguments = [
+            "compare",
+            "audit:sink=auditd+dispatcher",
+            "-w",
+            "getppid",
+            "--budget",
+            "60s",
+            "--no-detail",
+        ];
+        let mut running = home.start(home.weigh(&arguments));
+        home.wait_for_samples(1, &mut running);
+        assert_ne!(audit.status().pid, 0);
+        running.kill();
+        running.finish();
+        let all_gone = wait_until(Duration::from_secs(15), || home.processes().is_empty());
+        assert!(all_gone, "still running: {:#?}", home.describe_processes());
+        audit.assert_restored();
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_changed() {
+    let home = Home::new();
+    home.run(&["compare", "audit:sink=rsyslog", "-w", "getppid"])
+        .assert_error(&["auditd+dispatcher"]);
+    home.run(&["compare", "audit:sink=none,flush=sync", "-w", "getppid"])
+        .assert_error(&["it needs sink=auditd"]);
+}
