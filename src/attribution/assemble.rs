@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::attribute::{Attribution, mix as mixed};
 use super::keys;
+use super::levels::Levels;
 use super::mix::Mix;
 use super::operation::Operation;
 use super::run::Request;
@@ -15,13 +16,15 @@ use crate::audit::rule_set::{self, Outcome};
 use crate::machine::Facts;
 use crate::machine::file_system::file_system;
 use crate::report::rules::{
-    Class, Cost, Fate, Line, LineCost, Matched, Metric, Rewrite, RuleReport, SCHEMA, Standing,
+    self as report, Class, Cost, Fate, Line, LineCost, Matched, Metric, Rewrite, RuleReport,
+    SCHEMA, Standing,
 };
 
 /// What was measured, rules in the order of weighing.
 pub struct Measured {
-    /// Clean, armed and full, per operation.
-    pub levels: [Vec<Cost>; 3],
+    pub levels: Levels,
+    /// The same by the clock, where the metric is another.
+    pub elapsed: Option<Levels>,
     pub attribution: Attribution,
     pub mix: Mix,
     /// The system calls of one `exec`.
@@ -47,47 +50,36 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
     let attribution = &measured.attribution;
     let everything = 0..measured.rules.len();
     let sum_of_lines = attribution.costs.total(everything.clone(), &measured.weights);
-    let [clean, armed, full] = &measured.levels;
-    let of_armed: Vec<Cost> =
-        armed.iter().zip(clean).map(|(armed, clean)| sum([*armed, times(*clean, -1.0)])).collect();
-    let of_armed = mixed(&of_armed, &weights);
+    let of_armed = measured.levels.armed(&weights);
     // Of a profile, calls that a rule treats otherwise than the operation they are like are corrected
     // by what the lines say.
     let alike = vec![weights.clone(); measured.rules.len()];
     let correction = sum_of_lines.value - attribution.costs.total(everything, &alike).value;
     let of_rules = mixed(&attribution.total, &weights);
-    let mut total = sum([of_rules, of_armed]);
-    for end in [&mut total.value, &mut total.low, &mut total.high] {
-        *end += correction;
-    }
-    let (titles, classes) = classes(&measured, &sum_of_lines);
-    let operations = Operation::ALL.iter().enumerate().map(|(place, operation)| {
-        crate::report::rules::Operation {
-            name: operation.name().into(),
-            syscalls_per_op: match operation {
-                Operation::Exec => measured.exec.calls(),
-                _ => operation.calls().len() as f64,
-            },
-            weight: weights.get(place).copied().unwrap_or(0.0),
-            clean: clean[place],
-            armed: armed[place],
-            full: full[place],
+    let total = plus(sum([of_rules, of_armed]), correction);
+    let total_ns = match &measured.elapsed {
+        None => total,
+        Some(elapsed) => {
+            let full = elapsed.full(&weights);
+            plus(full, correction * full.value / (total.value - correction))
         }
-    });
+    };
+    let (titles, classes) = classes(&measured, &sum_of_lines);
     let profile_cpu_pct = request.profile.as_ref().and_then(|profile| {
         let calls_per_ns = profile.calls_per_cpu_s()? / 1e9;
-        (measured.metric == Metric::Nanoseconds).then(|| times(total, 100.0 * calls_per_ns))
+        Some(times(total_ns, 100.0 * calls_per_ns))
     });
     RuleReport {
         schema: SCHEMA,
         command: request.command.clone(),
         metric: measured.metric,
         machine: Facts { scratch: Some(file_system(&measured.scratch)), ..Facts::read() },
-        operations: operations.collect(),
+        operations: operations(&measured, &weights),
         mix: measured.mix.phrase.clone(),
         lines: lines(&measured, &titles),
         classes,
         total,
+        total_ns,
         armed: of_armed,
         sum_of_lines,
         profile_cpu_pct,
@@ -95,6 +87,34 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
         elapsed_s: measured.elapsed_s,
         rewrites: measured.rewrites,
     }
+}
+
+/// The cost and its interval, both shifted.
+fn plus(cost: Cost, shift: f64) -> Cost {
+    Cost { value: cost.value + shift, low: cost.low + shift, high: cost.high + shift }
+}
+
+fn operations(measured: &Measured, weights: &[f64]) -> Vec<report::Operation> {
+    let operation = |(place, operation): (usize, &Operation)| {
+        let [clean, armed, full] = measured.levels.of_operation(place);
+        let elapsed_ns = measured.elapsed.as_ref().map(|elapsed| {
+            let [clean, armed, full] = elapsed.of_operation(place);
+            report::Elapsed { clean, armed, full }
+        });
+        report::Operation {
+            name: operation.name().into(),
+            syscalls_per_op: match operation {
+                Operation::Exec => measured.exec.calls(),
+                _ => operation.calls().len() as f64,
+            },
+            weight: weights.get(place).copied().unwrap_or(0.0),
+            clean,
+            armed,
+            full,
+            elapsed_ns,
+        }
+    };
+    Operation::ALL.iter().enumerate().map(operation).collect()
 }
 
 /// By rule, its class; and the classes, the dearest first.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::pools::{Costs, Pools};
 use super::scale::{Differences, Scale, centre, is_seen, sum, times};
+use super::screen::screen;
 use crate::report::rules::{Cost, Standing};
 use crate::treatment::Error;
 
@@ -43,12 +44,8 @@ const MIN_PAIRS: usize = 8;
 const MAX_PAIRS: usize = 1000;
 /// Of the time, for all rules together: what the lines are held against.
 const TOTAL_SHARE: f64 = 0.1;
-/// A rule's own toggles are few: only what is this many standard errors off is looked at again. Of
-/// 350 rules on five operations, chance alone sends less than one.
-const FAR_OFF: f64 = 4.0;
-const SCREENING_PAIRS: usize = 6;
-/// With fewer pairs than this, screening finds nothing but noise.
-const LEAST_SCREENING_PAIRS: usize = 4;
+/// By then every rule has been toggled by itself, or no more will.
+const SCREENED_BY: f64 = 0.65;
 
 /// Weighs the set on this scale.
 ///
@@ -156,7 +153,8 @@ fn confirm(
     started: Instant,
     progress: Progress,
 ) -> Result<(), Error> {
-    let suspects = screen(scale, question, attribution, started, progress)?;
+    let allowed = question.time.mul_f64(SCREENED_BY).saturating_sub(started.elapsed());
+    let suspects = screen(scale, question, &attribution.costs, allowed, progress)?;
     let rules = question.pools.rules();
     let weights = &question.weights;
     let mut dearest: Vec<usize> = (0..rules).collect();
@@ -192,53 +190,6 @@ fn confirm(
     }
     judge(question, attribution, &looked_at, &left_out);
     Ok(())
-}
-
-/// Toggles every rule by itself at the end of the list; those that are not like their pools.
-fn screen(
-    scale: &mut impl Scale,
-    question: &Question,
-    attribution: &Attribution,
-    started: Instant,
-    progress: Progress,
-) -> Result<Vec<usize>, Error> {
-    let rules = question.pools.rules();
-    let mut off: Vec<Vec<f64>> = Vec::new();
-    let begun = Instant::now();
-    let allowed = question.time.mul_f64(0.65).saturating_sub(started.elapsed());
-    let mut pairs = SCREENING_PAIRS;
-    for rule in 0..rules {
-        let needed = begun.elapsed().mul_f64(rules as f64 / rule.max(1) as f64);
-        if rule % 16 == 15 && needed > allowed {
-            pairs = LEAST_SCREENING_PAIRS;
-        }
-        if begun.elapsed() > allowed {
-            // The others are taken for what their class is.
-            off.resize(rules, vec![0.0; question.pools.operations()]);
-            break;
-        }
-        progress("each rule by itself", 0.5 + 0.2 * rule as f64 / rules as f64);
-        let without: Vec<usize> = (0..rules).filter(|other| *other != rule).collect();
-        let mut with = without.clone();
-        with.push(rule);
-        if question.order_matters {
-            with.sort_unstable();
-        }
-        let seen = Differences::weigh(scale, &without, &with, pairs)?;
-        let pool = attribution.costs.of_its_pool(rule);
-        let medians = seen.by_operation.iter().map(|values| crate::stats::estimate::median(values));
-        off.push(medians.zip(pool).map(|(seen, pool)| seen.unwrap_or(0.0) - pool.value).collect());
-    }
-    let is_off = |rule: usize, operation: usize| {
-        if question.weights[rule][operation] == 0.0 {
-            return false;
-        }
-        let column: Vec<f64> = off.iter().map(|row| row[operation]).collect();
-        let spread = 1.4826 * crate::stats::estimate::mad(&column).unwrap_or(0.0);
-        off[rule][operation].abs() > FAR_OFF * spread.max(f64::MIN_POSITIVE)
-    };
-    let operations = question.pools.operations();
-    Ok((0..rules).filter(|rule| (0..operations).any(|o| is_off(*rule, o))).collect())
 }
 
 /// Takes the word of the list without the rule: whether it has a cost of its own, that of its pool,

@@ -13,6 +13,8 @@ use crate::treatment::Error;
 struct Simulated {
     costs: Vec<f64>,
     noise: Machine,
+    /// Of a cost, by deviation of the noise.
+    scatter: f64,
     weighings: usize,
     give_up_after: usize,
 }
@@ -24,7 +26,7 @@ impl Scale for Simulated {
             return Err(Error::Interrupted);
         }
         let rules: f64 = loaded.iter().map(|rule| self.costs[*rule]).sum();
-        let mut noisy = |value: f64| value + 300.0 * self.noise.pair(0.0);
+        let mut noisy = |value: f64| value + self.scatter * self.noise.pair(0.0);
         Ok(vec![noisy(400.0 + rules), noisy(900.0 + 2.0 * rules)])
     }
 }
@@ -50,7 +52,7 @@ fn simulated(give_up_after: usize) -> (Simulated, Question) {
         time: Duration::from_secs(20),
     };
     let noise = Machine::new(Noise::HeavyTailed, 5);
-    (Simulated { costs, noise, weighings: 0, give_up_after }, question)
+    (Simulated { costs, noise, scatter: 300.0, weighings: 0, give_up_after }, question)
 }
 
 fn run(give_up_after: usize) -> (Attribution, Question) {
@@ -87,4 +89,15 @@ fn what_was_known_when_the_user_gave_up_is_kept() {
     assert!(attribution.is_cut_short);
     assert_eq!(attribution.standing.len(), question.pools.rules());
     assert!((attribution.per_syscall(0, &question.weights).value - 2.0).abs() < 0.5);
+}
+
+#[test]
+fn of_exact_counts_only_what_is_far_from_its_kind_is_looked_at_again() {
+    let (mut scale, question) = simulated(usize::MAX);
+    scale.scatter = 0.0;
+    scale.costs.iter_mut().enumerate().for_each(|(rule, cost)| *cost += 0.01 * rule as f64);
+    let attribution = attribute(&mut scale, &question, &mut |_, _| {}).unwrap();
+    assert!(attribution.costs.has_own(45));
+    let confirmed = attribution.standing.iter().filter(|s| **s == Standing::Confirmed);
+    assert!(confirmed.count() <= question.top + 1);
 }

@@ -1,6 +1,5 @@
 //! The scale on this machine: the kernel's rule list, and the processes that feel it.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,16 +19,29 @@ const BATCH: Duration = Duration::from_micros(40);
 /// The kernel's list is read back this often besides the answers of every change.
 const VERIFY_EVERY: Duration = Duration::from_millis(250);
 
+/// What a weighing is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The report's.
+    Metric,
+    Nanoseconds,
+}
+
+/// Two that measure in the same way.
+pub struct Probers {
+    pub audited: Prober,
+    /// Exempt from auditing since its birth.
+    pub exempt: Prober,
+}
+
 /// Rules, probers, and the stream of records.
 pub struct Bridge<'a> {
     pub ledger: Ledger,
     pub stream: Stream,
-    /// Audited, and counting in the metric.
-    pub armed: Prober,
-    /// Exempt from auditing since its birth.
-    pub clean: Prober,
-    /// Audited, with a clock, where `armed` counts instructions.
-    pub timed: Option<Prober>,
+    /// Counting in the metric.
+    pub probers: Probers,
+    /// With a clock, where those count instructions: counters cost time.
+    pub timed: Option<Probers>,
     pub interrupted: &'a AtomicBool,
     /// By operation.
     pub batch_operations: Vec<u64>,
@@ -45,7 +57,7 @@ impl Scale for Bridge<'_> {
         if self.last_verified.elapsed() > VERIFY_EVERY {
             self.verify()?;
         }
-        self.weigh_armed(&Operation::SHORT)
+        self.weigh_audited(&Operation::SHORT, Unit::Metric)
     }
 }
 
@@ -64,38 +76,57 @@ impl Bridge<'_> {
     /// # Errors
     /// As [`Prober::weigh`].
     pub fn calibrate(&mut self) -> Result<(), Error> {
-        let clock = self.timed.as_mut().unwrap_or(&mut self.armed);
+        let interrupted = self.interrupted;
+        let clock = &mut self.of(Unit::Nanoseconds).audited;
         let few = |operation: Operation| (BATCH.as_nanos() as u64 / operation.usual_ns()).max(1);
         let runs: Vec<Run> = Operation::ALL
             .iter()
             .flat_map(|&operation| [Run { operation, operations: few(operation) }; 5])
             .collect();
-        let took = clock.weigh(&runs, self.interrupted)?;
+        let took = clock.weigh(&runs, interrupted)?;
         self.batch_operations = runs
             .chunks(5)
             .zip(took.chunks(5))
             .map(|(runs, took)| {
                 let least = took.iter().min().copied().unwrap_or(1).max(1);
-                (runs[0].operations as f64 * BATCH.as_nanos() as f64 / least as f64).ceil() as u64
+                let fit = runs[0].operations as f64 * BATCH.as_nanos() as f64 / least as f64;
+                (fit.ceil() as u64).next_multiple_of(runs[0].operation.cycle())
             })
             .collect();
         Ok(())
     }
 
-    /// Operations by the audited prober, with what is loaded now.
+    /// Operations by an audited prober, with what is loaded now: cost per operation.
     ///
     /// # Errors
     /// As [`Prober::weigh`].
-    pub fn weigh_armed(&mut self, operations: &[Operation]) -> Result<Vec<f64>, Error> {
-        weigh(&mut self.armed, operations, &self.batch_operations, self.interrupted)
+    pub fn weigh_audited(
+        &mut self,
+        operations: &[Operation],
+        unit: Unit,
+    ) -> Result<Vec<f64>, Error> {
+        let (batches, interrupted) = (self.batch_operations.clone(), self.interrupted);
+        weigh(&mut self.of(unit).audited, operations, &batches, interrupted)
     }
 
-    /// The same by the exempt one.
+    /// The same by an exempt one.
     ///
     /// # Errors
     /// As [`Prober::weigh`].
-    pub fn weigh_clean(&mut self, operations: &[Operation]) -> Result<Vec<f64>, Error> {
-        weigh(&mut self.clean, operations, &self.batch_operations, self.interrupted)
+    pub fn weigh_exempt(
+        &mut self,
+        operations: &[Operation],
+        unit: Unit,
+    ) -> Result<Vec<f64>, Error> {
+        let (batches, interrupted) = (self.batch_operations.clone(), self.interrupted);
+        weigh(&mut self.of(unit).exempt, operations, &batches, interrupted)
+    }
+
+    fn of(&mut self, unit: Unit) -> &mut Probers {
+        match unit {
+            Unit::Nanoseconds => self.timed.as_mut().unwrap_or(&mut self.probers),
+            Unit::Metric => &mut self.probers,
+        }
     }
 
     /// The records of what the audited prober does between two openings of the canary, and what that
@@ -104,10 +135,11 @@ impl Bridge<'_> {
     /// # Errors
     /// [`Error::NotInForce`] where the prober was not audited.
     pub fn records_of(&mut self, runs: &[Run]) -> Result<(Counts, Vec<u64>), Error> {
-        let clock = self.timed.as_mut().unwrap_or(&mut self.armed);
-        clock.open_canary(self.interrupted)?;
-        let took = clock.weigh(runs, self.interrupted)?;
-        clock.open_canary(self.interrupted)?;
+        let interrupted = self.interrupted;
+        let clock = &mut self.of(Unit::Nanoseconds).audited;
+        clock.open_canary(interrupted)?;
+        let took = clock.weigh(runs, interrupted)?;
+        clock.open_canary(interrupted)?;
         let pid = clock.pid;
         let counts = self.stream.window(self.ledger.client())?;
         if counts.canaries != [pid, pid] {
@@ -120,49 +152,64 @@ impl Bridge<'_> {
         Ok((counts, took))
     }
 
-    /// Whether the exempt prober is exempt.
+    /// Whether the exempt probers are exempt.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where it is not.
+    /// [`Error::NotInForce`] where one is not.
     pub fn prove_clean(&mut self) -> Result<(), Error> {
-        self.clean.open_canary(self.interrupted)?;
-        let counts = self.stream.window(self.ledger.client())?;
-        if counts.canaries.contains(&self.clean.pid) {
-            return Err(Error::NotInForce(
-                "the baseline was audited although a `never,task` rule exempts it".into(),
-            ));
+        for probers in [Some(&mut self.probers), self.timed.as_mut()].into_iter().flatten() {
+            probers.exempt.open_canary(self.interrupted)?;
+            let counts = self.stream.window(self.ledger.client())?;
+            if counts.canaries.contains(&probers.exempt.pid) {
+                return Err(Error::NotInForce(
+                    "the baseline was audited although a `never,task` rule exempts it".into(),
+                ));
+            }
         }
         Ok(())
     }
 }
 
+/// Cost per operation. A batch of no operations is taken off each: where instructions are counted, the
+/// call that starts the counter ends while it counts, and so pays for all rules once.
 fn weigh(
     prober: &mut Prober,
     operations: &[Operation],
     batch_operations: &[u64],
     interrupted: &AtomicBool,
 ) -> Result<Vec<f64>, Error> {
-    let mut runs = Vec::new();
+    let mut runs = vec![(Purpose::Empty, Run { operation: operations[0], operations: 0 }); BATCHES];
     for &operation in operations {
         let operations = batch_operations[operation as usize];
         let batches = if operation == Operation::Exec { 1 } else { BATCHES };
         if batches > 1 {
-            // The list is read into the cache again, and not timed.
-            runs.push((None, Run { operation, operations: operations.div_ceil(2) }));
+            runs.push((Purpose::WarmUp, Run { operation, operations: operations.div_ceil(2) }));
         }
-        runs.extend((0..batches).map(|_| (Some(operation), Run { operation, operations })));
+        runs.extend((0..batches).map(|_| (Purpose::Cost, Run { operation, operations })));
     }
     let orders: Vec<Run> = runs.iter().map(|(_, run)| *run).collect();
     let amounts = prober.weigh(&orders, interrupted)?;
-    let mut per_operation: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for ((wanted, run), amount) in runs.iter().zip(amounts) {
-        if let Some(operation) = wanted {
-            let place = *operation as usize;
-            let each = amount as f64 / run.operations as f64;
-            per_operation.entry(place).or_default().push(each);
-        }
-    }
-    Ok(per_operation.into_values().map(lower_quartile).collect())
+    let of = |wanted: Purpose, operation: Option<Operation>| {
+        let are_of = |(purpose, run): &(Purpose, Run)| {
+            *purpose == wanted && operation.is_none_or(|operation| run.operation == operation)
+        };
+        let chosen = runs.iter().zip(&amounts).filter(|(run, _)| are_of(run));
+        lower_quartile(chosen.map(|(_, amount)| *amount as f64).collect())
+    };
+    let empty = of(Purpose::Empty, None);
+    let cost = |operation: &Operation| {
+        let amount = of(Purpose::Cost, Some(*operation)) - empty;
+        amount / batch_operations[*operation as usize] as f64
+    };
+    Ok(operations.iter().map(cost).collect())
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    Empty,
+    /// The list is read into the cache again, and not counted.
+    WarmUp,
+    Cost,
 }
 
 fn lower_quartile(mut values: Vec<f64>) -> f64 {

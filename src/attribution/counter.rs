@@ -5,7 +5,11 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 
 /// A counter of this process and of the children that it forks later.
-pub struct Counter(File);
+pub struct Counter {
+    file: File,
+    /// What it showed when it was started.
+    base: u64,
+}
 
 const ATTRIBUTE_BYTES: u64 = 64;
 const TYPE_HARDWARE: u64 = 0;
@@ -17,7 +21,6 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
-const RESET: libc::c_ulong = 0x2403;
 
 impl Counter {
     /// Opens one: perf_event_open(2).
@@ -40,13 +43,13 @@ impl Counter {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-        Ok(Counter(unsafe { File::from_raw_fd(counter as i32) }))
+        Ok(Counter { file: unsafe { File::from_raw_fd(counter as i32) }, base: 0 })
     }
 
     /// Whether there is a PMU that counts: some virtual machines have one that does not.
     pub fn works() -> bool {
         let count = || {
-            let counter = Counter::open()?;
+            let mut counter = Counter::open()?;
             counter.start()?;
             // SAFETY: takes nothing, and cannot fail.
             unsafe { libc::syscall(libc::SYS_getppid) };
@@ -55,24 +58,56 @@ impl Counter {
         count().is_ok_and(|instructions| instructions > 0)
     }
 
-    pub fn start(&self) -> io::Result<()> {
-        self.control(RESET)?;
+    /// There is a request to reset it, but that leaves what children that have ended counted
+    /// (`kernel/events/core.c`, `_perf_event_reset` and `child_count`).
+    pub fn start(&mut self) -> io::Result<()> {
+        self.base = self.read()?;
         self.control(ENABLE)
     }
 
     /// Stops it; the instructions since [`Counter::start`].
     pub fn stop(&self) -> io::Result<u64> {
         self.control(DISABLE)?;
+        Ok(self.read()? - self.base)
+    }
+
+    fn read(&self) -> io::Result<u64> {
         let mut count = [0; 8];
-        (&self.0).read_exact(&mut count)?;
+        (&self.file).read_exact(&mut count)?;
         Ok(u64::from_ne_bytes(count))
     }
 
     fn control(&self, request: libc::c_ulong) -> io::Result<()> {
         // SAFETY: these requests take a number, and no memory of ours.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), request, 0) } {
+        match unsafe { libc::ioctl(self.file.as_raw_fd(), request, 0) } {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_that_have_ended_are_not_counted_twice() {
+        if !Counter::works() {
+            println!("skipped: no PMU that counts");
+            return;
+        }
+        let mut counter = Counter::open().unwrap();
+        let mut counted = |what: &dyn Fn()| {
+            counter.start().unwrap();
+            what();
+            counter.stop().unwrap()
+        };
+        let start = || assert!(std::process::Command::new("true").status().unwrap().success());
+        let with_child = counted(&start);
+        let without = counted(&|| {
+            // SAFETY: takes nothing, and cannot fail.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        });
+        assert!(without < with_child / 10, "{without} {with_child}");
     }
 }

@@ -90,20 +90,22 @@ impl Mix {
             let alike = |operation: &Operation| {
                 operation.calls().iter().filter(|call| kind_of(**call) == kind).count()
             };
-            let others = Operation::SHORT;
-            let Some(operation) = std::iter::once(like).chain(others).find(|o| alike(o) > 0) else {
+            let all = |operation: &Operation| operation.calls().len();
+            let candidates = || std::iter::once(like).chain(Operation::SHORT);
+            let found = candidates()
+                .find(|operation| alike(operation) == all(operation))
+                .or_else(|| candidates().find(|operation| alike(operation) > 0))
                 // Nothing that was measured has this price; its like comes nearest.
-                weights[like as usize] += share / like.calls().len() as f64;
+                .unwrap_or(like);
+            let same = alike(&found);
+            if same == 0 {
+                weights[found as usize] += share / all(&found) as f64;
                 continue;
-            };
-            let (same, all) = (alike(&operation), operation.calls().len());
-            weights[operation as usize] += share / same as f64;
-            // The operation's other calls, which the rule does not concern, or which it does.
-            let rest = (all - same) as f64 / same as f64;
-            if same < all
-                && kind_of(Sysno::getppid) == Kind::OtherSyscalls
-                && kind != Kind::OtherSyscalls
-            {
+            }
+            weights[found as usize] += share / same as f64;
+            // Without the operation's other calls, which the rule does not concern.
+            if same < all(&found) && kind_of(Sysno::getppid) == Kind::OtherSyscalls {
+                let rest = (all(&found) - same) as f64 / same as f64;
                 weights[Operation::Getppid as usize] -= share * rest;
             }
         }
@@ -202,6 +204,21 @@ mod tests {
         assert_eq!(weights[Operation::Getppid as usize], 0.75);
         // A rule for pread alone: nothing that was measured tells.
         assert!(mix.has_gap(&Rule::always_exit_of(&[Sysno::pread64 as u32], 7).decode()));
+    }
+
+    #[test]
+    fn what_a_rule_costs_the_plain_mix_is_what_was_measured_of_it() {
+        let mix = Mix::plain();
+        let rule = Rule::always_exit_of(&[Sysno::openat as u32], 7).decode();
+        // Of the price of a call that it is about and of any other.
+        let cost = |operation: &Operation| -> f64 {
+            let of_call = |call: &Sysno| if *call == Sysno::openat { 200.0 } else { 6.0 };
+            operation.calls().iter().map(of_call).sum()
+        };
+        let total = |weights: Vec<f64>| -> f64 {
+            Operation::SHORT.iter().zip(weights).map(|(o, weight)| weight * cost(o)).sum()
+        };
+        assert!((total(mix.weights_for(&rule)) - total(mix.weights())).abs() < 1.0);
     }
 
     #[test]

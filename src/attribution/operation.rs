@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
+use super::places;
+
 /// What a prober does over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +65,14 @@ impl Operation {
             Operation::OpenClose => &[Sysno::openat, Sysno::close],
             Operation::CreateUnlink => &[Sysno::openat, Sysno::close, UNLINK],
             Operation::Exec => &[Sysno::execve],
+        }
+    }
+
+    /// After how many the prober is where it began: it goes from file to file.
+    pub fn cycle(self) -> u64 {
+        match self {
+            Operation::Stat | Operation::OpenClose => places::COUNT,
+            _ => 1,
         }
     }
 

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counter::Counter;
 use super::operation::Operation;
+use super::places;
 use crate::workload::launcher_process::{become_a_child, set_loginuid};
 
 /// What kind of prober this is.
@@ -26,6 +27,9 @@ pub struct Setup {
     pub cpu: Option<usize>,
     /// A private directory of this prober's.
     pub directory: PathBuf,
+    /// The file that it creates and removes. All do so in one directory: how long a file system looks
+    /// for a free inode is then the same for all.
+    pub new: PathBuf,
     /// What `exec` executes.
     pub program: PathBuf,
     /// The file whose opening tells whether this process is audited.
@@ -115,7 +119,9 @@ fn be_born(setup: &Setup) -> Result<Worker, String> {
 struct Worker {
     data: File,
     data_left: u64,
-    existing: CString,
+    places: Vec<CString>,
+    /// Operations on them so far.
+    done: usize,
     new: CString,
     program: CString,
     counter: Option<Counter>,
@@ -130,20 +136,19 @@ impl Worker {
         std::fs::create_dir_all(&setup.directory)?;
         let data = setup.directory.join("data");
         std::fs::write(&data, vec![b'x'; READ_BYTES * READS_OF_FILE as usize])?;
-        let path =
-            |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
         Ok(Worker {
             data: File::open(&data)?,
             data_left: READS_OF_FILE,
-            existing: path(&data)?,
-            new: path(&setup.directory.join("new"))?,
-            program: path(&setup.program)?,
+            places: places::make(&setup.directory)?,
+            done: 0,
+            new: CString::new(setup.new.as_os_str().as_bytes())?,
+            program: CString::new(setup.program.as_os_str().as_bytes())?,
             counter: setup.counts_instructions.then(Counter::open).transpose()?,
         })
     }
 
     fn weigh(&mut self, run: Run) -> io::Result<u64> {
-        if let Some(counter) = self.counter.take() {
+        if let Some(mut counter) = self.counter.take() {
             counter.start()?;
             let result = self.run(run);
             let counted = counter.stop();
@@ -188,15 +193,20 @@ impl Worker {
         Ok(())
     }
 
+    fn next_place(&mut self) -> &CString {
+        self.done += 1;
+        &self.places[self.done % self.places.len()]
+    }
+
     fn stat(&mut self) -> io::Result<()> {
         let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
-        let (at, path) = (libc::AT_FDCWD, self.existing.as_ptr());
+        let (at, path) = (libc::AT_FDCWD, self.next_place().as_ptr());
         // SAFETY: the path ends with a zero, and the structure is the kernel's.
         check(unsafe { libc::syscall(libc::SYS_newfstatat, at, path, stat.as_mut_ptr(), 0) })
     }
 
     fn open_close(&mut self) -> io::Result<()> {
-        open_and_close(&self.existing, libc::O_RDONLY)
+        open_and_close(self.next_place(), libc::O_RDONLY)
     }
 
     fn create_unlink(&mut self) -> io::Result<()> {

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::assemble::{Measured, assemble};
 use super::attribute::{Question, attribute};
-use super::bridge::Bridge;
+use super::bridge::Unit;
+use super::levels::Levels;
 use super::matched;
 use super::matching::matches;
 use super::mix::Mix;
 use super::operation::Operation;
 use super::pools::Pools;
-use super::scale::centre;
 use super::session::Session;
 use super::{keys, rewritten};
 use crate::audit::rule::Rule;
@@ -23,13 +23,17 @@ use crate::audit::rule_fields::{Action, Decoded, List};
 use crate::audit::rule_set::{Outcome, RuleSet};
 use crate::profile::ptrace;
 use crate::profile::record::Profile;
-use crate::report::rules::{Cost, RuleReport};
+use crate::report::rules::{Metric, RuleReport};
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::audit::{BASELINE_LOGINUID, system};
 use crate::treatment::claim::{claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::treatment::{Bench, Error};
 use crate::workload::kernels::Kernels;
+
+/// Counts are nearly the same each time.
+const TIME_TO_COUNT: Duration = Duration::from_secs(15);
+const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
 
 /// What is asked.
 pub struct Request {
@@ -38,8 +42,8 @@ pub struct Request {
     pub profile: Option<Profile>,
     /// The command line that asks it again.
     pub command: String,
-    /// About how long attributing may take.
-    pub time: Duration,
+    /// About how long attributing may take; by default as long as the metric needs.
+    pub time: Option<Duration>,
 }
 
 /// What came of it.
@@ -144,18 +148,27 @@ fn with(
     session.bridge.ledger.load(&all)?;
     session.bridge.calibrate()?;
     let exec = Mix::of_calls(exec_calls(bench.kernels.path()).map_err(system)?);
+    let time = request.time.unwrap_or(match session.metric {
+        Metric::Instructions => TIME_TO_COUNT,
+        Metric::Nanoseconds => TIME_BY_THE_CLOCK,
+    });
     let mix = request.profile.as_ref().map_or_else(Mix::plain, Mix::of_profile);
     let question = Question {
         pools: Pools::new(decoded.iter().map(keys::keys).collect()),
         order_matters,
         weights: decoded.iter().map(|rule| mix.weights_for(rule)).collect(),
         top: request.top,
-        time: request.time,
+        time,
     };
-    let levels = levels(&mut session.bridge, &all)?;
+    let levels = Levels::weigh(&mut session.bridge, &all, Unit::Metric)?;
+    let elapsed = match session.metric {
+        Metric::Instructions => Some(Levels::weigh(&mut session.bridge, &all, Unit::Nanoseconds)?),
+        Metric::Nanoseconds => None,
+    };
     let attribution = attribute(&mut session.bridge, &question, progress)?;
     let mut measured = Measured {
         levels,
+        elapsed,
         attribution,
         mix,
         exec,
@@ -172,7 +185,7 @@ fn with(
         is_cut_short: false,
         elapsed_s: 0.0,
     };
-    let rest = finish(session, bench, &weighed, &mut measured, request.time, progress);
+    let rest = finish(session, bench, &weighed, &mut measured, time, progress);
     measured.is_cut_short = measured.attribution.is_cut_short || matches_interrupted(&rest);
     if !measured.is_cut_short {
         rest?;
@@ -227,23 +240,6 @@ fn order(decoded: &[Decoded], matters: bool) -> Vec<usize> {
         return (0..decoded.len()).collect();
     }
     Pools::new(decoded.iter().map(keys::keys).collect()).blocks.into_iter().flatten().collect()
-}
-
-/// Per operation: without a context, with one and no rule for anybody, with all rules.
-fn levels(bridge: &mut Bridge, all: &[usize]) -> Result<[Vec<Cost>; 3], Error> {
-    const ROUNDS: usize = 16;
-    let mut seen = [(); 3].map(|()| vec![Vec::new(); Operation::ALL.len()]);
-    for _ in 0..ROUNDS {
-        for (level, seen) in seen.iter_mut().enumerate() {
-            bridge.ledger.load(if level == 2 { all } else { &[] })?;
-            let costs = match level {
-                0 => bridge.weigh_clean(&Operation::ALL)?,
-                _ => bridge.weigh_armed(&Operation::ALL)?,
-            };
-            seen.iter_mut().zip(costs).for_each(|(values, cost)| values.push(cost));
-        }
-    }
-    Ok(seen.map(|level| level.iter().map(|values| centre(values)).collect()))
 }
 
 /// The system calls of one `exec`, but for those that wait for its end. In a thread of its own, as the

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::bridge::Bridge;
+use super::bridge::{Bridge, Probers};
 use super::counter::Counter;
 use super::ledger::Ledger;
 use super::prober::Prober;
@@ -190,22 +190,31 @@ fn bridge<'a>(
     cpu: Option<usize>,
     (client, stream, canary): (Client, Stream, PathBuf),
 ) -> Result<Bridge<'a>, Error> {
+    let created_in = bench.scratch.join("created");
+    std::fs::create_dir(&created_in).map_err(system)?;
     let start = |name: &str, loginuid, counts_instructions| {
         let setup = Setup {
             loginuid,
             cpu,
             directory: bench.scratch.join(name),
+            new: created_in.join(name),
             program: bench.kernels.path().to_owned(),
             canary: canary.clone(),
             counts_instructions,
         };
         Prober::start(&setup, bench.interrupted)
     };
+    let both = |counts: bool| -> Result<Probers, Error> {
+        let name = |who: &str| format!("{who}-{}", if counts { "counting" } else { "timing" });
+        Ok(Probers {
+            audited: start(&name("audited"), TREATED_LOGINUID, counts)?,
+            exempt: start(&name("exempt"), BASELINE_LOGINUID, counts)?,
+        })
+    };
     let counts = metric == Metric::Instructions;
     Ok(Bridge {
-        armed: start("armed", TREATED_LOGINUID, counts)?,
-        clean: start("clean", BASELINE_LOGINUID, counts)?,
-        timed: counts.then(|| start("timed", TREATED_LOGINUID, false)).transpose()?,
+        probers: both(counts)?,
+        timed: counts.then(|| both(false)).transpose()?,
         ledger: Ledger::new(client)?,
         stream,
         interrupted: bench.interrupted,

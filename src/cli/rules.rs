@@ -48,10 +48,10 @@ pub struct Rules {
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// About how long attributing costs may take, besides loading, matching and rewrites; more time
-    /// makes intervals narrower
-    #[arg(long, value_name = "TIME", default_value = "50s", value_parser = value::duration)]
+    /// makes intervals narrower. By default 15s where a PMU counts instructions, 50s elsewhere
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
-    budget: Duration,
+    budget: Option<Duration>,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -110,7 +110,9 @@ impl Rules {
         let mut words: Vec<String> = ["weigh", "rules"].map(String::from).to_vec();
         words.extend(self.paths.iter().map(|path| path.display().to_string()));
         words.extend(["--top".into(), self.top.to_string()]);
-        words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
+        if let Some(budget) = self.budget {
+            words.extend(["--budget".into(), format!("{}s", budget.as_secs())]);
+        }
         if let Some(path) = &self.profile {
             words.extend(["--profile".into(), path.display().to_string()]);
         }

@@ -64,6 +64,7 @@ impl Audit {
         // Somebody may be using the program itself on this host.
         let is_free = wait_until(Duration::from_secs(300), || !is_in_use());
         assert!(is_free, "another experiment does not leave the audit configuration alone");
+        remove_what_the_dead_left();
         match Configuration::read() {
             Ok(before) => Some(Audit { before, _turn: turn }),
             Err(error) => skip(&format!("no kernel auditing here: {error}")),
@@ -116,10 +117,21 @@ impl Audit {
     }
 }
 
+/// A guard keeps its claim until all is put back.
 fn is_in_use() -> bool {
-    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
-    let rules = Client::open().and_then(|mut client| client.rules()).unwrap_or_default();
-    sockets.contains("@weighbridge: ") || rules.iter().any(|rule| is_about(rule, BASELINE_LOGINUID))
+    std::fs::read_to_string("/proc/net/unix").unwrap().contains("@weighbridge: ")
+}
+
+/// Rules of ours that nobody claims are of a `weigh` that was killed together with its guard, and its
+/// journal may be gone with the directory that it was in.
+fn remove_what_the_dead_left() {
+    let Ok(mut client) = Client::open() else { return };
+    for rule in client.rules().unwrap_or_default() {
+        if [BASELINE_LOGINUID, TREATED_LOGINUID].iter().any(|&uid| is_about(&rule, uid)) {
+            println!("removing a rule that a dead experiment left: {rule:?}");
+            client.delete_rule(&rule).unwrap();
+        }
+    }
 }
 
 /// Whether a listed rule has this login uid among its values.

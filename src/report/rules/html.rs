@@ -50,6 +50,7 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             unit => words::unit(r.metric),
             sums => (!lines.is_empty()).then(|| table(&tables::sums(r))),
             operations => table(&tables::operations(r)),
+            elapsed => tables::elapsed(r).map(|elapsed| table(&elapsed)),
             classes => table(&tables::classes(r)),
             lines => table(&tables::dearest(r, &lines, usize::MAX)),
             legend => tables::legend(r).trim_end_matches('.'),
@@ -152,7 +153,9 @@ fn operations(r: &RuleReport) -> Vec<Value> {
             ],
             interval: None,
             value: format!("{} → {}", number(clean), number(full)),
-            remark: words::times(operation).map(|times| format!("×{times}")).unwrap_or_default(),
+            remark: words::times(operation.clean, operation.full)
+                .map(|times| format!("×{times}"))
+                .unwrap_or_default(),
         }
     }))
 }

@@ -60,6 +60,8 @@ pub struct RuleReport {
     /// Per system call of the mix, what all rules together add to a process that no audit rule
     /// concerns: measured with all of them loaded.
     pub total: Cost,
+    /// The same in nanoseconds, in either metric: with the metric `instructions` by the clock, apart.
+    pub total_ns: Cost,
     /// Per system call of the mix, the part of that which any single rule brings.
     pub armed: Cost,
     /// Per system call of the mix, the sum of what the lines show by themselves.
@@ -82,6 +84,17 @@ pub struct Operation {
     /// Operations per system call of the mix.
     pub weight: f64,
     /// Without an audit context, with one and a rule that concerns nobody, with all rules.
+    pub clean: Cost,
+    pub armed: Cost,
+    pub full: Cost,
+    /// By the clock, where the metric is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<Elapsed>,
+}
+
+/// Nanoseconds of an operation at the three levels.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Elapsed {
     pub clean: Cost,
     pub armed: Cost,
     pub full: Cost,

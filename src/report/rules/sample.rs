@@ -1,8 +1,8 @@
 //! A rule report for the tests of this room: 400 lines of a set like those that people load, and odd ones.
 
 use super::{
-    Class, Cost, Fate, Line, LineCost, Matched, Metric, Operation, Rewrite, RuleReport, SCHEMA,
-    Standing,
+    Class, Cost, Elapsed, Fate, Line, LineCost, Matched, Metric, Operation, Rewrite, RuleReport,
+    SCHEMA, Standing,
 };
 use crate::report::sample;
 
@@ -19,6 +19,10 @@ const WATCHED: [&str; 7] = [
 /// A known value with an interval of ± 2 %.
 fn cost(value: f64) -> Cost {
     Cost { value, low: value - 0.02 * value.abs(), high: value + 0.02 * value.abs() }
+}
+
+fn scaled(cost: Cost, factor: f64) -> Cost {
+    Cost { value: factor * cost.value, low: factor * cost.low, high: factor * cost.high }
 }
 
 /// What a rule adds to getppid, read, stat, open-close, create-unlink and exec.
@@ -84,6 +88,7 @@ pub fn stig() -> RuleReport {
         classes: classes.to_vec(),
         rewrites: rewrites(),
         total: cost(sum + 262.0),
+        total_ns: cost(sum + 262.0),
         armed: cost(251.0),
         sum_of_lines: cost(sum),
         profile_cpu_pct: None,
@@ -97,6 +102,15 @@ pub fn stig() -> RuleReport {
 pub fn nginx() -> RuleReport {
     let mut r = stig();
     r.metric = Metric::Instructions;
+    r.total_ns = cost(640.0);
+    for operation in &mut r.operations {
+        let by_clock = |cost: Cost| scaled(cost, 0.25);
+        operation.elapsed_ns = Some(Elapsed {
+            clean: by_clock(operation.clean),
+            armed: by_clock(operation.armed),
+            full: by_clock(operation.full),
+        });
+    }
     r.mix = "nginx -g 'daemon off;'".to_owned();
     r.profile_cpu_pct = Some(Cost { value: 4.11, low: 3.8, high: 4.4 });
     for line in &mut r.lines {
@@ -159,6 +173,7 @@ fn operations() -> Vec<Operation> {
         clean: cost(clean),
         armed: cost(clean + 251.0 * calls),
         full: cost(clean + 2750.0 * calls),
+        elapsed_ns: None,
     };
     vec![
         operation("getppid", 1.0, 61.2),

@@ -2,7 +2,7 @@
 
 use super::places::Files;
 use super::words::{self, number};
-use super::{Fate, Line, LineCost, Matched, RuleReport, Standing};
+use super::{Cost, Fate, Line, LineCost, Matched, Metric, Operation, RuleReport, Standing};
 use crate::report::format;
 use crate::report::table::{Align, Table};
 
@@ -18,48 +18,76 @@ pub fn sums(r: &RuleReport) -> Table {
         ("  of that, because there is any rule at all", r.armed),
         ("the lines by themselves, added up", r.sum_of_lines),
     ];
-    let rows = rows.map(|(what, cost)| {
-        let of_rules = r.total.value - r.armed.value;
-        let share = 100.0 * r.sum_of_lines.value / of_rules;
-        let is_sum = what.starts_with("the lines") && of_rules > 0.0 && share.is_finite();
-        let remark = format!("{} of the rest", words::share(share));
-        vec![
-            what.to_owned(),
-            number(cost.value),
-            words::interval(cost),
-            if is_sum { remark } else { String::new() },
-        ]
-    });
+    let mut rows = rows
+        .map(|(what, cost)| {
+            let of_rules = r.total.value - r.armed.value;
+            let share = 100.0 * r.sum_of_lines.value / of_rules;
+            let is_sum = what.starts_with("the lines") && of_rules > 0.0 && share.is_finite();
+            let remark = format!("{} of the rest", words::share(share));
+            vec![
+                what.to_owned(),
+                number(cost.value),
+                words::interval(cost),
+                if is_sum { remark } else { String::new() },
+            ]
+        })
+        .to_vec();
+    if r.metric == Metric::Instructions {
+        rows.push(vec![
+            "all rules, in nanoseconds by the clock".to_owned(),
+            number(r.total_ns.value),
+            words::interval(r.total_ns),
+            String::new(),
+        ]);
+    }
     let [left, right] = [Align::Left, Align::Right];
     let columns =
         vec![("", left), (words::short_unit(r.metric), right), ("95 %", left), ("", left)];
-    Table::new(columns, rows.to_vec())
+    Table::new(columns, rows)
 }
 
-/// What each operation takes without auditing, with one rule, and with all.
+/// What each operation takes without auditing, with one rule, and with all, in the metric.
 pub fn operations(r: &RuleReport) -> Table {
     let rows = r.operations.iter().map(|operation| {
-        let costs = [operation.clean, operation.armed, operation.full];
-        let [clean, armed, full] = costs.map(|cost| number(cost.value));
-        let times = words::times(operation).map(|times| format!("×{times}"));
-        let weight = format::rare(operation.weight);
-        let interval = words::interval(operation.full);
-        let name = format::label(&operation.name);
-        let calls = format::per_op(operation.syscalls_per_op);
-        vec![name, clean, armed, full, interval, times.unwrap_or_default(), calls, weight]
+        let mut row = levels(operation, [operation.clean, operation.armed, operation.full]);
+        row.push(format::per_op(operation.syscalls_per_op));
+        row.push(format::rare(operation.weight));
+        row
     });
-    let [left, right] = [Align::Left, Align::Right];
-    let columns = vec![
-        ("operation", left),
-        ("no auditing", right),
-        ("one rule", right),
-        ("all rules", right),
-        ("95 %", left),
-        ("", right),
-        ("calls/op", right),
-        ("weight", right),
-    ];
+    let mut columns = LEVELS.to_vec();
+    columns.extend([("calls/op", Align::Right), ("weight", Align::Right)]);
     Table::new(columns, rows.collect())
+}
+
+/// The same by the clock; `None` where that is the metric.
+pub fn elapsed(r: &RuleReport) -> Option<Table> {
+    let rows: Option<Vec<Vec<String>>> = r
+        .operations
+        .iter()
+        .map(|operation| {
+            let by_clock = operation.elapsed_ns?;
+            Some(levels(operation, [by_clock.clean, by_clock.armed, by_clock.full]))
+        })
+        .collect();
+    let rows = rows.filter(|rows| !rows.is_empty())?;
+    Some(Table::new(LEVELS.to_vec(), rows))
+}
+
+const LEVELS: [(&str, Align); 6] = [
+    ("operation", Align::Left),
+    ("no auditing", Align::Right),
+    ("one rule", Align::Right),
+    ("all rules", Align::Right),
+    ("95 %", Align::Left),
+    ("", Align::Right),
+];
+
+fn levels(operation: &Operation, [clean, armed, full]: [Cost; 3]) -> Vec<String> {
+    let times = words::times(clean, full).map(|times| format!("×{times}"));
+    let mut row = vec![format::label(&operation.name)];
+    row.extend([clean, armed, full].map(|cost| number(cost.value)));
+    row.extend([words::interval(full), times.unwrap_or_default()]);
+    row
 }
 
 /// Kinds of rules, the dearest first; the last column is for a bar.

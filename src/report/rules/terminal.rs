@@ -39,6 +39,9 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
         page.table(&title, &tables::sums(r));
         let title = format!("What an operation takes, in {}", words::unit(r.metric));
         page.table(&title, &tables::operations(r));
+        if let Some(elapsed) = tables::elapsed(r) {
+            page.table("And in nanoseconds, by the clock", &elapsed);
+        }
     }
     cheaper(&mut page, r);
     let files = Files::of(r);

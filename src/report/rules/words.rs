@@ -54,8 +54,12 @@ fn overhead(r: &RuleReport, loaded: usize) -> String {
     let shortest = r.operations.iter().find(|o| o.name == "getppid").or(r.operations.first());
     let longer =
         shortest.and_then(|o| Some(format!(": {} {}", quoted(&o.name), longer(o, r.metric)?)));
+    let by_clock = match r.metric {
+        Metric::Nanoseconds => String::new(),
+        Metric::Instructions => format!(" ({})", amount(r.total_ns.value, Metric::Nanoseconds)),
+    };
     format!(
-        "{these} {verb} {} to every system call of a process that {they} not concern{}.",
+        "{these} {verb} {}{by_clock} to every system call of a process that {they} not concern{}.",
         amount(r.total.value, r.metric),
         longer.unwrap_or_default()
     )
@@ -63,7 +67,7 @@ fn overhead(r: &RuleReport, loaded: usize) -> String {
 
 /// How many times as long an operation takes with all rules; `None` where that is no number.
 fn longer(operation: &Operation, metric: Metric) -> Option<String> {
-    let times = times(operation)?;
+    let times = times(operation.clean, operation.full)?;
     Some(match metric {
         Metric::Nanoseconds => format!("takes {times} times as long"),
         Metric::Instructions => format!("takes {times} times as many instructions"),
@@ -71,8 +75,8 @@ fn longer(operation: &Operation, metric: Metric) -> Option<String> {
 }
 
 /// The cost with all rules over that without auditing: `3.4`.
-pub fn times(operation: &Operation) -> Option<String> {
-    let times = operation.full.value / operation.clean.value;
+pub fn times(clean: Cost, full: Cost) -> Option<String> {
+    let times = full.value / clean.value;
     let decimals = if times < 1.1 { 2 } else { 1 };
     (times.is_finite() && times >= 0.0).then(|| match times {
         t if t < 99.95 => format!("{t:.decimals$}"),

@@ -1,0 +1,81 @@
+//! What an operation takes without an audit context, with one and a rule for nobody, and with all rules.
+
+use super::bridge::{Bridge, Unit};
+use super::operation::Operation;
+use super::scale::centre;
+use crate::report::rules::Cost;
+use crate::treatment::Error;
+
+const ROUNDS: usize = 16;
+
+/// By operation of [`Operation::ALL`], round after round, so that what drifts is in all levels alike.
+#[derive(Clone, Debug, Default)]
+pub struct Levels {
+    clean: Vec<Vec<f64>>,
+    armed: Vec<Vec<f64>>,
+    full: Vec<Vec<f64>>,
+}
+
+impl Levels {
+    /// Weighs all operations at all levels, in this unit.
+    ///
+    /// # Errors
+    /// As [`Bridge::weigh`].
+    pub fn weigh(bridge: &mut Bridge, all: &[usize], unit: Unit) -> Result<Levels, Error> {
+        let none = || vec![Vec::new(); Operation::ALL.len()];
+        let mut levels = Levels { clean: none(), armed: none(), full: none() };
+        for _ in 0..ROUNDS {
+            bridge.ledger.load(&[])?;
+            push(&mut levels.clean, bridge.weigh_exempt(&Operation::ALL, unit)?);
+            push(&mut levels.armed, bridge.weigh_audited(&Operation::ALL, unit)?);
+            bridge.ledger.load(all)?;
+            push(&mut levels.full, bridge.weigh_audited(&Operation::ALL, unit)?);
+        }
+        Ok(levels)
+    }
+
+    /// Clean, armed and full, of an operation.
+    pub fn of_operation(&self, operation: usize) -> [Cost; 3] {
+        [&self.clean, &self.armed, &self.full].map(|level| centre(&level[operation]))
+    }
+
+    /// Per system call of a mix, what any rule at all adds.
+    pub fn armed(&self, weights: &[f64]) -> Cost {
+        added(&self.clean, &self.armed, weights)
+    }
+
+    /// Per system call of a mix, what all rules add.
+    pub fn full(&self, weights: &[f64]) -> Cost {
+        added(&self.clean, &self.full, weights)
+    }
+}
+
+fn push(level: &mut [Vec<f64>], costs: Vec<f64>) {
+    level.iter_mut().zip(costs).for_each(|(values, cost)| values.push(cost));
+}
+
+/// The difference of two levels, by round, weighted.
+fn added(below: &[Vec<f64>], above: &[Vec<f64>], weights: &[f64]) -> Cost {
+    let of_round = |round: usize| -> f64 {
+        let operations = below.iter().zip(above).zip(weights);
+        operations.map(|((below, above), weight)| weight * (above[round] - below[round])).sum()
+    };
+    let rounds = below.first().map_or(0, Vec::len);
+    centre(&(0..rounds).map(of_round).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_compared_round_by_round() {
+        let drift =
+            |start: f64| vec![(0..16).map(|round| start + 10.0 * f64::from(round)).collect()];
+        let levels = Levels { clean: drift(100.0), armed: drift(130.0), full: drift(150.0) };
+        let (armed, full) = (levels.armed(&[0.5]), levels.full(&[0.5]));
+        assert_eq!((armed.value, armed.low, armed.high), (15.0, 15.0, 15.0));
+        assert_eq!(full.value, 25.0);
+        assert_eq!(levels.of_operation(0)[0].value, 175.0);
+    }
+}
