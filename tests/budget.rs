@@ -147,9 +147,15 @@ fn what_makes_no_sense_is_refused() {
     home.run(&["budget", "--profile", "/nonexistent.json"]).assert_error(&["/nonexistent.json"]);
     let file = home.file("p.json", "{}");
     home.run(&["budget", "--profile", file.to_str().unwrap()]).assert_error(&["no profile"]);
+    let server = r#"{"schema": "weighbridge/profile/1", "command": ["server"], "calls": {"read": 5},
+                     "is_of_period": true, "elapsed_s": 1.0, "user_s": 1.0, "system_s": 1.0}"#;
+    let file = home.file("server.json", server);
+    home.run(&["budget", "--profile", file.to_str().unwrap()])
+        .assert_error(&["server.json: this profile is of a program for a time", "one request"]);
     if support::is_root() {
         let Some(_audit) = Audit::take() else { return };
         home.run(&["budget", "seccomp"]).assert_error(&["writes no log"]);
+        home.run(&["budget", "audit:live"]).assert_error(&["leaves this host's backlog as it is"]);
         home.run(&["budget", "-w", "unixbench"]).assert_error(&["is a suite"]);
         home.run(&["budget", "-w", "no-such-workload"]).assert_error(&["no-such-workload"]);
     }

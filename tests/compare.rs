@@ -13,7 +13,18 @@ fn identical_arms_give_the_documented_json() {
     let _turn = Turn::take();
     let home = Home::new();
     let experiment = [
-        "compare", "none", "-w", "getppid", "-w", "stat", "--pairs", "8", "--seed", "7", "--json",
+        "compare",
+        "none",
+        "-w",
+        "getppid",
+        "-w",
+        "stat",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--seed",
+        "7",
+        "--json",
         "-",
     ];
     let outcome = home.run(&experiment);
@@ -59,7 +70,17 @@ fn the_same_seed_gives_the_same_order_and_another_another() {
     let orders = ["11", "11", "12"].map(|seed| {
         let home = Home::new();
         assert_measured(&home.run(&[
-            "compare", "none", "-w", "getppid", "-w", "stat", "--pairs", "8", "--seed", seed,
+            "compare",
+            "none",
+            "-w",
+            "getppid",
+            "-w",
+            "stat",
+            "--pairs",
+            "8",
+            "--no-detail",
+            "--seed",
+            seed,
         ]));
         order(&home)
     });
@@ -72,7 +93,17 @@ fn the_same_seed_gives_the_same_order_and_another_another() {
 fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
     let _turn = Turn::take();
     let home = Home::new();
-    let outcome = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--sets", "2"]);
+    let outcome = home.run(&[
+        "compare",
+        "none",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--sets",
+        "2",
+    ]);
     assert_measured(&outcome);
     outcome.assert_says(&["Delta-1", "Delta-2", "Delta-3"]);
     let json = home.json();
@@ -86,12 +117,13 @@ fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
 fn the_exit_status_says_whether_a_limit_was_exceeded() {
     let _turn = Turn::take();
     let home = Home::new();
-    let slow = ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8"];
+    let slow = ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8", "--no-detail"];
     assert_eq!(home.run(&slow).code, Some(0));
     assert_eq!(home.run(&[&slow[..], &["--fail-above", "3%"]].concat()).code, Some(1));
     assert_eq!(home.run(&[&slow[..], &["--fail-above", "99.9%"]].concat()).code, Some(0));
     // A margin that no eight pairs can decide.
-    let open = ["compare", "none", "-w", "getppid", "--pairs", "8", "--margin", "0.001%"];
+    let open =
+        ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--margin", "0.001%"];
     let codes: Vec<Option<i32>> = (0..3).map(|_| home.run(&open).code).collect();
     assert!(codes.contains(&Some(3)), "{codes:?}");
 }
@@ -100,11 +132,33 @@ fn the_exit_status_says_whether_a_limit_was_exceeded() {
 fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
     let _turn = Turn::take();
     let home = Home::new();
-    let whole = home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "/bin/true"]);
+    let whole = home.run(&[
+        "compare",
+        "none",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--json",
+        "-",
+        "--",
+        "/bin/true",
+    ]);
     assert_measured(&whole);
     assert_eq!(row(&whole.json(), "/bin/true")["unit"], "runs/s");
     let line = r#"echo noise; echo '{"operations":50,"elapsed_ns":1000000000,"unit":"pages/s"}'"#;
-    let own = home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "sh", "-c", line]);
+    let own = home.run(&[
+        "compare",
+        "none",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--json",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        line,
+    ]);
     assert_measured(&own);
     let json = own.json();
     let row = &json["results"][0];
@@ -130,6 +184,7 @@ fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
         "getppid",
         "--pairs",
         "8",
+        "--no-detail",
     ]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["`create-unlink` gave no result"]);
@@ -154,6 +209,7 @@ fn several_treatments_are_held_against_one_baseline() {
         "getppid",
         "--pairs",
         "8",
+        "--no-detail",
         "--json",
         "-",
     ]);
@@ -164,8 +220,17 @@ fn several_treatments_are_held_against_one_baseline() {
     assert_eq!(treatments, ["seccomp:compares=500", "none"]);
     assert_eq!(json["results"][0]["verdict"], "slower");
     // Held against a filter, no filter is faster.
-    let turned =
-        ["compare", "none", "--base", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8"];
+    let turned = [
+        "compare",
+        "none",
+        "--base",
+        "seccomp:compares=2000",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--no-detail",
+    ];
     home.succeed(&turned);
     assert_eq!(row(&home.json(), "getppid")["verdict"], "faster");
 }
@@ -177,7 +242,7 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     let mut first =
         home.start(home.weigh(&["compare", "none", "-w", "getppid", "--pairs", "2000"]));
     home.wait_for_samples(1, &mut first);
-    home.run(&["compare", "none", "-w", "getppid", "--pairs", "8"])
+    home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail"])
         .assert_error(&["another experiment is running"]);
     // Reading is no experiment.
     home.succeed(&["show"]).assert_says(&["Still measuring"]);

@@ -150,7 +150,8 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
         "--copies 2",
     ]);
 
-    let compare = ["compare", "none", "-w", "getppid", "--pairs", "8", "--copies", "2"];
+    let compare =
+        ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--copies", "2"];
     home.run(&compare).assert_says(&["getppid x 2"]);
     let json = home.json();
     assert_eq!(row(&json, "getppid x 2")["pairs"], 8);

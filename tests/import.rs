@@ -119,7 +119,8 @@ fn foreign_names_are_only_shown() {
 fn an_experiment_of_weigh_survives_the_journey() {
     let _turn = Turn::take();
     let (home, other) = (Home::new(), Home::new());
-    let command = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "r.json"];
+    let command =
+        ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--json", "r.json"];
     home.run(&command);
     let file = home.json();
     let path = home.path("r.json").display().to_string();
@@ -147,8 +148,19 @@ fn an_experiment_of_weigh_survives_the_journey() {
 fn what_was_measured_is_shown_as_the_old_tables() {
     let _turn = Turn::take();
     let home = Home::new();
-    let command =
-        ["compare", "none", "-w", "getppid", "-w", "stat", "-w", "syscall", "--pairs", "8"];
+    let command = [
+        "compare",
+        "none",
+        "-w",
+        "getppid",
+        "-w",
+        "stat",
+        "-w",
+        "syscall",
+        "--pairs",
+        "8",
+        "--no-detail",
+    ];
     let measured = home.run(&[&command[..], &["--sets", "2", "--as", "smalley"]].concat());
     measured.assert_says(&["Overhead", "getppid"]);
     home.succeed(&["show", "--as", "nitzberg"]).assert_says(&["Delta-3", "getppid"]);

@@ -13,17 +13,13 @@ use weighbridge::audit::netlink::Client;
 
 /// Weighs a rule file and gives the JSON.
 fn weigh(audit: &Audit, home: &Home, rules: &str) -> Value {
+    weigh_for("10s", audit, home, rules)
+}
+
+fn weigh_for(budget: &str, audit: &Audit, home: &Home, rules: &str) -> Value {
     let file = home.file("my.rules", rules);
-    let outcome = home.run(&[
-        "rules",
-        file.to_str().unwrap(),
-        "--top",
-        "3",
-        "--budget",
-        "10s",
-        "--json",
-        "-",
-    ]);
+    let file = file.to_str().unwrap();
+    let outcome = home.run(&["rules", file, "--top", "3", "--budget", budget, "--json", "-"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
@@ -56,22 +52,97 @@ fn cheap(count: usize) -> String {
     })
 }
 
+/// The rules of three kinds that cost every system call, as texts.
+fn dear(home: &Home) -> Vec<String> {
+    let mut dear = Vec::new();
+    for number in 0..100 {
+        // `exe=` names an existing file, so the rules are for other programs of this machine.
+        let program = home.file(&format!("program-{number}"), "none");
+        let program = program.display();
+        dear.push(format!("-a always,exit -F arch=b64 -S all -F exe={program}"));
+    }
+    for number in 0..20 {
+        let directory = home.path(&format!("watched-{number}"));
+        std::fs::create_dir(&directory).unwrap();
+        dear.push(format!("-w {}/ -p wa", directory.display()));
+    }
+    dear.extend((0..10).map(|n| format!("-a always,exit -F arch=b64 -S all -F auid={}", 7000 + n)));
+    dear
+}
+
 #[test]
-fn rules_of_every_system_call_are_found_among_cheap_ones() {
+fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    // `exe=` names an existing file, so the rules are for other programs of this machine.
-    let programs = ["/bin/ls", "/bin/cat", "/bin/cp", "/bin/mv"];
-    let mut dear: Vec<String> =
-        programs.map(|path| format!("-a always,exit -F arch=b64 -S all -F exe={path}")).into();
-    let text =
-        format!("{}{}\n{}", cheap(10), dear.join("\n"), cheap(20).replace("auid=2", "auid=3"));
+    let mut dear = dear(&home);
+    let cheap = cheap(100);
+    // Far from their kind in the file: what is told apart must not be told by the place.
+    let mut text = String::new();
+    for (number, line) in cheap.lines().enumerate() {
+        let others = dear.iter().skip(number).step_by(100);
+        others.for_each(|other| writeln!(text, "{other}").unwrap());
+        writeln!(text, "{line}").unwrap();
+    }
     let json = weigh(&audit, &home, &text);
     dear.sort();
-    assert_eq!(dearest(&json, 4), dear, "{json:#}");
+    assert_eq!(dearest(&json, dear.len()), dear, "{json:#}");
     let class = &json["classes"][0];
-    assert_eq!(class["rules"], 4, "{class:#}");
+    assert_eq!(class["rules"], 100, "{class:#}");
     assert!(class["share_pct"].as_f64().unwrap() > 50.0, "{class:#}");
+}
+
+/// The rules as they would be after the rewrite.
+fn rewritten(json: &Value, rewrite: &Value) -> String {
+    let replaced: Vec<u64> =
+        rewrite["replaces"].as_array().unwrap().iter().map(|line| line.as_u64().unwrap()).collect();
+    let texts = lines(json).iter().map(|line| line["text"].as_str().unwrap());
+    let kept = texts.enumerate().filter(|(line, _)| !replaced.contains(&(*line as u64)));
+    let with = rewrite["with"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
+    let kept = kept.map(|(_, text)| text);
+    let all: Vec<&str> = match rewrite["is_first"].as_bool().unwrap() {
+        true => with.chain(kept).collect(),
+        false => kept.chain(with).collect(),
+    };
+    all.join("\n")
+}
+
+#[test]
+fn what_is_counted_is_the_same_again_and_a_rewrite_saves_what_it_says() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let directories: Vec<String> = (0..3)
+        .map(|number| {
+            let directory = home.path(&format!("watched-{number}"));
+            std::fs::create_dir(&directory).unwrap();
+            format!("-w {}/ -p wa\n", directory.display())
+        })
+        .collect();
+    let reads =
+        (0..10).map(|n| format!("-a always,exit -F arch=b64 -S read -F auid={}\n", 6000 + n));
+    let text = format!("{}{}{}", cheap(20), directories.concat(), reads.collect::<String>());
+    let first = weigh_for("3s", &audit, &home, &text);
+    if first["metric"] != "instructions" {
+        println!("skipped: no PMU that counts");
+        return;
+    }
+    let again = weigh_for("3s", &audit, &home, &text);
+    let cost = |line: &Value| line["fate"]["loaded"]["per_syscall"]["value"].as_f64().unwrap();
+    for (one, other) in lines(&first).iter().map(cost).zip(lines(&again).iter().map(cost)) {
+        assert!((one - other).abs() <= 0.05 * one.abs().max(1.0), "{one} {other}: {first:#}");
+    }
+    let total = |json: &Value| json["total"]["value"].as_f64().unwrap();
+    let sum = first["sum_of_lines"]["value"].as_f64().unwrap();
+    let of_rules = total(&first) - first["armed"]["value"].as_f64().unwrap();
+    assert!((sum - of_rules).abs() < 0.1 * of_rules, "{first:#}");
+    let saving = |rewrite: &Value| rewrite["saving_per_syscall"]["value"].as_f64().unwrap();
+    let mut applied = 0;
+    for rewrite in first["rewrites"].as_array().unwrap().iter().filter(|r| saving(r) > 20.0) {
+        let then = weigh_for("3s", &audit, &home, &rewritten(&first, rewrite));
+        let (saved, said) = (total(&first) - total(&then), saving(rewrite));
+        assert!((saved - said).abs() < 0.2 * said, "{saved} {said}: {rewrite:#}");
+        applied += 1;
+    }
+    assert!(applied >= 2, "{first:#}");
 }
 
 #[test]

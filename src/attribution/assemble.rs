@@ -15,6 +15,7 @@ use crate::audit::rule_fields::Decoded;
 use crate::audit::rule_set::{self, Outcome};
 use crate::machine::Facts;
 use crate::machine::file_system::file_system;
+use crate::report::format;
 use crate::report::rules::{
     self as report, Class, Cost, Fate, Line, LineCost, Matched, Metric, Rewrite, RuleReport,
     SCHEMA, Standing,
@@ -39,6 +40,8 @@ pub struct Measured {
     pub rewrites: Vec<Rewrite>,
     pub lines: Vec<rule_set::Line>,
     pub host: String,
+    /// How many rules the host has of its own, which stay in force.
+    pub host_rules: usize,
     pub metric: Metric,
     pub scratch: PathBuf,
     pub is_cut_short: bool,
@@ -50,7 +53,12 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
     let attribution = &measured.attribution;
     let everything = 0..measured.rules.len();
     let sum_of_lines = attribution.costs.total(everything.clone(), &measured.weights);
-    let of_armed = measured.levels.armed(&weights);
+    // A host that audits already has paid for the first rule.
+    let is_armed_anyway = measured.host_rules > 0;
+    let of_armed = match is_armed_anyway {
+        true => Cost::default(),
+        false => measured.levels.armed(&weights),
+    };
     // Of a profile, calls that a rule treats otherwise than the operation they are like are corrected
     // by what the lines say.
     let alike = vec![weights.clone(); measured.rules.len()];
@@ -60,8 +68,11 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
     let total_ns = match &measured.elapsed {
         None => total,
         Some(elapsed) => {
-            let full = elapsed.full(&weights);
-            plus(full, correction * full.value / (total.value - correction))
+            let all = match is_armed_anyway {
+                true => elapsed.rules(&weights),
+                false => elapsed.full(&weights),
+            };
+            plus(all, correction * all.value / (total.value - correction))
         }
     };
     let (titles, classes) = classes(&measured, &sum_of_lines);
@@ -82,6 +93,11 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
         total_ns,
         armed: of_armed,
         sum_of_lines,
+        sum_of_confirmed: attribution.costs.total(
+            (0..measured.rules.len())
+                .filter(|rule| attribution.standing[*rule] == Standing::Confirmed),
+            &measured.weights,
+        ),
         profile_cpu_pct,
         notes: notes(&measured, of_rules.value + correction, sum_of_lines.value),
         elapsed_s: measured.elapsed_s,
@@ -192,6 +208,14 @@ fn line_cost(measured: &Measured, rule: usize, class: usize) -> LineCost {
 fn notes(measured: &Measured, of_rules: f64, sum_of_lines: f64) -> Vec<String> {
     const TOLERANCE: f64 = 0.1;
     let mut notes = vec![measured.host.clone()];
+    if measured.host_rules > 0 {
+        notes.push(format!(
+            "{} of this host stay in force throughout, which also exempt or watch what they say. What they \
+             cost is in no figure but those of `one rule` and `all rules`. The changes that weighing makes to \
+             the list of rules are not written to the log.",
+            format::plural(measured.host_rules, "rule")
+        ));
+    }
     if measured.is_cut_short {
         notes.push("It was ended early: what is missing was not measured any more.".into());
     }

@@ -41,6 +41,9 @@ pub struct Attribution {
 pub type Progress<'a> = &'a mut dyn FnMut(&str, f64);
 
 const MIN_PAIRS: usize = 8;
+/// What leaving a rule out gives back may be so much off what is shown of it, in the metric or as a share.
+const NEAR: f64 = 0.1;
+const NEAR_SHARE: f64 = 0.03;
 const MAX_PAIRS: usize = 1000;
 /// Of the time, for all rules together: what the lines are held against.
 const TOTAL_SHARE: f64 = 0.1;
@@ -200,7 +203,7 @@ fn judge(
     looked_at: &[usize],
     left_out: &[[Differences; 2]],
 ) {
-    let mut confirmed = vec![false; question.pools.rules()];
+    let mut looked: Vec<(usize, [Cost; 3])> = Vec::new();
     let mut found: Vec<(usize, Cost, &[Differences; 2])> = Vec::new();
     for (&rule, visits) in looked_at.iter().zip(left_out) {
         let mut both = visits[0].mixed(&question.weights[rule]);
@@ -223,7 +226,16 @@ fn judge(
             both.extend(visits[1].clone());
             attribution.costs.stands_out(rule, both.costs());
         }
-        confirmed[rule] = is_seen(&own);
+        looked.push((rule, all));
+    }
+    let mut confirmed = vec![false; question.pools.rules()];
+    for (rule, all) in looked {
+        let shown = attribution.per_syscall(rule, &question.weights);
+        let agrees = |seen: &Cost| {
+            let slack = NEAR.max(NEAR_SHARE * shown.value.abs());
+            is_seen(seen) && seen.low - slack <= shown.value && shown.value <= seen.high + slack
+        };
+        confirmed[rule] = all.iter().all(agrees);
     }
     attribution.standing = (0..confirmed.len())
         .map(|rule| match attribution.standing_of_pool(rule, question) {

@@ -44,7 +44,12 @@ impl Levels {
         added(&self.clean, &self.armed, weights)
     }
 
-    /// Per system call of a mix, what all rules add.
+    /// Per system call of a mix, what all rules add to that.
+    pub fn rules(&self, weights: &[f64]) -> Cost {
+        added(&self.armed, &self.full, weights)
+    }
+
+    /// Per system call of a mix, what all rules add to no auditing.
     pub fn full(&self, weights: &[f64]) -> Cost {
         added(&self.clean, &self.full, weights)
     }
@@ -75,7 +80,7 @@ mod tests {
         let levels = Levels { clean: drift(100.0), armed: drift(130.0), full: drift(150.0) };
         let (armed, full) = (levels.armed(&[0.5]), levels.full(&[0.5]));
         assert_eq!((armed.value, armed.low, armed.high), (15.0, 15.0, 15.0));
-        assert_eq!(full.value, 25.0);
+        assert_eq!((full.value, levels.rules(&[0.5]).value), (25.0, 10.0));
         assert_eq!(levels.of_operation(0)[0].value, 175.0);
     }
 }

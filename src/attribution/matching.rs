@@ -11,7 +11,8 @@ use crate::treatment::Error;
 const OPERATIONS: u64 = 12;
 const PAIRS: usize = 10;
 
-/// The operations that each of the ledger's rules makes records of, when it is the only one loaded.
+/// The operations that each of the ledger's rules makes records of, when it is the only one loaded: more
+/// records than the rules of the host alone make.
 ///
 /// # Errors
 /// [`Error::NotInForce`] where the prober is not audited.
@@ -22,14 +23,20 @@ pub fn matches(
 ) -> Result<Vec<Vec<Operation>>, Error> {
     let once = |operation: &Operation| Run { operation: *operation, operations: 1 };
     let all: Vec<Run> = Operation::ALL.iter().map(once).collect();
+    bridge.ledger.load(&[])?;
+    let hosts_of_all = bridge.records_of(&all)?.0.records;
+    let hosts: Vec<u64> = all
+        .iter()
+        .map(|run| Ok(bridge.records_of(&[*run])?.0.records))
+        .collect::<Result<_, Error>>()?;
     let mut matches = Vec::with_capacity(rules);
     for rule in 0..rules {
         progress("what the rules match", rule as f64 / rules as f64);
         bridge.ledger.load(&[rule])?;
         let mut of_rule = Vec::new();
-        if bridge.records_of(&all)?.0.records > 0 {
-            for run in &all {
-                if bridge.records_of(&[*run])?.0.records > 0 {
+        if bridge.records_of(&all)?.0.records > hosts_of_all {
+            for (run, hosts) in all.iter().zip(&hosts) {
+                if bridge.records_of(&[*run])?.0.records > *hosts {
                     of_rule.push(run.operation);
                 }
             }
@@ -48,11 +55,11 @@ pub fn weigh(bridge: &mut Bridge, rule: usize, operation: Operation) -> Result<M
     let (mut records, mut log_bytes, mut differences) = (0, 0, Vec::new());
     for _ in 0..PAIRS {
         bridge.ledger.load(&[])?;
-        let (_, without) = bridge.records_of(&run)?;
+        let (hosts, without) = bridge.records_of(&run)?;
         bridge.ledger.load(&[rule])?;
         let (counts, with) = bridge.records_of(&run)?;
-        records += counts.records;
-        log_bytes += counts.log_bytes;
+        records += counts.records.saturating_sub(hosts.records);
+        log_bytes += counts.log_bytes.saturating_sub(hosts.log_bytes);
         // The first batch of the three warms up.
         let each = |took: &[u64]| took[1].min(took[2]) as f64 / OPERATIONS as f64;
         differences.push(each(&with) - each(&without));

@@ -35,10 +35,9 @@ impl Mix {
     }
 
     /// Of calls by number; what has no name is left out.
-    pub fn of_calls(counts: BTreeMap<u64, u64>) -> Mix {
+    pub fn of_calls(counts: BTreeMap<u64, f64>) -> Mix {
         let name = |number: &u64| Some(Sysno::new(*number as usize)?.name().to_owned());
-        let named =
-            counts.iter().filter_map(|(number, count)| Some((name(number)?, *count as f64)));
+        let named = counts.iter().filter_map(|(number, count)| Some((name(number)?, *count)));
         Mix { phrase: String::new(), calls: named.collect() }
     }
 
@@ -175,6 +174,7 @@ mod tests {
             elapsed_s: None,
             user_s: None,
             system_s: None,
+            is_of_period: false,
             scaled_by: None,
         }
     }

@@ -11,6 +11,7 @@ pub mod attribute;
 mod attribute_tests;
 pub mod bridge;
 pub mod counter;
+pub mod exec_calls;
 pub mod keys;
 pub mod ledger;
 pub mod levels;

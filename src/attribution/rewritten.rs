@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::assemble::Measured;
 use super::attribute::{mix as mixed, pairs_in};
+use super::matching::matches;
+use super::run::with_twins;
 use super::scale::{Differences, centre};
 use super::session::Session;
 use crate::audit::rewrite::{Proposal, proposals};
@@ -37,6 +39,10 @@ pub fn weigh(
         progress("rewrites", done as f64 / chosen.len() as f64);
         let new = session.admit_lines(bench, &proposal.with)?;
         let Some(new) = new.filter(|new| !new.is_empty()) else { continue };
+        // What they replace makes no records here either.
+        session.bridge.ledger.take(new.clone())?;
+        let matches = matches(&mut session.bridge, new.len(), &mut |_, _| {})?;
+        let new = with_twins(session, &new, &matches)?;
         let replaced: Vec<usize> = proposal
             .replaces
             .iter()

@@ -1,9 +1,7 @@
 //! `weigh rules` from the files to the figures: which steps there are, and in which order.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -17,11 +15,10 @@ use super::mix::Mix;
 use super::operation::Operation;
 use super::pools::Pools;
 use super::session::Session;
-use super::{keys, rewritten};
+use super::{exec_calls, keys, rewritten};
 use crate::audit::rule::Rule;
 use crate::audit::rule_fields::{Action, Decoded, List};
 use crate::audit::rule_set::{Outcome, RuleSet};
-use crate::profile::ptrace;
 use crate::profile::record::Profile;
 use crate::report::rules::{Metric, RuleReport};
 use crate::treatment::audit::configuration::Shared;
@@ -147,7 +144,7 @@ fn with(
     let all: Vec<usize> = (0..rules.len()).collect();
     session.bridge.ledger.load(&all)?;
     session.bridge.calibrate()?;
-    let exec = Mix::of_calls(exec_calls(bench.kernels.path()).map_err(system)?);
+    let exec = Mix::of_calls(exec_calls::count(bench).map_err(system)?);
     let time = request.time.unwrap_or(match session.metric {
         Metric::Instructions => TIME_TO_COUNT,
         Metric::Nanoseconds => TIME_BY_THE_CLOCK,
@@ -180,22 +177,22 @@ fn with(
         rewrites: Vec::new(),
         lines: session.lines.clone(),
         host: session.host.sentence(),
+        host_rules: session.host_rules(),
         metric: session.metric,
         scratch: bench.scratch.to_owned(),
         is_cut_short: false,
         elapsed_s: 0.0,
     };
     let rest = finish(session, bench, &weighed, &mut measured, time, progress);
-    measured.is_cut_short = measured.attribution.is_cut_short || matches_interrupted(&rest);
-    if !measured.is_cut_short {
-        rest?;
+    match rest {
+        Err(Error::Interrupted) => measured.is_cut_short = true,
+        other => {
+            other?;
+            measured.is_cut_short = measured.attribution.is_cut_short;
+        }
     }
     measured.elapsed_s = started.elapsed().as_secs_f64();
     Ok(measured)
-}
-
-fn matches_interrupted(result: &Result<(), Error>) -> bool {
-    matches!(result, Err(Error::Interrupted))
 }
 
 /// What can be left out where the user has no more patience.
@@ -215,7 +212,7 @@ fn finish(
 
 /// A rule that matches an operation is weighed by its twin, which evaluates all that it does and makes
 /// no record.
-fn with_twins(
+pub(super) fn with_twins(
     session: &mut Session,
     rules: &[Rule],
     matches: &[Vec<Operation>],
@@ -242,18 +239,17 @@ fn order(decoded: &[Decoded], matters: bool) -> Vec<usize> {
     Pools::new(decoded.iter().map(keys::keys).collect()).blocks.into_iter().flatten().collect()
 }
 
-/// The system calls of one `exec`, but for those that wait for its end. In a thread of its own, as the
-/// tracer waits for all children of its thread, and our helpers live on.
-fn exec_calls(program: &Path) -> std::io::Result<BTreeMap<u64, u64>> {
-    let count = || {
-        let mut command = std::process::Command::new(program);
-        ptrace::count(command.arg0("@exec").env_clear())
-    };
-    let counts = std::thread::scope(|scope| scope.spawn(count).join());
-    Ok(counts.map_err(|_| std::io::Error::other("the tracer panicked"))??.calls)
-}
-
 fn no_rule(session: &Session) -> String {
+    if session
+        .lines
+        .iter()
+        .all(|line| matches!(line.outcome, Outcome::Present | Outcome::Skipped(_)))
+    {
+        return "all rules of these files are in force on this host already, and stay so: what they cost a \
+                program here, `weigh compare audit:live -- COMMAND` tells; which of them costs it, \
+                `weigh rules` tells on a machine like this one that has not loaded them"
+            .into();
+    }
     let reasons = session.lines.iter().filter_map(|line| match &line.outcome {
         Outcome::Refused(reason) => Some(format!("line {}: {reason}", line.number)),
         Outcome::Present => Some(format!("line {}: this host has it already", line.number)),

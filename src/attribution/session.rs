@@ -95,6 +95,11 @@ impl<'a> Session<'a> {
         Ok(Session { guard, snapshot, host, lines, ours, metric, bridge })
     }
 
+    /// How many rules this host has of its own.
+    pub fn host_rules(&self) -> usize {
+        self.snapshot.host_rules()
+    }
+
     /// The rules of the set that are loaded, in the kernel's order.
     pub fn rules(&self) -> Vec<Rule> {
         let of_lines: HashSet<&Rule> = self.lines.iter().flat_map(|line| &line.rules).collect();

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::auditctl_output::{complaints, refusal};
 use super::netlink::Client;
@@ -165,6 +168,11 @@ impl Loader<'_> {
     }
 
     fn run(&self, command: &mut Command) -> Result<Output, String> {
+        // One that outlived us would go on loading rules behind the back of who takes them away.
+        // SAFETY: one system call between fork and exec, and no allocation.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
         command
             .env("LC_ALL", "C")
             .stdin(Stdio::null())

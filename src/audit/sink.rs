@@ -27,6 +27,8 @@ pub struct Request {
     pub log: Option<PathBuf>,
     /// The login uid of the processes whose records count.
     pub treated_loginuid: u32,
+    /// That of processes that must make none.
+    pub exempt_loginuid: u32,
     /// The file whose opening proves that auditing works; its own records are not counted.
     pub canary: PathBuf,
     /// Markers are text that starts with this.
@@ -62,7 +64,8 @@ pub fn run() -> io::Result<()> {
     };
     let log = request.log.as_deref().map(LogFile::create).transpose()?;
     let owns_socket = request.log.is_some();
-    let tally = Tally::new(request.treated_loginuid, request.canary.clone());
+    let loginuids = (request.treated_loginuid, request.exempt_loginuid);
+    let tally = Tally::new(loginuids.0, loginuids.1, request.canary.clone());
     let mut sink = Sink { request, log, tally };
     say(&Reply::Ready)?;
     let result = sink.drain(&socket);

@@ -21,7 +21,7 @@ pub struct Counts {
     pub received: u64,
     /// Events of treated processes, also before, between and after the canaries.
     pub treated_events: u64,
-    /// Processes that opened the canary and were audited doing so.
+    /// Processes that opened the canary and were audited doing so, also those that should not have been.
     pub canaries: Vec<u32>,
     /// Changes to the audit configuration that were recorded, by whomever.
     pub config_changes: Vec<String>,
@@ -32,6 +32,10 @@ pub struct Counts {
 #[derive(Default)]
 struct Event {
     pid: u32,
+    is_treated: bool,
+    /// It began between the canaries: before the first a worker is only being made, and after the second
+    /// it is over. Its end tells nothing, as that may be lost.
+    is_of_sample: bool,
     records: u64,
     log_bytes: u64,
     is_canary: bool,
@@ -40,17 +44,27 @@ struct Event {
 /// Counts records by the event that they belong to.
 pub struct Tally {
     treated_loginuid: u32,
+    /// Of processes that are to be exempt: of theirs, an opened canary is all that is looked for.
+    exempt_loginuid: u32,
     canary: PathBuf,
+    /// A treated process has opened the canary, and not yet again.
+    is_between_canaries: bool,
     /// Events whose end has not come yet, by serial number.
     open_events: HashMap<u64, Event>,
     counts: Counts,
 }
 
 impl Tally {
-    /// Counts processes of this login uid, and the opening of this file apart.
-    pub fn new(treated_loginuid: u32, canary: PathBuf) -> Tally {
-        let (open_events, counts) = (HashMap::new(), Counts::default());
-        Tally { treated_loginuid, canary, open_events, counts }
+    /// Counts processes of the first login uid, and the opening of this file apart, by processes of either.
+    pub fn new(treated_loginuid: u32, exempt_loginuid: u32, canary: PathBuf) -> Tally {
+        Tally {
+            treated_loginuid,
+            exempt_loginuid,
+            canary,
+            is_between_canaries: false,
+            open_events: HashMap::new(),
+            counts: Counts::default(),
+        }
     }
 
     /// The socket's buffer overran.
@@ -62,12 +76,17 @@ impl Tally {
     pub fn count(&mut self, kind: u16, text: &[u8], log_bytes: u64) {
         let Some(serial) = record::serial(text) else { return };
         self.counts.received += u64::from(kind != message::TRUSTED_APP);
-        if kind == message::SYSCALL
-            && record::number(text, "auid") == Some(u64::from(self.treated_loginuid))
-        {
-            let pid = record::number(text, "pid").unwrap_or(0) as u32;
-            self.open_events.insert(serial, Event { pid, ..Event::default() });
-            self.counts.treated_events += 1;
+        if kind == message::SYSCALL {
+            let loginuid = record::number(text, "auid");
+            let is = |wanted: u32| loginuid == Some(u64::from(wanted));
+            let is_treated = is(self.treated_loginuid);
+            if is_treated || is(self.exempt_loginuid) {
+                let pid = record::number(text, "pid").unwrap_or(0) as u32;
+                let is_of_sample = is_treated && self.is_between_canaries;
+                let event = Event { pid, is_treated, is_of_sample, ..Event::default() };
+                self.open_events.insert(serial, event);
+                self.counts.treated_events += u64::from(is_treated);
+            }
         }
         if kind == message::CONFIG_CHANGE {
             self.counts.config_changes.push(String::from_utf8_lossy(text).into_owned());
@@ -75,8 +94,9 @@ impl Tally {
         let Some(event) = self.open_events.get_mut(&serial) else { return };
         event.records += 1;
         event.log_bytes += log_bytes;
-        if kind == message::PATH {
-            event.is_canary |= names(text, &self.canary);
+        if kind == message::PATH && !event.is_canary && names(text, &self.canary) {
+            event.is_canary = true;
+            self.is_between_canaries ^= event.is_treated;
         }
         if kind == message::EOE
             && let Some(event) = self.open_events.remove(&serial)
@@ -88,8 +108,7 @@ impl Tally {
     fn close(&mut self, event: &Event) {
         if event.is_canary {
             self.counts.canaries.push(event.pid);
-        } else if self.counts.canaries.len() == 1 {
-            // Before the first canary a worker is only being made, and after the second it is over.
+        } else if event.is_of_sample {
             self.counts.records += event.records;
             self.counts.log_bytes += event.log_bytes;
         }
@@ -102,6 +121,7 @@ impl Tally {
         for event in &unfinished {
             self.close(event);
         }
+        self.is_between_canaries = false;
         self.counts.marker = marker;
         std::mem::take(&mut self.counts)
     }
@@ -132,7 +152,7 @@ mod tests {
 
     #[test]
     fn only_treated_processes_are_counted_and_only_between_the_canaries() {
-        let mut tally = Tally::new(4244, "/tmp/canary".into());
+        let mut tally = Tally::new(4244, 4243, "/tmp/canary".into());
         event(&mut tally, 1, 4244, "/etc/before");
         event(&mut tally, 2, 4244, "/tmp/canary");
         event(&mut tally, 3, 4244, "/etc/passwd");
@@ -147,10 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn an_exempt_process_that_is_audited_all_the_same_is_seen() {
+        let mut tally = Tally::new(4244, 4243, "/tmp/canary".into());
+        event(&mut tally, 1, 4243, "/tmp/canary");
+        event(&mut tally, 2, 4243, "/etc/passwd");
+        event(&mut tally, 3, 77, "/tmp/canary");
+        let counts = tally.close_window(1);
+        assert_eq!((counts.canaries, counts.records, counts.treated_events), (vec![9], 0, 0));
+    }
+
+    #[test]
     fn an_event_that_lost_its_end_counts_as_far_as_it_came() {
-        let mut tally = Tally::new(4244, "/tmp/canary".into());
+        let mut tally = Tally::new(4244, 4243, "/tmp/canary".into());
         event(&mut tally, 1, 4244, "/tmp/canary");
         tally.count(message::SYSCALL, b"audit(1.2:7): pid=9 auid=4244", 10);
+        event(&mut tally, 8, 4244, "/tmp/canary");
         assert_eq!(tally.close_window(1).records, 1);
     }
 

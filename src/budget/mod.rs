@@ -65,8 +65,8 @@ pub fn execute(
     interrupted: &AtomicBool,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Done, String> {
-    let treatments = build_treatments(std::slice::from_ref(&request.treatment))?;
     check_kind(&request.treatment)?;
+    let treatments = build_treatments(std::slice::from_ref(&request.treatment))?;
     if request.disk_full {
         disk_full::check()?;
     }
@@ -83,9 +83,14 @@ pub fn execute(
     }
 }
 
-/// Only `audit` writes records of what it is told to.
+/// Only `audit` writes records of what it is told to, and of a host's own settings none is touched.
 fn check_kind(treatment: &str) -> Result<(), String> {
     let (name, parameters) = label::split(treatment)?;
+    if name == "audit" && parameters.has("live") {
+        return Err("`audit:live` leaves this host's backlog as it is, and a budget tries several: weigh the \
+                    host's rule files with `audit:rules=/etc/audit/rules.d`, on a machine like it"
+            .into());
+    }
     if name == "audit" && !parameters.has("residual") {
         return Ok(());
     }

@@ -140,6 +140,14 @@ fn command_of(path: &Path) -> Result<Vec<String>, String> {
             path.display()
         ));
     }
+    if profile.is_of_period {
+        return Err(format!(
+            "{}: this profile is of a program for a time, not of one that ended by itself, and rules are \
+             about the arguments of calls, which no profile holds: give a command after `--` that does a \
+             part of the work and ends, such as one request",
+            path.display()
+        ));
+    }
     Ok(profile.command)
 }
 

@@ -29,6 +29,7 @@ pub fn parse(text: &str) -> Result<Option<Profile>, String> {
         elapsed_s: None,
         user_s: None,
         system_s: None,
+        is_of_period: false,
         scaled_by: None,
     }))
 }

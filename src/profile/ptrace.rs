@@ -44,14 +44,24 @@ impl Counts {
     }
 
     /// Counts the system call that a tracee stopped before; any other stop is none.
-    pub(super) fn note(&mut self, process: pid_t, status: c_int) {
+    ///
+    /// # Errors
+    /// Where the kernel does not tell which call it is: before Linux 5.3.
+    pub(super) fn note(&mut self, process: pid_t, status: c_int) -> io::Result<()> {
         match entered(process, status) {
-            Some((NATIVE_ARCHITECTURE, number)) if number & OTHER_ABI_BIT == 0 => {
+            Ok(Some((NATIVE_ARCHITECTURE, number))) if number & OTHER_ABI_BIT == 0 => {
                 *self.calls.entry(number).or_default() += 1;
             }
-            Some(_) => self.other_abi_calls += 1,
-            None => {}
+            Ok(Some(_)) => self.other_abi_calls += 1,
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                return Err(io::Error::other(
+                    "counting system calls needs Linux 5.3 or newer (PTRACE_GET_SYSCALL_INFO)",
+                ));
+            }
+            // It was killed meanwhile.
+            Ok(None) | Err(_) => {}
         }
+        Ok(())
     }
 }
 
@@ -99,7 +109,7 @@ pub(super) fn count_and_tell(
             }
             continue;
         }
-        counts.note(process, status);
+        counts.note(process, status)?;
         // One that was killed meanwhile is reported as ended by the next wait.
         let _ = request(libc::PTRACE_SYSCALL, process, signal_to_pass_on(status));
     }
@@ -125,23 +135,23 @@ pub(super) fn wait_once(process: pid_t, more_flags: c_int) -> io::Result<(pid_t,
 }
 
 /// Architecture and number of the system call that a tracee stopped before; `None` at any other stop.
-fn entered(process: pid_t, status: c_int) -> Option<(u32, u64)> {
+fn entered(process: pid_t, status: c_int) -> io::Result<Option<(u32, u64)>> {
     if libc::WSTOPSIG(status) != SYSCALL_STOP {
-        return None;
+        return Ok(None);
     }
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = size_of::<libc::ptrace_syscall_info>();
     // SAFETY: the kernel writes at most `size` bytes, and all bit patterns are valid.
     let info = unsafe {
         let at = info.as_mut_ptr().cast::<c_void>();
-        check(libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, process, size, at)).ok()?;
+        check(libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, process, size, at))?;
         info.assume_init()
     };
     // SAFETY: `op` says which of the union's variants was written.
-    match info.op {
+    Ok(match info.op {
         libc::PTRACE_SYSCALL_INFO_ENTRY => Some((info.arch, unsafe { info.u.entry.nr })),
         _ => None,
-    }
+    })
 }
 
 /// A signal that the program was sent, and not one that tracing made.
@@ -226,7 +236,7 @@ mod tests {
                     assert_eq!(libc::WEXITSTATUS(status), 0, "this kernel has no 32-bit calls");
                     break;
                 }
-                counts.note(child, status);
+                counts.note(child, status).unwrap();
             }
             assert_eq!(counts.other_abi_calls, 1, "{counts:?}");
         }

@@ -36,6 +36,9 @@ pub struct Profile {
     pub elapsed_s: Option<f64>,
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
+    /// Whether it is of a time that was chosen, and not of a whole run: such a program may never end.
+    #[serde(default)]
+    pub is_of_period: bool,
     /// What the counts were multiplied by, where the program did less while they were counted than in
     /// the times above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,7 @@ impl Measured {
             elapsed_s: Some(self.plain.elapsed.as_secs_f64()),
             user_s: Some(self.plain.cpu.user.as_secs_f64()),
             system_s: Some(self.plain.cpu.system.as_secs_f64()),
+            is_of_period: !self.is_same_work,
             scaled_by,
         }
     }
@@ -206,6 +210,7 @@ mod tests {
             elapsed_s: Some(4.0),
             user_s: Some(0.5),
             system_s: Some(1.5),
+            is_of_period: false,
             scaled_by: None,
         }
     }

@@ -72,7 +72,7 @@ impl Seized {
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => break,
                 Err(error) => return Err(error),
             };
-            if self.is_stopped(task, status) {
+            if self.is_stopped(task, status)? {
                 // One that was killed meanwhile is reported as ended by the next wait.
                 let _ = match is_group_stop(status) {
                     true => request(libc::PTRACE_LISTEN, task, 0),
@@ -84,17 +84,17 @@ impl Seized {
     }
 
     /// Counts what a task stopped for; `false` where it ended.
-    fn is_stopped(&mut self, task: pid_t, status: c_int) -> bool {
+    fn is_stopped(&mut self, task: pid_t, status: c_int) -> io::Result<bool> {
         if !libc::WIFSTOPPED(status) {
             self.tasks.remove(&task);
-            return false;
+            return Ok(false);
         }
         self.tasks.insert(task);
         if let Some(new) = started(task, status) {
             self.tasks.insert(new);
         }
-        self.counts.note(task, status);
-        true
+        self.counts.note(task, status)?;
+        Ok(true)
     }
 
     /// Lets all go, each when it stops.
@@ -105,7 +105,7 @@ impl Seized {
             match wait_once(-1, 0) {
                 Ok((task, status)) => {
                     // The call that it stops before is made, and so counts.
-                    if self.is_stopped(task, status) {
+                    if self.is_stopped(task, status).unwrap_or(true) {
                         let _ = request(libc::PTRACE_DETACH, task, signal_to_pass_on(status));
                         self.tasks.remove(&task);
                     }

@@ -89,19 +89,18 @@ impl Audit {
 
     /// Takes away the rule that makes the treated processes' records.
     pub fn remove_treated_rule(&self) {
-        remove(TREATED_LOGINUID);
+        remove(TREATED_LOGINUID, |_| ());
     }
 
     /// Takes away the rule that exempts the baseline.
     pub fn remove_baseline_rule(&self) {
-        remove(BASELINE_LOGINUID);
+        remove(BASELINE_LOGINUID, |_| ());
     }
 
     /// Takes it away and loads it again at once: the list of rules is then as before.
     pub fn remove_and_reload_treated_rule(&self) {
-        self.remove_treated_rule();
         let rule = Rule::always_exit(TREATED_LOGINUID, "weigh");
-        Client::open().unwrap().add_rule(&rule).unwrap();
+        remove(TREATED_LOGINUID, |client| client.add_rule(&rule).unwrap());
     }
 
     /// As `auditctl -e 0` does.
@@ -139,11 +138,12 @@ fn is_about(rule: &Rule, loginuid: u32) -> bool {
     rule.as_bytes().chunks_exact(4).any(|word| word == loginuid.to_ne_bytes())
 }
 
-fn remove(loginuid: u32) {
+fn remove(loginuid: u32, then: impl Fn(&mut Client)) {
     let mut client = Client::open().unwrap();
     let listed = client.rules().unwrap();
     let rule = listed.iter().find(|rule| is_about(rule, loginuid)).expect("the rule is loaded");
     client.delete_rule(rule).unwrap();
+    then(&mut client);
     wake_others(&mut client);
 }
 

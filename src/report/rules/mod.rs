@@ -66,6 +66,8 @@ pub struct RuleReport {
     pub armed: Cost,
     /// Per system call of the mix, the sum of what the lines show by themselves.
     pub sum_of_lines: Cost,
+    /// The same of the rules alone that were left out one by one, and confirmed.
+    pub sum_of_confirmed: Cost,
     /// Extra CPU time of the profile's program, in per cent of what it used; only with a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile_cpu_pct: Option<Cost>,
@@ -143,7 +145,7 @@ pub struct LineCost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Leaving this one rule out of the loaded set gave its cost back.
+    /// Leaving this one rule out of the loaded set gave its cost back, twice.
     Confirmed,
     /// The mean of the rules that the kernel treats alike: too small to be seen by itself.
     OfItsClass,

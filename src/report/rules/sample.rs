@@ -91,6 +91,7 @@ pub fn stig() -> RuleReport {
         total_ns: cost(sum + 262.0),
         armed: cost(251.0),
         sum_of_lines: cost(sum),
+        sum_of_confirmed: cost(330.4),
         profile_cpu_pct: None,
         notes: vec!["Loaded with 3 rules of others in force, which were left alone.".to_owned()],
         elapsed_s: 71.3,

@@ -17,6 +17,7 @@ pub fn sums(r: &RuleReport) -> Table {
         ("all rules, measured together", r.total),
         ("  of that, because there is any rule at all", r.armed),
         ("the lines by themselves, added up", r.sum_of_lines),
+        ("  of that, confirmed one by one", r.sum_of_confirmed),
     ];
     let mut rows = rows
         .map(|(what, cost)| {

@@ -183,7 +183,9 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.starts_with("These 352 rules add 2,510 instructions to every system call"),
+            text.starts_with(
+                "These 352 rules add 2,510 instructions (640 ns) to every system call"
+            ),
             "{text}"
         );
         assert!(!text.contains("lets nobody count"), "{text}");

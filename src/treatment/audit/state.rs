@@ -92,6 +92,11 @@ impl Snapshot {
         all.filter(|rule| !ours.contains(rule)).eq(self.rules.iter().cloned())
     }
 
+    /// How many rules were there before.
+    pub fn host_rules(&self) -> usize {
+        self.rules.len()
+    }
+
     /// Those of `rules` that were not there before, in hexadecimal.
     pub fn not_in(&self, rules: &[Rule]) -> Vec<String> {
         rules.iter().map(hex).filter(|rule| !self.rules.contains(rule)).collect()

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::receiver::Receiver;
-use super::{TREATED_LOGINUID, needs, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::sink::{Reply, Request};
 use crate::audit::tally::Counts;
@@ -47,6 +47,7 @@ impl Stream {
         let request = Request {
             log: is_own.then(|| bench.scratch.join("audit.log")),
             treated_loginuid: TREATED_LOGINUID,
+            exempt_loginuid: BASELINE_LOGINUID,
             canary: canary.to_owned(),
             marker: marker.clone(),
         };

@@ -146,12 +146,15 @@ impl Treatment for Auditing {
         let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
         let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
         let mut lines = Vec::new();
-        let load = |client: &mut Client, watch: &Watch| match &self.rules {
-            None => client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs),
-            Some((file, path)) => {
-                lines = load_file(file, path, bench, client)?;
-                client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
+        let load = |client: &mut Client, watch: &Watch| {
+            match &self.rules {
+                None => {
+                    client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs)?;
+                }
+                Some((file, path)) => lines = load_file(file, path, bench, client)?,
             }
+            // It asks for no login uid, so a baseline that is not exempt would be seen, too.
+            client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
         };
         let arm = self.configuration()?.add_arm(bench, guard, wanted, load)?;
         (self.arm, self.lines) = (Some(arm), lines);
