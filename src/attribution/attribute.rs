@@ -231,11 +231,12 @@ fn judge(
     let mut confirmed = vec![false; question.pools.rules()];
     for (rule, all) in looked {
         let shown = attribution.per_syscall(rule, &question.weights);
-        let agrees = |seen: &Cost| {
-            let slack = NEAR.max(NEAR_SHARE * shown.value.abs());
-            is_seen(seen) && seen.low - slack <= shown.value && shown.value <= seen.high + slack
-        };
-        confirmed[rule] = all.iter().all(agrees);
+        let slack = NEAR.max(NEAR_SHARE * shown.value.abs());
+        let agrees =
+            |seen: &Cost| seen.low - slack <= shown.value && shown.value <= seen.high + slack;
+        // A visit by itself has few pairs: that it is no nothing, both tell together.
+        let [_, _, both] = &all;
+        confirmed[rule] = is_seen(both) && all.iter().all(agrees);
     }
     attribution.standing = (0..confirmed.len())
         .map(|rule| match attribution.standing_of_pool(rule, question) {

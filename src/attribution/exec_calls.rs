@@ -37,7 +37,7 @@ fn of_prober(bench: &Bench, operations: u64) -> io::Result<BTreeMap<u64, u64>> {
         loginuid: BASELINE_LOGINUID,
         cpu: None,
         directory: bench.scratch.join("traced"),
-        new: bench.scratch.join("traced-new"),
+        new: bench.scratch.join("created").join("traced"),
         program: bench.kernels.path().to_owned(),
         canary: bench.scratch.join("canary"),
         counts_instructions: false,

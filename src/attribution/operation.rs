@@ -11,7 +11,7 @@ use super::places;
 pub enum Operation {
     /// A call that takes nothing and does next to nothing.
     Getppid,
-    /// 256 bytes of a file in memory, by its descriptor.
+    /// 256 bytes of `/dev/zero`: of a file, it would depend on the place in it.
     Read,
     /// A call with a path.
     Stat,

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -27,8 +27,7 @@ pub struct Setup {
     pub cpu: Option<usize>,
     /// A private directory of this prober's.
     pub directory: PathBuf,
-    /// The file that it creates and removes. All do so in one directory: how long a file system looks
-    /// for a free inode is then the same for all.
+    /// The file that it creates and removes: alone in its directory.
     pub new: PathBuf,
     /// What `exec` executes.
     pub program: PathBuf,
@@ -113,12 +112,29 @@ fn be_born(setup: &Setup) -> Result<Worker, String> {
         sched_setaffinity(None, &set)
             .map_err(|error| format!("cannot stay on CPU {cpu}: {error}"))?;
     }
+    let _ = mount_over(setup.new.parent().unwrap_or(&setup.directory));
     Worker::new(setup).map_err(|error| format!("{}: {error}", setup.directory.display()))
 }
 
+/// Mounts a tmpfs over a directory, for this process alone: it goes with it. An ext4 without a journal looks
+/// at every inode that was freed within the last minute before it uses one again (`fs/ext4/ialloc.c`,
+/// `recently_deleted`), so that each file created there makes the next one dearer. Where it cannot be
+/// mounted, files are created on what there is.
+fn mount_over(directory: &Path) -> io::Result<()> {
+    let directory = CString::new(directory.as_os_str().as_bytes())?;
+    let (none, nothing) = (c"none".as_ptr(), std::ptr::null());
+    // SAFETY: takes a number.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into())?;
+    let private = libc::MS_REC | libc::MS_PRIVATE;
+    // SAFETY: all strings end with a zero, and there is no data.
+    check(unsafe { libc::mount(none, c"/".as_ptr(), nothing, private, nothing.cast()) }.into())?;
+    let kind = c"tmpfs".as_ptr();
+    // SAFETY: the same.
+    check(unsafe { libc::mount(none, directory.as_ptr(), kind, 0, nothing.cast()) }.into())
+}
+
 struct Worker {
-    data: File,
-    data_left: u64,
+    zeros: File,
     places: Vec<CString>,
     /// Operations on them so far.
     done: usize,
@@ -128,17 +144,12 @@ struct Worker {
 }
 
 const READ_BYTES: usize = 256;
-/// From its end the position is set back, which is a call that was not asked for: once in so many.
-const READS_OF_FILE: u64 = 4096;
 
 impl Worker {
     fn new(setup: &Setup) -> io::Result<Worker> {
         std::fs::create_dir_all(&setup.directory)?;
-        let data = setup.directory.join("data");
-        std::fs::write(&data, vec![b'x'; READ_BYTES * READS_OF_FILE as usize])?;
         Ok(Worker {
-            data: File::open(&data)?,
-            data_left: READS_OF_FILE,
+            zeros: File::open("/dev/zero")?,
             places: places::make(&setup.directory)?,
             done: 0,
             new: CString::new(setup.new.as_os_str().as_bytes())?,
@@ -182,15 +193,8 @@ impl Worker {
         let mut buffer = [0_u8; READ_BYTES];
         // SAFETY: the buffer has the length that is given.
         let got =
-            unsafe { libc::read(self.data.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-        check(got as i64)?;
-        self.data_left -= 1;
-        if self.data_left == 0 {
-            self.data_left = READS_OF_FILE;
-            // SAFETY: takes numbers only.
-            check(unsafe { libc::lseek(self.data.as_raw_fd(), 0, libc::SEEK_SET) })?;
-        }
-        Ok(())
+            unsafe { libc::read(self.zeros.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        check(got as i64)
     }
 
     fn next_place(&mut self) -> &CString {
