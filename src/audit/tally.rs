@@ -21,6 +21,9 @@ pub struct Counts {
     pub received: u64,
     /// Events of treated processes, also before, between and after the canaries.
     pub treated_events: u64,
+    /// Records and bytes of these, without the canaries' own.
+    pub treated_records: u64,
+    pub treated_log_bytes: u64,
     /// Processes that opened the canary and were audited doing so, also those that should not have been.
     pub canaries: Vec<u32>,
     /// Changes to the audit configuration that were recorded, by whomever.
@@ -108,7 +111,13 @@ impl Tally {
     fn close(&mut self, event: &Event) {
         if event.is_canary {
             self.counts.canaries.push(event.pid);
-        } else if event.is_of_sample {
+            return;
+        }
+        if event.is_treated {
+            self.counts.treated_records += event.records;
+            self.counts.treated_log_bytes += event.log_bytes;
+        }
+        if event.is_of_sample {
             self.counts.records += event.records;
             self.counts.log_bytes += event.log_bytes;
         }
@@ -163,6 +172,7 @@ mod tests {
         assert_eq!((counts.records, counts.log_bytes), (3, 30));
         assert_eq!(counts.canaries, [9, 9]);
         assert_eq!((counts.received, counts.treated_events), (18, 5));
+        assert_eq!((counts.treated_records, counts.treated_log_bytes), (9, 90));
         assert_eq!(tally.close_window(2), Counts { marker: 2, ..Counts::default() });
     }
 
