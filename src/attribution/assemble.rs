@@ -210,9 +210,9 @@ fn notes(measured: &Measured, of_rules: f64, sum_of_lines: f64) -> Vec<String> {
     let mut notes = vec![measured.host.clone()];
     if measured.host_rules > 0 {
         notes.push(format!(
-            "{} of this host stay in force throughout, which also exempt or watch what they say. What they \
-             cost is in no figure but those of `one rule` and `all rules`. The changes that weighing makes to \
-             the list of rules are not written to the log.",
+            "{} of this host stay in force throughout, which also exempt or watch what they say. What \
+             they cost is in no figure but those of `one rule` and `all rules`. The changes that \
+             weighing makes to the list of rules are not written to the log.",
             format::plural(measured.host_rules, "rule")
         ));
     }

@@ -115,13 +115,19 @@ fn measure(
     Ok(measured)
 }
 
-fn with(
-    request: &Request,
-    session: &mut Session,
-    bench: &Bench,
-    started: Instant,
-    progress: Progress,
-) -> Result<Measured, Error> {
+/// The rules in the order in which they are weighed.
+struct Ready {
+    rules: Vec<Rule>,
+    /// Twins in the place of those that match.
+    weighed: Vec<Rule>,
+    /// Of these.
+    decoded: Vec<Decoded>,
+    matches: Vec<Vec<Operation>>,
+    /// Whether the order is that of the files, as it matters to the kernel.
+    order_matters: bool,
+}
+
+fn prepare(session: &mut Session, progress: Progress) -> Result<Ready, Error> {
     let rules = session.rules();
     if rules.is_empty() {
         return Err(Error::Unavailable(no_rule(session)));
@@ -136,10 +142,23 @@ fn with(
         decoded.iter().any(|rule| rule.list == List::Exit && rule.action == Action::Never);
     let order = order(&decoded, order_matters);
     let in_order = |rules: &[Rule]| order.iter().map(|&rule| rules[rule].clone()).collect();
-    let rules: Vec<Rule> = in_order(&rules);
-    let matches: Vec<Vec<Operation>> = order.iter().map(|&rule| matches[rule].clone()).collect();
-    let decoded: Vec<Decoded> = order.iter().map(|&rule| decoded[rule].clone()).collect();
-    let weighed: Vec<Rule> = in_order(&weighed);
+    Ok(Ready {
+        rules: in_order(&rules),
+        weighed: in_order(&weighed),
+        decoded: order.iter().map(|&rule| decoded[rule].clone()).collect(),
+        matches: order.iter().map(|&rule| matches[rule].clone()).collect(),
+        order_matters,
+    })
+}
+
+fn with(
+    request: &Request,
+    session: &mut Session,
+    bench: &Bench,
+    started: Instant,
+    progress: Progress,
+) -> Result<Measured, Error> {
+    let Ready { rules, weighed, decoded, matches, order_matters } = prepare(session, progress)?;
     session.bridge.ledger.take(weighed.clone())?;
     let all: Vec<usize> = (0..rules.len()).collect();
     session.bridge.ledger.load(&all)?;
