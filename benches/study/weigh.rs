@@ -101,6 +101,7 @@ pub fn bytes(count: f64) -> String {
 
 /// An effect in per cent with its interval.
 pub fn effect(row: &Value) -> String {
-    let percent = |path: &str| number(row, path).map_or("?".into(), |value| format!("{value:+.1}"));
+    let percent =
+        |path: &str| number(row, path).map_or("–".into(), |value| format!("{value:+.1}"));
     format!("{} [{}, {}]", percent("/effect_pct"), percent("/low_pct"), percent("/high_pct"))
 }
