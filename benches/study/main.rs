@@ -5,7 +5,7 @@
 //! sudo cargo bench --bench study -- [--write docs/study-audit.md] [--quick]
 //! ```
 //!
-//! It takes about twenty minutes and needs root, auditd's example rules, and a machine that has nothing
+//! It takes about twenty-five minutes and needs root, auditd's example rules, and a machine that has nothing
 //! else to do.
 
 use std::path::PathBuf;

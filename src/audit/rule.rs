@@ -28,7 +28,7 @@ const ACTION_ALWAYS: u32 = 2;
 const PERM_READ: u32 = 4;
 const OPERATOR_EQUAL: u32 = 0x4000_0000;
 
-/// The key of all rules of ours, so that whoever lists them knows whose they are.
+/// The key of our rules, so that whoever lists them knows whose they are; one that excludes records has none.
 pub const KEY: &str = "weigh";
 
 /// Fields that the program itself looks at, as the kernel numbers them.
