@@ -21,7 +21,7 @@ test: deps test-deps
 	cargo fmt --check
 	rustfmt --edition 2024 --check src/treatment/kind/*.rs
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked
+	cargo test --locked --no-fail-fast
 
 install: build
 	install -D -m 755 $(weigh) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/weigh

@@ -239,6 +239,25 @@ fn a_command_that_fails_gives_no_number() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
+/// What it counts itself and whole runs are two metrics: the ratio of one to the other is no effect.
+#[test]
+fn a_command_that_stops_printing_its_sample_gives_no_number() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let sample = r#"echo '{"operations":50,"elapsed_ns":1000000}'"#;
+    for (first, then) in [(sample, "echo a warning"), ("echo a warning", sample)] {
+        home.file("launches", "");
+        let line = format!(
+            "echo >> launches; if [ $(wc -l < launches) -le 5 ]; then {first}; else {then}; fi"
+        );
+        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
+            .assert_error(&["ops/s", " first", " now"]);
+        let json = home.json();
+        assert_eq!(json["results"], serde_json::json!([]), "{json:#}");
+        assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
+    }
+}
+
 #[test]
 fn directories_that_are_missing_are_named() {
     let home = Home::new();

@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -148,6 +149,23 @@ fn memory_of_launchers(home: &Home) -> u64 {
         line.trim().strip_suffix(" kB")?.parse().ok()
     };
     home.processes().into_iter().filter_map(peak_kib).max().unwrap_or(0)
+}
+
+/// It would seem that no two operations fit the target; and the clock would be read around each.
+#[test]
+fn a_first_operation_that_is_held_up_leaves_the_sample_as_it_is() {
+    let _turn = Turn::take();
+    let directory = tempfile::tempdir().unwrap();
+    let sample = Command::new(build())
+        .args(["run", "broken-slow-start", "--target-ms", "20", "--slices"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let sample: Value = serde_json::from_slice(&sample.stdout).unwrap();
+    // At most a hundred of the batches are told: of short ones they would be a small part.
+    let batches = sample["slices_ns"].as_array().unwrap();
+    let told: u64 = batches.iter().map(|batch| batch.as_u64().unwrap()).sum();
+    assert!(10 * told > sample["elapsed_ns"].as_u64().unwrap(), "{sample:#}");
 }
 
 #[test]

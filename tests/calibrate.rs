@@ -27,6 +27,9 @@ fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
     assert_eq!(first["experiment_alarms"]["of"], 1);
     let both = calibrate(&home, &[]);
     assert_eq!(both["experiments"].as_array().unwrap().len(), 2);
+    assert_eq!(both["experiment_alarms"]["of"], 2);
+    assert_eq!(both["these"]["experiment_alarms"]["of"], 1, "{both:#}");
+    assert_eq!(both["these"]["experiments"][0], both["experiments"][0]);
     let [once, twice] = [&first, &both].map(|json| &json["workloads"][0]);
     assert_eq!((&twice["workload"], &twice["experiments"]), (&"getppid".into(), &2.into()));
     assert!(twice["pairs"].as_u64() > once["pairs"].as_u64());
@@ -52,7 +55,9 @@ fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let home = Home::new();
     home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "5s"]).assert_says(&[
         "this machine shows a change of",
-        "of 2 experiments raised a false alarm",
+        "of these 2 experiments raised a false alarm",
+        "where 5 % is promised chance explains at most 1 of 2",
+        "All calibrations of this machine",
         "shown in 10 s",
     ]);
     home.succeed(&["show"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);

@@ -119,7 +119,9 @@ fn the_exit_status_says_whether_a_limit_was_exceeded() {
     let home = Home::new();
     let slow = ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8", "--no-detail"];
     assert_eq!(home.run(&slow).code, Some(0));
-    assert_eq!(home.run(&[&slow[..], &["--fail-above", "3%"]].concat()).code, Some(1));
+    let above = home.run(&[&slow[..], &["--fail-above", "3%"]].concat());
+    assert_eq!(above.code, Some(1));
+    assert!(above.stderr.contains("cost more than 3 %: getppid under seccomp"), "{above:#?}");
     assert_eq!(home.run(&[&slow[..], &["--fail-above", "99.9%"]].concat()).code, Some(0));
     // A margin that no eight pairs can decide.
     let open =
@@ -275,6 +277,6 @@ fn two_processes_are_weighed_on_one_cpu_and_on_two() {
     let rows = report["results"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
     assert_eq!(names, ["context1@cross-cpu", "context1@same-cpu"]);
-    let [across, together] = [0, 1].map(|row| rows[row]["baseline"].as_f64().unwrap());
-    assert!(across > 0.0 && together > 0.0 && across != together);
+    // That they are where their names say is looked up in tests/kernels.rs.
+    assert!(rows.iter().all(|row| row["baseline"].as_f64().unwrap() > 0.0), "{rows:#?}");
 }

@@ -69,8 +69,11 @@ fn a_cost_that_is_low_because_records_were_dropped_is_called_so_everywhere() {
     let lost_pct = row["evidence"]["lost_pct"].as_f64().unwrap();
     assert!(lost_pct > 0.0 && lost_pct < 100.0, "{row:#}");
     let records = row["evidence"]["records_per_op"].as_f64().unwrap();
-    let expected = 3.0 * (1.0 - lost_pct / 100.0);
-    assert!((records - expected).abs() < 0.3, "{records} of 3 arrived, {lost_pct} % were lost");
+    // One that the kernel counts as lost may stand for all three of its system call.
+    let counted = records * lost_pct / (100.0 - lost_pct);
+    let [most, least] = [1.0, 3.0].map(|each| 3.0 * records / (records + each * counted));
+    let is_between = 0.9 * least < records && records < 1.1 * most;
+    assert!(is_between, "{records} of 3 arrived, {lost_pct} % were lost: {least} to {most}");
     let said = "% of the records were dropped";
     assert!(row["notes"].to_string().contains(said), "{row:#}");
     let facts = json["treatments"][0]["facts"].to_string();

@@ -29,7 +29,7 @@ fn every_row_tells_how_long_its_operations_take_and_what_they_use() {
         let row = row(&json, name);
         let latency = &row["latency"];
         assert_eq!(latency["of"], "operation");
-        // Six launches of 20 ms in either arm: enough for 99 %, however loaded the machine.
+        // Six launches of 70 ms in either arm: enough for 99 %, however loaded the machine.
         let quantile = |name: &str, arm: &str| number(&latency[name][arm]);
         for arm in ["baseline", "treated"] {
             assert!(number(&latency[format!("{arm}_count")]) > 1000.0, "{row:#}");

@@ -44,7 +44,7 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
     let json = diff(&home, [&before, &after], &["--json"]).json();
     assert_eq!(json["schema"], "weighbridge/diff/1");
     let row = &json["results"][0];
-    assert_eq!((&row["workload"], &row["unit"]), (&"./work".into(), &"runs/s".into()));
+    assert_eq!((&row["workload"], &row["unit"]), (&"./work".into(), &"ops/s".into()));
     assert!((row["rate"]["change_pct"].as_f64().unwrap() + 10.0).abs() < 1e-9, "{row:#}");
     assert_eq!(row["rate"]["is_beyond_noise"], true);
     assert_eq!(row["effect"]["change_pct"], 0.0);

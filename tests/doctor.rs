@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Home, wait_until};
+use serde_json::Value;
+use support::{Home, Turn, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -89,6 +90,33 @@ fn this_machine_is_looked_at_without_being_changed() {
         assert!(names.contains(&name), "{names:?}");
     }
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// The audit status too, which root can see: without it every report said that it is not visible.
+#[test]
+fn an_experiment_keeps_what_the_doctor_finds() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let noted = |json: Value| -> Vec<String> {
+        let findings = json["findings"].as_array().unwrap().clone();
+        let notes = findings.iter().filter(|finding| finding["severity"] == "note");
+        // A clock that is being corrected may be right a moment later.
+        let names = notes.map(|note| note["name"].as_str().unwrap().to_owned());
+        names.filter(|name| name != "Clock corrections").collect()
+    };
+    let doctor = home.run(&["doctor", "--json"]).json();
+    let html = home.path("report.html");
+    let compare =
+        ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--json", "-"];
+    let outcome = home.run(&[&compare[..], &["--html", html.to_str().unwrap()]].concat());
+    let kept = outcome.json()["machine"]["worth_knowing"].clone();
+    let page = fs::read_to_string(html).unwrap();
+    let notes = noted(doctor);
+    for name in &notes {
+        assert!(kept[name].is_string(), "{name} is not in {kept:#}");
+        assert!(page.contains(&format!("worth knowing.{name}")), "{name} is not in the HTML");
+    }
+    assert_eq!(kept.get("Auditing").is_some(), notes.contains(&"Auditing".into()), "{kept:#}");
 }
 
 #[test]

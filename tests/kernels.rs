@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use support::build::make_workloads;
@@ -65,12 +68,29 @@ fn launch(build: &Path, arguments: &[&str], scratch: &Path) -> Command {
     command
 }
 
-/// The problem that a launch of 20 ms shows.
+/// What `look` finds wrong with any of them. On all CPUs, as nothing is timed here.
+fn look_at_all(workloads: &[Value], look: impl Fn(&Value) -> Option<String> + Sync) -> Vec<String> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let look_at_some = || {
+        while let Some(workload) = workloads.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let problem = look(workload);
+            found.lock().unwrap().extend(problem);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().unwrap().get() {
+            scope.spawn(look_at_some);
+        }
+    });
+    found.into_inner().unwrap()
+}
+
+/// The problem that a launch of 5 ms shows.
 fn problem(build: &Path, workload: &Value) -> Option<String> {
     let scratch = tempfile::tempdir().unwrap();
     let name = workload["name"].as_str().unwrap();
     let output =
-        launch(build, &["run", name, "--target-ms", "20"], scratch.path()).output().unwrap();
+        launch(build, &["run", name, "--target-ms", "5"], scratch.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     if !output.status.success() || !said.is_empty() {
         return Some(format!("{name}: {}: {said}", output.status));
@@ -97,7 +117,7 @@ fn every_workload_runs_in_both_builds_and_leaves_nothing() {
     for build in builds() {
         let workloads = listed(build);
         assert!(workloads.len() >= 150, "{}", workloads.len());
-        problems.extend(workloads.iter().filter_map(|workload| problem(build, workload)));
+        problems.extend(look_at_all(&workloads, |workload| problem(build, workload)));
     }
     problems.extend(traces().difference(&before).map(|left| format!("left behind: {left}")));
     assert!(problems.is_empty(), "{problems:#?}");
@@ -151,11 +171,58 @@ fn miscount(workload: &Value) -> Option<String> {
 fn system_calls_are_as_many_as_declared() {
     let _turn = TURN.lock();
     let groups = ["syscall", "process", "ipc", "file", "network", "thread", "time", "security"];
-    let workloads = listed(&builds()[0]);
-    let problems: Vec<String> = workloads
-        .iter()
-        .filter(|workload| groups.contains(&workload["group"].as_str().unwrap()))
-        .filter_map(miscount)
-        .collect();
+    let mut workloads = listed(&builds()[0]);
+    workloads.retain(|workload| groups.contains(&workload["group"].as_str().unwrap()));
+    let problems = look_at_all(&workloads, miscount);
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// A line of `/proc/PID/status`, where it is a number.
+fn status(pid: u32, key: &str) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
+}
+
+fn partner_of(driver: u32) -> Option<u32> {
+    let parent = |pid: &u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid| parent(pid) == Some(driver))
+}
+
+/// Of a workload of two processes, where each is pinned while it runs.
+fn placed(name: &str) -> (usize, usize) {
+    let scratch = tempfile::tempdir().unwrap();
+    let arguments = ["run", name, "--target-ms", "60000"];
+    let mut command = launch(&builds()[0], &arguments, scratch.path());
+    let mut driver = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut found = None;
+    support::wait_until(Duration::from_secs(60), || {
+        // A partner is forked where its driver is. Once they have waited for each other, each is in its
+        // place.
+        let are_at_work = status(driver.id(), "voluntary_ctxt_switches:") > Some(100);
+        let only_cpu = |pid| status(pid, "Cpus_allowed_list:");
+        found = only_cpu(driver.id()).zip(partner_of(driver.id()).and_then(only_cpu));
+        are_at_work && found.is_some()
+    });
+    // Its partner dies with it.
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    found.unwrap_or_else(|| panic!("the two of {name} are not pinned"))
+}
+
+#[test]
+fn two_processes_are_pinned_to_one_cpu_or_to_two() {
+    let _turn = TURN.lock();
+    for base in ["context1", "unix-dgram", "lat-tcp"] {
+        let (driver, partner) = placed(&format!("{base}@same-cpu"));
+        assert_eq!(driver, partner, "{base}");
+        if std::thread::available_parallelism().unwrap().get() > 1 {
+            let (driver, partner) = placed(&format!("{base}@cross-cpu"));
+            assert_ne!(driver, partner, "{base}");
+        }
+    }
 }

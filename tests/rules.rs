@@ -3,7 +3,6 @@
 mod support;
 
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,20 +18,20 @@ fn weigh(audit: &Audit, home: &Home, rules: &str) -> Value {
 fn weigh_for(budget: &str, audit: &Audit, home: &Home, rules: &str) -> Value {
     let file = home.file("my.rules", rules);
     let file = file.to_str().unwrap();
-    let outcome = home.run(&["rules", file, "--top", "3", "--budget", budget, "--json", "-"]);
-    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    audit.assert_restored();
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
-    outcome.json()
+    audit.weigh_rules(home, &[file, "--top", "3", "--budget", budget])
 }
 
 fn lines(json: &Value) -> &[Value] {
     json["lines"].as_array().unwrap()
 }
 
-/// The texts of the `count` dearest rules, sorted.
+/// The texts of the `count` dearest rules of those that a figure is shown of, sorted.
 fn dearest(json: &Value, count: usize) -> Vec<String> {
-    let cost = |line: &Value| line["fate"]["loaded"]["per_syscall"]["value"].as_f64();
+    let cost = |line: &Value| {
+        let loaded = &line["fate"]["loaded"];
+        let is_shown = loaded["standing"] == "confirmed" || loaded["standing"] == "of-its-class";
+        loaded["per_syscall"]["value"].as_f64().filter(|_| is_shown)
+    };
     let mut costs: Vec<(f64, String)> = lines(json)
         .iter()
         .filter_map(|line| Some((cost(line)?, line["text"].as_str()?.to_owned())))
@@ -84,26 +83,85 @@ fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
         writeln!(text, "{line}").unwrap();
     }
     let json = weigh(&audit, &home, &text);
+    let mut ranked = json.clone();
+    if !is_counted(&json) {
+        // Of ten rules, which take some nanoseconds each besides the microseconds of the hundred, the clock
+        // of a busy machine tells little: a single one of the ten may seem to take anything.
+        dear.truncate(100);
+        let is_of_the_ten = |line: &Value| line["text"].as_str().unwrap().contains("auid=70");
+        ranked["lines"].as_array_mut().unwrap().retain(|line| !is_of_the_ten(line));
+    }
     dear.sort();
-    assert_eq!(dearest(&json, dear.len()), dear, "{json:#}");
+    assert_eq!(dearest(&ranked, dear.len()), dear, "{json:#}");
     let class = &json["classes"][0];
+    assert_eq!(class["title"], "every system call, arch= exe=", "{class:#}");
     assert_eq!(class["rules"], 100, "{class:#}");
     assert!(class["share_pct"].as_f64().unwrap() > 50.0, "{class:#}");
+    // A hundred such rules take microseconds, which a clock sees.
+    let tolerance = if is_counted(&json) { 0.1 } else { 0.4 };
+    let [sum, of_rules] = [number(&json["sum_of_lines"]), of_rules(&json)];
+    assert!((sum - of_rules).abs() < tolerance * of_rules, "{sum} {of_rules}: {json:#}");
+    assert_figures_add_up(&json);
 }
 
-/// The rules as they would be after the rewrite.
+/// Whether there is a PMU.
+fn is_counted(json: &Value) -> bool {
+    json["metric"] == "instructions"
+}
+
+/// Of a cost.
+fn number(cost: &Value) -> f64 {
+    cost["value"].as_f64().unwrap_or_else(|| panic!("{cost:#}"))
+}
+
+/// What all rules together add to what any rule at all costs.
+fn of_rules(json: &Value) -> f64 {
+    number(&json["total"]) - number(&json["armed"])
+}
+
+/// What is true of every report, in whatever unit: every rule is of one class, which it is in the sums of;
+/// what was left out is told, and figures of the clock are estimates.
+#[track_caller]
+fn assert_figures_add_up(json: &Value) {
+    let loaded: Vec<&Value> =
+        lines(json).iter().map(|line| &line["fate"]["loaded"]).filter(|l| !l.is_null()).collect();
+    let classes = json["classes"].as_array().unwrap();
+    let close = |one: f64, other: f64| (one - other).abs() <= 1e-6 * one.abs().max(1.0);
+    for (place, class) in classes.iter().enumerate() {
+        let members = loaded.iter().filter(|cost| cost["class"] == place);
+        let sum: f64 = members.clone().map(|cost| number(&cost["per_syscall"])).sum();
+        assert_eq!(class["rules"], members.count(), "{class:#}");
+        assert!(close(sum, number(&class["per_syscall"])), "{sum}: {class:#}");
+    }
+    let of_classes: f64 = classes.iter().map(|class| number(&class["per_syscall"])).sum();
+    assert!(close(of_classes, number(&json["sum_of_lines"])), "{of_classes}: {json:#}");
+    let confirmed = loaded.iter().filter(|cost| cost["standing"] == "confirmed");
+    let confirmed: f64 = confirmed.map(|cost| number(&cost["per_syscall"])).sum();
+    assert!(close(confirmed, number(&json["sum_of_confirmed"])), "{confirmed}: {json:#}");
+    assert_eq!(json["is_estimate"], !is_counted(json));
+    assert_eq!(json["not_measured"], serde_json::json!([]));
+}
+
+/// The rules as they would be after the rewrite: what is new stands where the old line stood.
 fn rewritten(json: &Value, rewrite: &Value) -> String {
     let replaced: Vec<u64> =
         rewrite["replaces"].as_array().unwrap().iter().map(|line| line.as_u64().unwrap()).collect();
-    let texts = lines(json).iter().map(|line| line["text"].as_str().unwrap());
-    let kept = texts.enumerate().filter(|(line, _)| !replaced.contains(&(*line as u64)));
     let with = rewrite["with"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
-    let kept = kept.map(|(_, text)| text);
-    let all: Vec<&str> = match rewrite["is_first"].as_bool().unwrap() {
-        true => with.chain(kept).collect(),
-        false => kept.chain(with).collect(),
+    let with: Vec<&str> = with.collect();
+    let texts = lines(json).iter().map(|line| line["text"].as_str().unwrap());
+    if rewrite["is_first"].as_bool().unwrap() {
+        return with.into_iter().chain(texts).collect::<Vec<_>>().join("\n");
+    }
+    let each = with.len() / replaced.len();
+    let instead = |line: usize| {
+        let place = replaced.iter().position(|replaced| *replaced == line as u64)?;
+        Some(&with[place * each..(place + 1) * each])
     };
-    all.join("\n")
+    let all = texts.enumerate().flat_map(|(line, text)| match instead(line) {
+        Some(new) => new.to_vec(),
+        None => vec![text],
+    });
+    all.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -121,20 +179,21 @@ fn what_is_counted_is_the_same_again_and_a_rewrite_saves_what_it_says() {
         (0..10).map(|n| format!("-a always,exit -F arch=b64 -S read -F auid={}\n", 6000 + n));
     let text = format!("{}{}{}", cheap(20), directories.concat(), reads.collect::<String>());
     let first = weigh_for("3s", &audit, &home, &text);
-    if first["metric"] != "instructions" {
-        println!("skipped: no PMU that counts");
+    assert_figures_add_up(&first);
+    assert!(first["rewrites"].as_array().unwrap().len() >= 4, "{first:#}");
+    if !is_counted(&first) {
+        println!("skipped in part: without a PMU, times of single rules are not the same again");
         return;
     }
     let again = weigh_for("3s", &audit, &home, &text);
-    let cost = |line: &Value| line["fate"]["loaded"]["per_syscall"]["value"].as_f64().unwrap();
+    let cost = |line: &Value| number(&line["fate"]["loaded"]["per_syscall"]);
     for (one, other) in lines(&first).iter().map(cost).zip(lines(&again).iter().map(cost)) {
         assert!((one - other).abs() <= 0.05 * one.abs().max(1.0), "{one} {other}: {first:#}");
     }
-    let total = |json: &Value| json["total"]["value"].as_f64().unwrap();
-    let sum = first["sum_of_lines"]["value"].as_f64().unwrap();
-    let of_rules = total(&first) - first["armed"]["value"].as_f64().unwrap();
+    let total = |json: &Value| number(&json["total"]);
+    let (sum, of_rules) = (number(&first["sum_of_lines"]), of_rules(&first));
     assert!((sum - of_rules).abs() < 0.1 * of_rules, "{first:#}");
-    let saving = |rewrite: &Value| rewrite["saving_per_syscall"]["value"].as_f64().unwrap();
+    let saving = |rewrite: &Value| number(&rewrite["saving_per_syscall"]);
     let mut applied = 0;
     for rewrite in first["rewrites"].as_array().unwrap().iter().filter(|r| saving(r) > 20.0) {
         let then = weigh_for("3s", &audit, &home, &rewritten(&first, rewrite));
@@ -180,31 +239,6 @@ fn a_rule_that_matches_is_weighed_by_its_records() {
 }
 
 #[test]
-fn every_line_of_a_set_is_accounted_for() {
-    let Some(audit) = Audit::take() else { return };
-    let Ok(stig) = std::fs::read_to_string("/usr/share/doc/auditd/examples/rules/30-stig.rules")
-    else {
-        println!("skipped: Debian's rule sets are not installed");
-        return;
-    };
-    let home = Home::new();
-    let json = weigh(&audit, &home, &stig);
-    let wanted =
-        stig.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let texts: Vec<&str> = lines(&json).iter().map(|line| line["text"].as_str().unwrap()).collect();
-    assert_eq!(texts, wanted.collect::<Vec<_>>());
-    for line in lines(&json) {
-        assert!(!line["fate"].is_null(), "{line:#}");
-    }
-    for part in ["total", "sum_of_lines", "armed"] {
-        assert!(json[part]["value"].is_f64(), "{json:#}");
-    }
-    let [clean, full] =
-        ["clean", "full"].map(|level| json["operations"][0][level]["value"].as_f64().unwrap());
-    assert!(full > 1.2 * clean, "{clean} {full}");
-}
-
-#[test]
 fn a_kill_in_the_middle_leaves_nothing() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
@@ -220,14 +254,4 @@ fn a_kill_in_the_middle_leaves_nothing() {
     let is_alone = wait_until(Duration::from_secs(10), || home.processes().is_empty());
     assert!(is_alone, "{:#?}", home.describe_processes());
     assert!(wait_until(Duration::from_secs(10), || home.leftovers().is_empty()));
-}
-
-#[test]
-fn what_is_no_rule_file_is_refused() {
-    let home = Home::new();
-    let random = home.file("random.rules", [0xff_u8, 0, 13, 200, 10, 7].repeat(50));
-    home.run(&["rules", random.to_str().unwrap()]).assert_error(&["is this a rule file?"]);
-    let empty = home.file("empty.rules", "# nothing\n-D\n");
-    home.run(&["rules", empty.to_str().unwrap()]).assert_error(&["there is no rule"]);
-    home.run(&["rules", "/nonexistent/x.rules"]).assert_error(&["/nonexistent/x.rules"]);
 }

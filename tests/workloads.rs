@@ -24,7 +24,7 @@ fn every_kind_of_workload_gives_a_rate() {
         workloads.iter().filter(is_first).map(|w| w["name"].as_str().unwrap()).collect();
     // In parts: all of them take longer than a test waits for one command.
     for part in names.chunks(30) {
-        let mut arguments = vec!["run", "--samples", "3", "--sample", "20ms", "--json", "-"];
+        let mut arguments = vec!["run", "--samples", "3", "--sample", "10ms", "--json", "-"];
         arguments.extend(part);
         let report = home.succeed(&arguments).json();
         assert_eq!(report["schema"], "weighbridge/run/1");
@@ -47,7 +47,7 @@ fn every_unixbench_has_its_index() {
     let _turn = Turn::take();
     let home = Home::new();
     let suites = ["unixbench", "unixbench-3.11", "unixbench-4.1"];
-    let options = ["--samples", "3", "--sample", "20ms", "--json", "-"];
+    let options = ["--samples", "3", "--sample", "10ms", "--json", "-"];
     let report = home.succeed(&[&["run"], &suites[..], &options[..]].concat()).json();
     let cpus = std::thread::available_parallelism().unwrap().get();
     let counts: Vec<usize> = if cpus > 1 { vec![1, cpus] } else { vec![1] };

@@ -101,7 +101,8 @@ enum { MAX_SLICES = 100 };
 struct options {
 	uint64_t target_ns;
 	uint64_t operations; /* 0: calibrate */
-	uint64_t slices;     /* parts of the timed part whose times are printed; 0: none */
+	uint64_t warm_up_ns; /* how long that lasts at least */
+	bool slices;         /* print the times of the timed part's batches, the first MAX_SLICES */
 	bool count_instructions;
 	bool latencies;
 	int copies;

@@ -27,13 +27,14 @@ static const char help[] =
 	"Runs one sample of one workload and prints it as a line of JSON.\n"
 	"\n"
 	"  weigh-kernels list\n"
-	"  weigh-kernels run NAME [--target-ms 100] [--operations N] [--slices N]\n"
+	"  weigh-kernels run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
+	"  --warm-up-ms N         how long to work before that at least (1 to 600000)\n"
 	"  --operations N         run N operations, however long they take\n"
-	"  --slices N             print the times of N parts of the timed part too (1 to 100)\n"
+	"  --slices               print the times of equal parts of the timed part too, 100 at the most\n"
 	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
 	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
 	"  --latencies            time each operation by itself too: a histogram\n"
@@ -212,8 +213,9 @@ static int run(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{"target-ms", required_argument, NULL, 't'},
+		{"warm-up-ms", required_argument, NULL, 'w'},
 		{"operations", required_argument, NULL, 'o'},
-		{"slices", required_argument, NULL, 's'},
+		{"slices", no_argument, NULL, 's'},
 		{"copies", required_argument, NULL, 'n'},
 		{"count-instructions", no_argument, NULL, 'c'},
 		{"latencies", no_argument, NULL, 'l'},
@@ -225,8 +227,9 @@ static int run(int argc, char **argv)
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
 		switch (option) {
 		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
+		case 'w': options.warm_up_ns = number("warm-up-ms", optarg, 600000) * 1000000; break;
 		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
-		case 's': options.slices = number("slices", optarg, MAX_SLICES); break;
+		case 's': options.slices = true; break;
 		case 'n': options.copies = number("copies", optarg, 1024); break;
 		case 'c': options.count_instructions = true; break;
 		case 'l': options.latencies = true; break;

@@ -1,19 +1,20 @@
 /* One sample: prepare, warm up and calibrate, time, check, clean up, print. */
+#include "counter.h"
 #include "kernel.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
+
+/* A batch lasts a 32nd of the target: its clock is read twice in half a millisecond or more. */
+enum { BATCHES = 32 };
 
 uint64_t now_ns(void)
 {
@@ -32,33 +33,45 @@ uint64_t time_batch(uint64_t n)
 	return elapsed;
 }
 
-/* The timed part: n operations, in as many slices, each of a whole number of operations. */
-static uint64_t time_slices(uint64_t n, uint64_t slices)
+/* The timed part: batches, until the target is reached. Changes n to what was done. How many operations
+ * that takes is not foretold from the warm-up, so the warm-up may be short. */
+static uint64_t time_batches(uint64_t *n, uint64_t target_ns, uint64_t *slices)
 {
-	uint64_t elapsed = 0;
+	uint64_t batch = *n / BATCHES + 1, elapsed = 0, count = 0;
 
-	for (uint64_t i = 0; i < slices; i++) {
-		slice_ns[i] = time_batch(n / slices + (i < n % slices));
-		elapsed += slice_ns[i];
-	}
+	do {
+		uint64_t one = time_batch(batch);
+		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
+		if (count == 0 && one < target_ns / BATCHES / 8 && batch < 1ull << 40) {
+			batch *= 8;
+			continue;
+		}
+		if (count < MAX_SLICES)
+			slice_ns[count] = one;
+		elapsed += one;
+		count++;
+	} while (elapsed < target_ns);
+	*n = count * batch;
+	*slices = count < MAX_SLICES ? count : MAX_SLICES;
 	return elapsed;
 }
 
 /* How many operations fill the target.
  *
- * The batch grows until it lasts an eighth of the target; that is long enough to be scaled. A batch
- * that was preempted lasts too long and would end the growth too early, so a batch that seems long
- * enough runs again, and the faster of the two is believed. The answer is never smaller than a batch
- * that was needed to get there, and never smaller than one operation. */
+ * The batch grows until it lasts as long as one of the timed part; that is long enough to be scaled. A
+ * batch that was preempted lasts too long and would end the growth too early, so a batch that seems long
+ * enough runs again, and the faster of the two is believed; but not one operation that fills a quarter of
+ * the target, which would cost too much. The answer is never smaller than a batch that was needed to get
+ * there, and never smaller than one operation. */
 static uint64_t calibrate(uint64_t target_ns)
 {
-	uint64_t enough = target_ns / 8, n = 1;
+	uint64_t enough = target_ns / BATCHES, n = 1;
 
 	/* Cold caches, cold files: not representative, unless one operation takes long enough to warm them. */
 	uint64_t cold = time_batch(1);
 	for (;;) {
 		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
-		if (elapsed >= enough) {
+		if (elapsed >= enough && !(n == 1 && elapsed >= target_ns / 4)) {
 			uint64_t again = time_batch(n);
 			if (again < elapsed)
 				elapsed = again;
@@ -132,63 +145,6 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 	return end - start;
 }
 
-/* -1 without a PMU, or without the permission to use it. */
-struct counter {
-	int fd;
-	uint64_t value;
-};
-
-/* Opened before prepare(), because only processes forked later inherit it. */
-static struct counter open_counter(bool is_wanted, uint64_t what, bool kernel_only)
-{
-	struct perf_event_attr attributes = {
-		.type = PERF_TYPE_HARDWARE,
-		.size = sizeof attributes,
-		.config = what,
-		.disabled = 1,
-		.inherit = 1,
-		.exclude_user = kernel_only,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-	};
-	struct counter counter = {.fd = -1};
-
-	if (is_wanted)
-		counter.fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	return counter;
-}
-
-static void start_counter(struct counter *counter)
-{
-	if (counter->fd >= 0 && ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		fail("cannot start a counter of the PMU: %s", strerror(errno));
-}
-
-static void stop_counter(struct counter *counter)
-{
-	struct {
-		uint64_t value, enabled_ns, running_ns;
-	} counted;
-
-	if (counter->fd < 0)
-		return;
-	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (read(counter->fd, &counted, sizeof counted) != sizeof counted)
-		fail("cannot read a counter of the PMU");
-	close(counter->fd);
-	counter->value = counted.value;
-	/* Others had the PMU for part of the time: then this is part of a count, and none. */
-	if (counted.running_ns < counted.enabled_ns)
-		counter->fd = -1;
-}
-
-static void print_counter(const char *name, const struct counter *counter)
-{
-	if (counter->fd >= 0)
-		printf(",\"%s\":%llu", name, (unsigned long long)counter->value);
-	else
-		printf(",\"%s\":null", name);
-}
-
 static void print_slices(uint64_t slices)
 {
 	printf(",\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
@@ -208,6 +164,8 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 		time_batch(n / 32 + 1);
 	else
 		n = calibrate(options->target_ns);
+	while (now_ns() - started < options->warm_up_ns)
+		time_batch(n / BATCHES + 1);
 	sample->calibration_ms = (now_ns() - started) / 1e6;
 	return n;
 }
@@ -261,26 +219,28 @@ void print_sample(const struct sample *sample)
 void take_sample(const struct options *options)
 {
 	const bool count = options->count_instructions;
-	struct counter instructions = open_counter(count, PERF_COUNT_HW_INSTRUCTIONS, true);
-	struct counter cycles = open_counter(count, PERF_COUNT_HW_CPU_CYCLES, false);
+	struct counter instructions = open_counter(count, KERNEL_INSTRUCTIONS);
+	struct counter cycles = open_counter(count, CYCLES);
 	struct sample sample;
 	uint64_t n = warm_up(options, &sample);
 	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
 	struct rusage before = usage();
-	uint64_t slices = options->slices < n ? options->slices : n;
+	uint64_t slices = 0;
 	start_counter(&instructions);
 	start_counter(&cycles);
 	if (options->latencies)
 		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
+	else if (options->operations || current->only_in_batches || count)
+		sample.elapsed_ns = time_batch(n);
 	else
-		sample.elapsed_ns = slices ? time_slices(n, slices) : time_batch(n);
+		sample.elapsed_ns = time_batches(&n, options->target_ns, &slices);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
 	sample.operations = n;
 	end_sample(&sample, before, usage());
 
 	print_sample(&sample);
-	if (slices)
+	if (options->slices && slices)
 		print_slices(slices);
 	print_counter("kernel_instructions", &instructions);
 	print_counter("cycles", &cycles);

@@ -9,11 +9,12 @@
 use std::process::{Command, ExitCode};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
-use weighbridge::machine::Facts;
 
 mod compare;
 #[path = "../support/duel.rs"]
 mod duel;
+#[path = "../support/machine.rs"]
+mod here;
 mod options;
 mod programs;
 mod read;
@@ -54,7 +55,6 @@ fn run(options: &Options) -> Result<(), String> {
 
 /// Where, and what versions.
 fn provenance(options: &Options, absent: &[&str]) -> String {
-    let facts = Facts::read();
     let mut versions: Vec<String> =
         [["perf", "--version"], ["cc", "--version"]].into_iter().filter_map(version).collect();
     let trees = [("UnixBench", &options.unixbench), ("lmbench", &options.lmbench)];
@@ -69,14 +69,7 @@ fn provenance(options: &Options, absent: &[&str]) -> String {
         [] => String::new(),
         names => format!(" Not compared, as they were not there: {}.", names.join(", ")),
     };
-    format!(
-        "{}, {} CPUs, Linux {}{}, all on CPU {CPU}. {}; {ours}.{absent}\n",
-        facts.cpu_model,
-        facts.cpus_online,
-        facts.kernel,
-        facts.hypervisor.map(|name| format!(", under {name}")).unwrap_or_default(),
-        versions.join("; "),
-    )
+    format!("{}, all on CPU {CPU}. {}; {ours}.{absent}\n", here::line(), versions.join("; "),)
 }
 
 /// The first line that a program says of itself.

@@ -1,6 +1,9 @@
 //! How long, and in how much memory, an experiment of many samples is read and judged: what
 //! `weigh show` does. The size grows tenfold twice; each is done by a fresh process.
 //!
+//! The largest is held against limits. Too much memory fails, as it is the same on every machine; too much
+//! time is only told, as it depends on what else runs.
+//!
 //! ```text
 //! cargo bench --bench judge
 //! ```
@@ -19,6 +22,10 @@ use weighbridge::store::record::{Header, Kind, Work};
 
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+
+/// What the largest of them may take.
+const LIMIT_S: f64 = 2.0;
+const LIMIT_MB: f64 = 200.0;
 
 /// As many as the suite `unixbench` has.
 const WORKLOADS: usize = 12;
@@ -71,7 +78,27 @@ fn compare_sizes() -> Result<(), String> {
         );
         before = Some(cost);
     }
-    Ok(())
+    before.map_or(Ok(()), |largest| hold_against_limits(&largest))
+}
+
+/// Says how the largest size did.
+///
+/// # Errors
+/// Where it took too much memory.
+fn hold_against_limits(cost: &Cost) -> Result<(), String> {
+    let samples = SIZES[SIZES.len() - 1];
+    let both_s = cost.load_s + cost.judge_s;
+    let word = |is_within: bool| if is_within { "PASS" } else { "over" };
+    println!(
+        "{samples} samples: time {both_s:.2} s of {LIMIT_S} s: {}; memory {:.0} MB of {LIMIT_MB} MB: {}",
+        word(both_s <= LIMIT_S),
+        cost.peak_mb,
+        word(cost.peak_mb <= LIMIT_MB)
+    );
+    if cost.peak_mb <= LIMIT_MB {
+        return Ok(());
+    }
+    Err(format!("{samples} samples took {:.0} MB, more than {LIMIT_MB} MB", cost.peak_mb))
 }
 
 /// Has a fresh process judge what is in the database.

@@ -8,10 +8,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighbridge::machine::Facts;
-
 #[path = "../support/duel.rs"]
 mod duel;
+#[path = "../support/machine.rs"]
+mod here;
 mod loops;
 #[path = "../support/role.rs"]
 mod role;
@@ -60,10 +60,8 @@ fn measure(options: &Options) -> Result<(), String> {
     }
     if let Some(path) = &options.write {
         let generated: Vec<String> = tables.iter().map(table::markdown).collect();
-        let facts = Facts::read();
-        let machine =
-            format!("{}, {} CPUs, Linux {}.", facts.cpu_model, facts.cpus_online, facts.kernel);
-        table::write(path, "overhead", &format!("{machine}\n\n{}", generated.join("\n")))?;
+        let machine = here::line();
+        table::write(path, "overhead", &format!("{machine}.\n\n{}", generated.join("\n")))?;
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use weighbridge::machine::Facts;
 
 mod calls;
+#[path = "../support/machine.rs"]
+mod here;
 mod rules;
 mod sets;
 mod storage;
@@ -85,14 +87,10 @@ fn study(options: &Options) -> Result<(), String> {
 
 /// Where and when.
 fn provenance(is_quick: bool) -> String {
-    let facts = Facts::read();
     format!(
-        "{}, {} CPUs, Linux {}{}; {}.{}\n",
-        facts.cpu_model,
-        facts.cpus_online,
-        facts.kernel,
-        facts.hypervisor.map(|name| format!(", under {name}")).unwrap_or_default(),
-        facts.distribution.unwrap_or_else(|| "distribution not known".into()),
+        "{}; {}.{}\n",
+        here::line(),
+        Facts::read().distribution.unwrap_or_else(|| "distribution not known".into()),
         if is_quick { " A quick run: the intervals are wide." } else { "" },
     )
 }

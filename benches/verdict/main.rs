@@ -8,13 +8,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighbridge::machine::Facts;
-
+#[path = "../support/machine.rs"]
+mod here;
 mod machine;
 mod ours;
 mod record;
-#[path = "../support/role.rs"]
-mod role;
 mod rules;
 mod sequential;
 #[path = "../support/table.rs"]
@@ -37,7 +35,7 @@ struct Options {
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         let repetitions = Repetitions { per_cell: 300, suites: 20 };
-        let mut options = Options { write: None, seconds: 60.0, database: None, repetitions };
+        let mut options = Options { write: None, seconds: 300.0, database: None, repetitions };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             match argument.as_str() {
@@ -57,9 +55,13 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    role::play("verdict", |arguments| {
-        Options::parse(arguments).and_then(|options| compare(&options))
-    })
+    match Options::parse(std::env::args().skip(1)).and_then(|options| compare(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("verdict: {problem}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn compare(options: &Options) -> Result<(), String> {
@@ -88,17 +90,13 @@ fn compare(options: &Options) -> Result<(), String> {
 
 /// Where, when and how much.
 fn provenance(options: &Options) -> String {
-    let facts = Facts::read();
     let traces = match &options.database {
         Some(_) => "traces from stored A/A experiments".to_owned(),
         None => format!("traces of {} s in all", options.seconds),
     };
     format!(
-        "{}, {} CPUs, Linux {}{}. {} repetitions of each cell, {} of the suite; {traces}.\n",
-        facts.cpu_model,
-        facts.cpus_online,
-        facts.kernel,
-        facts.hypervisor.map(|name| format!(", under {name}")).unwrap_or_default(),
+        "{}. {} repetitions of each cell, {} of the suite; {traces}.\n",
+        here::line(),
         options.repetitions.per_cell,
         options.repetitions.suites,
     )

@@ -1,52 +1,57 @@
-//! Traces of this machine: identical launches of the `unixbench` suite's kernels, or the A/A
-//! experiments of a database.
+//! Traces of this machine: A/A experiments of the `unixbench` suite's workloads, or those of a database.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
-use weighbridge::experiment::length::START_MS;
 use weighbridge::experiment::resolve::resolve;
-use weighbridge::experiment::work::Work;
+use weighbridge::stats::judge::MIN_PAIRS;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
-use weighbridge::workload::kernels::{Kernels, Length};
-use weighbridge::workload::launcher::{Launcher, Setup};
+use weighbridge::workload::kernels::Kernels;
 
 use crate::machine::Trace;
 
 /// Fewer samples than this show nothing of how a machine wanders.
 const MIN_SAMPLES: usize = 40;
+/// The pilot's samples are of another length than those after them.
+const PILOT_SAMPLES: usize = 2 * MIN_PAIRS;
 
-/// Records every workload of the suite for an equal part of `seconds`, one after the other.
+/// Records every workload of the suite for an equal part of `seconds`, one after the other: weighs it
+/// against itself, so that a sample takes all that it takes.
 ///
 /// # Errors
-/// A sentence, where a workload cannot be launched or fails.
+/// A sentence, where a workload fails or too few samples fit the time.
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let kernels = Kernels::unpack(scratch.path())?;
-    let works = resolve(&["unixbench".into()], &[], &kernels)?;
-    let never = AtomicBool::new(false);
-    let mut launcher = Launcher::start(&Setup::default(), &never).map_err(|e| e.to_string())?;
+    let works = resolve(&["unixbench".into()], &[], &Kernels::unpack(scratch.path())?)?;
     let mut traces = Vec::new();
     for work in &works {
-        eprintln!("recording {}", work.name());
-        let job = work.job(&kernels, scratch.path(), Length::of_ms(START_MS));
-        let mut launch = |work: &Work| {
-            let launched = launcher.run(&job, &never).map_err(|error| error.to_string())?;
-            work.read(&launched).map_err(|problem| format!("{}: {problem}", work.name()))
-        };
-        let started = Instant::now();
-        let mut rates = Vec::new();
-        while started.elapsed().as_secs_f64() < seconds / works.len() as f64
-            || rates.len() < MIN_SAMPLES
-        {
-            rates.push(launch(work)?.rate());
-        }
-        let sample_s = started.elapsed().as_secs_f64() / rates.len() as f64;
-        traces.push(Trace { workload: work.name(), rates, sample_s });
+        let name = work.name();
+        eprintln!("recording {name}");
+        let database = scratch.path().join(format!("{name}.db"));
+        weigh(&name, seconds / works.len() as f64, &database)?;
+        let trace = stored(&database)?.pop().ok_or("an experiment without a row")?;
+        traces.push(Trace { workload: name, ..trace });
     }
     Ok(traces)
+}
+
+fn weigh(workload: &str, seconds: f64, database: &Path) -> Result<(), String> {
+    // With so narrow a margin identical arms are never called equivalent, and the rest left unmeasured.
+    let budget = format!("{seconds:.0}s");
+    let status = Command::new(env!("CARGO_BIN_EXE_weigh"))
+        .args(["compare", "none", "-w", workload, "--no-detail", "--margin", "0.0001%"])
+        .args(["--budget", &budget, "--database"])
+        .arg(database)
+        .env("XDG_DATA_HOME", database.parent().unwrap_or(Path::new("/")))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("weigh: {error}"))?;
+    match status.code() {
+        Some(0 | 3) => Ok(()),
+        _ => Err(format!("`weigh compare none -w {workload} --budget {budget}` failed")),
+    }
 }
 
 /// The samples of all experiments of a database whose arms are all `none`, per workload. Between two
@@ -78,7 +83,7 @@ fn traces_of(stored: &Stored) -> Vec<Trace> {
     let samples: usize = stored.samples.values().map(|of_row| of_row.points.len()).sum();
     let trace = |(number, work): (usize, &weighbridge::store::record::Work)| Trace {
         workload: format!("{} ({})", work.name, stored.id),
-        rates: points_of(number).map(|point| point.rate).collect(),
+        rates: points_of(number).skip(PILOT_SAMPLES).map(|point| point.rate).collect(),
         sample_s: stored.elapsed_s / samples.max(1) as f64,
     };
     let all = stored.header.works.iter().enumerate().map(trace);

@@ -1,25 +1,24 @@
 //! The report, from what was measured.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 
 use super::attribute::{Attribution, mix as mixed};
-use super::keys;
 use super::levels::Levels;
 use super::mix::Mix;
 use super::operation::Operation;
 use super::run::Request;
-use super::scale::{sum, times};
+use super::scale::times;
+use super::whole::Whole;
+use super::{certain, keys, notes, processes};
 use crate::audit::rule::Rule;
 use crate::audit::rule_fields::Decoded;
 use crate::audit::rule_set::{self, Outcome};
 use crate::machine::Facts;
-use crate::machine::file_system::file_system;
-use crate::report::format;
 use crate::report::rules::{
-    self as report, Class, Cost, Fate, Line, LineCost, Matched, Metric, Rewrite, RuleReport,
-    SCHEMA, Standing,
+    self as report, Class, Cost, Fate, Line, LineCost, Matched, Metric, NotMeasured, Rewrite,
+    RuleReport, SCHEMA, Standing,
 };
+use crate::treatment::Error;
 
 /// What was measured, rules in the order of weighing.
 pub struct Measured {
@@ -38,60 +37,61 @@ pub struct Measured {
     /// Empty where it was not measured any more.
     pub matched: Vec<Option<Matched>>,
     pub rewrites: Vec<Rewrite>,
+    pub not_measured: Vec<NotMeasured>,
     pub lines: Vec<rule_set::Line>,
     pub host: String,
     /// How many rules the host has of its own, which stay in force.
     pub host_rules: usize,
     pub metric: Metric,
-    pub scratch: PathBuf,
+    pub machine: Facts,
+    /// See [`RuleReport::warnings`].
+    pub warnings: Vec<String>,
     pub is_cut_short: bool,
     pub elapsed_s: f64,
 }
 
+impl Measured {
+    /// What came of one more measurement. What went wrong with it is told in the report, and takes nothing
+    /// from what is known already.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] alone.
+    pub fn missing<T>(&mut self, what: &str, result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(error) => {
+                self.not_measured.push(NotMeasured { what: what.into(), why: error.to_string() });
+                Ok(None)
+            }
+        }
+    }
+}
+
 pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
-    let weights = measured.mix.weights();
     let attribution = &measured.attribution;
     let everything = 0..measured.rules.len();
     let sum_of_lines = attribution.costs.total(everything.clone(), &measured.weights);
-    // A host that audits already has paid for the first rule.
-    let is_armed_anyway = measured.host_rules > 0;
-    let of_armed = match is_armed_anyway {
-        true => Cost::default(),
-        false => measured.levels.armed(&weights),
-    };
-    // Of a profile, calls that a rule treats otherwise than the operation they are like are corrected
-    // by what the lines say.
-    let alike = vec![weights.clone(); measured.rules.len()];
-    let correction = sum_of_lines.value - attribution.costs.total(everything, &alike).value;
-    let of_rules = mixed(&attribution.total, &weights);
-    let total = plus(sum([of_rules, of_armed]), correction);
-    let total_ns = match &measured.elapsed {
-        None => total,
-        Some(elapsed) => {
-            let all = match is_armed_anyway {
-                true => elapsed.rules(&weights),
-                false => elapsed.full(&weights),
-            };
-            plus(all, correction * all.value / (total.value - correction))
-        }
-    };
+    let whole = Whole::of(&measured);
     let (titles, classes) = classes(&measured, &sum_of_lines);
     let profile_cpu_pct = request.profile.as_ref().and_then(|profile| {
         let calls_per_ns = profile.calls_per_cpu_s()? / 1e9;
-        Some(times(total_ns, 100.0 * calls_per_ns))
+        Some(times(whole.total_ns, 100.0 * calls_per_ns))
     });
+    let profile_records =
+        request.profile.as_ref().and_then(|profile| certain::records(profile, &measured));
     RuleReport {
         schema: SCHEMA,
         command: request.command.clone(),
         metric: measured.metric,
-        machine: Facts { scratch: Some(file_system(&measured.scratch)), ..Facts::read() },
-        operations: operations(&measured, &weights),
+        is_estimate: measured.metric == Metric::Nanoseconds,
+        operations: operations(&measured, &whole.weights),
         mix: measured.mix.phrase.clone(),
         lines: lines(&measured, &titles),
         classes,
-        total,
-        total_ns,
-        armed: of_armed,
+        total: whole.total,
+        total_ns: whole.total_ns,
+        armed: whole.armed,
         sum_of_lines,
         sum_of_confirmed: attribution.costs.total(
             (0..measured.rules.len())
@@ -99,15 +99,14 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
             &measured.weights,
         ),
         profile_cpu_pct,
-        notes: notes(&measured, of_rules.value + correction, sum_of_lines.value),
+        profile_records,
+        notes: notes::notes(request, &measured, whole.of_lines, sum_of_lines.value),
         elapsed_s: measured.elapsed_s,
+        machine: measured.machine,
+        warnings: measured.warnings,
         rewrites: measured.rewrites,
+        not_measured: measured.not_measured,
     }
-}
-
-/// The cost and its interval, both shifted.
-fn plus(cost: Cost, shift: f64) -> Cost {
-    Cost { value: cost.value + shift, low: cost.low + shift, high: cost.high + shift }
 }
 
 fn operations(measured: &Measured, weights: &[f64]) -> Vec<report::Operation> {
@@ -120,6 +119,7 @@ fn operations(measured: &Measured, weights: &[f64]) -> Vec<report::Operation> {
         report::Operation {
             name: operation.name().into(),
             syscalls_per_op: match operation {
+                Operation::Fork => processes::CALLS_OF_FORK.len() as f64,
                 Operation::Exec => measured.exec.calls(),
                 _ => operation.calls().len() as f64,
             },
@@ -195,7 +195,10 @@ fn lines(measured: &Measured, class_of: &[usize]) -> Vec<Line> {
 fn line_cost(measured: &Measured, rule: usize, class: usize) -> LineCost {
     let costs = &measured.attribution.costs;
     let mut per_operation = costs.of_rule(rule);
-    per_operation.push(mixed(&per_operation, &measured.exec.weights_for(&measured.decoded[rule])));
+    let decoded = &measured.decoded[rule];
+    let started = [processes::fork_calls(), measured.exec.clone()];
+    let started = started.map(|calls| mixed(&per_operation, &calls.weights_for(decoded)));
+    per_operation.extend(started);
     LineCost {
         per_operation,
         per_syscall: measured.attribution.per_syscall(rule, &measured.weights),
@@ -203,53 +206,4 @@ fn line_cost(measured: &Measured, rule: usize, class: usize) -> LineCost {
         class,
         matched: measured.matched.get(rule).cloned().flatten(),
     }
-}
-
-fn notes(measured: &Measured, of_rules: f64, sum_of_lines: f64) -> Vec<String> {
-    const TOLERANCE: f64 = 0.1;
-    let mut notes = vec![measured.host.clone()];
-    if measured.host_rules > 0 {
-        notes.push(format!(
-            "{} of this host stay in force throughout, which also exempt or watch what they say. What \
-             they cost is in no figure but those of `one rule` and `all rules`. The changes that \
-             weighing makes to the list of rules are not written to the log.",
-            format::plural(measured.host_rules, "rule")
-        ));
-    }
-    if measured.is_cut_short {
-        notes.push("It was ended early: what is missing was not measured any more.".into());
-    }
-    if (sum_of_lines - of_rules).abs() > TOLERANCE * of_rules.abs() {
-        notes.push(format!(
-            "The lines by themselves add up to {:.0} % of what all of them cost together: take single \
-             figures with caution, or measure again on a quieter machine.",
-            100.0 * sum_of_lines / of_rules
-        ));
-    }
-    let matching = measured.matches.iter().filter(|operations| !operations.is_empty()).count();
-    if matching > 0 {
-        notes.push(format!(
-            "{} of the rules match operations that are weighed here. What they cost others was \
-             measured with one more condition in them that nobody meets.",
-            matching
-        ));
-    }
-    let gaps = measured.decoded.iter().filter(|rule| measured.mix.has_gap(rule)).count();
-    if gaps > 0 {
-        notes.push(format!(
-            "{gaps} of the rules concern calls of the profile that no operation here makes; for those \
-             calls they are priced as for the operation that is most alike."
-        ));
-    }
-    let unseen = |standing: &&Standing| **standing == Standing::BelowResolution;
-    let unseen = measured.attribution.standing.iter().filter(unseen).count();
-    notes.push("What a rule adds to exec is added up from the system calls of one.".into());
-    if unseen > 0 && measured.metric == Metric::Nanoseconds {
-        notes.push(
-            "This machine has no PMU that counts, so costs are times, and those of a single rule are \
-             shown only where they stand out of the noise."
-                .into(),
-        );
-    }
-    notes
 }

@@ -145,7 +145,8 @@ impl Bridge<'_> {
         if counts.canaries != [pid, pid] {
             return Err(Error::NotInForce(
                 "the process that feels the rules is not audited: it opened a watched file, and no \
-                 record of that came out of the kernel"
+                 record of that came out of the kernel. Where rules of this host exempt a file system or \
+                 records of paths (see `auditctl -l`), TMPDIR on another file system may help"
                     .into(),
             ));
         }
@@ -181,11 +182,8 @@ fn weigh(
     let mut runs = vec![(Purpose::Empty, Run { operation: operations[0], operations: 0 }); BATCHES];
     for &operation in operations {
         let operations = batch_operations[operation as usize];
-        let batches = if operation == Operation::Exec { 1 } else { BATCHES };
-        if batches > 1 {
-            runs.push((Purpose::WarmUp, Run { operation, operations: operations.div_ceil(2) }));
-        }
-        runs.extend((0..batches).map(|_| (Purpose::Cost, Run { operation, operations })));
+        runs.push((Purpose::WarmUp, Run { operation, operations: operations.div_ceil(2) }));
+        runs.extend((0..BATCHES).map(|_| (Purpose::Cost, Run { operation, operations })));
     }
     let orders: Vec<Run> = runs.iter().map(|(_, run)| *run).collect();
     let amounts = prober.weigh(&orders, interrupted)?;

@@ -36,8 +36,10 @@ impl Ledger {
     /// Where the kernel refuses a rule that it took before, or misses one that it had.
     pub fn load(&mut self, wanted: &[usize]) -> Result<(), Error> {
         let same = self.loaded.iter().zip(wanted).take_while(|(a, b)| a == b).count();
-        for index in self.loaded.drain(same..).rev().collect::<Vec<_>>() {
-            self.client.delete_rule(&self.rules[index]).map_err(interfered)?;
+        // One by one: after an error, too, it is known what is loaded.
+        while let Some(index) = self.loaded.get(same..).and_then(<[usize]>::last) {
+            self.client.delete_rule(&self.rules[*index]).map_err(interfered)?;
+            self.loaded.pop();
         }
         for &index in &wanted[same..] {
             self.client.add_rule(&self.rules[index]).map_err(interfered)?;

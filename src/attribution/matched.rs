@@ -7,20 +7,20 @@ use super::mix::matches_like;
 use super::operation::Operation;
 use super::session::Session;
 use crate::audit::rule::Rule;
-use crate::audit::rule_fields::{Action, List};
 use crate::report::rules::Matched;
 use crate::treatment::Error;
 use crate::treatment::audit::TREATED_LOGINUID;
 
-/// By rule; `None` of rules that make no records of system calls.
+/// By rule, as many as could be weighed; `None` of rules that make no records of system calls.
 ///
 /// # Errors
 /// As [`matching::weigh`].
 pub fn weigh(
     session: &mut Session,
     measured: &Measured,
+    all: &mut Vec<Option<Matched>>,
     progress: &mut dyn FnMut(&str, f64),
-) -> Result<Vec<Option<Matched>>, Error> {
+) -> Result<(), Error> {
     let ours: Vec<Rule> = Operation::ALL
         .iter()
         .map(|operation| {
@@ -36,11 +36,10 @@ pub fn weigh(
         .map(|(rule, operation)| matching::weigh(&mut session.bridge, rule, *operation))
         .collect::<Result<_, _>>()?;
     session.bridge.ledger.take(measured.rules.clone())?;
-    let mut all = Vec::new();
     for (rule, matches) in measured.matches.iter().enumerate() {
         progress("what matching takes", rule as f64 / measured.rules.len() as f64);
         let decoded = &measured.decoded[rule];
-        all.push(if decoded.list != List::Exit || decoded.action != Action::Always {
+        all.push(if !matching::makes_records(decoded) {
             None
         } else if let Some(operation) = matches.first() {
             Some(matching::weigh(&mut session.bridge, rule, *operation)?)
@@ -49,5 +48,5 @@ pub fn weigh(
             Some(Matched { is_estimate: true, ..estimates[like].clone() })
         });
     }
-    Ok(all)
+    Ok(())
 }

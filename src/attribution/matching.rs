@@ -4,6 +4,7 @@ use super::bridge::Bridge;
 use super::operation::Operation;
 use super::prober_process::Run;
 use super::scale::centre;
+use crate::audit::rule_fields::{Action, Decoded, List};
 use crate::report::rules::Matched;
 use crate::treatment::Error;
 
@@ -12,13 +13,14 @@ const OPERATIONS: u64 = 12;
 const PAIRS: usize = 10;
 
 /// The operations that each of the ledger's rules makes records of, when it is the only one loaded: more
-/// records than the rules of the host alone make.
+/// records than the rules of the host alone make. One that exempts is not tried: it makes none, and may keep
+/// those away by which the prober is known to be audited.
 ///
 /// # Errors
 /// [`Error::NotInForce`] where the prober is not audited.
 pub fn matches(
     bridge: &mut Bridge,
-    rules: usize,
+    rules: &[Decoded],
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<Vec<Vec<Operation>>, Error> {
     let once = |operation: &Operation| Run { operation: *operation, operations: 1 };
@@ -29,11 +31,15 @@ pub fn matches(
         .iter()
         .map(|run| Ok(bridge.records_of(&[*run])?.0.records))
         .collect::<Result<_, Error>>()?;
-    let mut matches = Vec::with_capacity(rules);
-    for rule in 0..rules {
-        progress("what the rules match", rule as f64 / rules as f64);
-        bridge.ledger.load(&[rule])?;
+    let mut matches = Vec::with_capacity(rules.len());
+    for (rule, decoded) in rules.iter().enumerate() {
+        progress("what the rules match", rule as f64 / rules.len() as f64);
         let mut of_rule = Vec::new();
+        if !makes_records(decoded) {
+            matches.push(of_rule);
+            continue;
+        }
+        bridge.ledger.load(&[rule])?;
         if bridge.records_of(&all)?.0.records > hosts_of_all {
             for (run, hosts) in all.iter().zip(&hosts) {
                 if bridge.records_of(&[*run])?.0.records > *hosts {
@@ -44,6 +50,11 @@ pub fn matches(
         matches.push(of_rule);
     }
     Ok(matches)
+}
+
+/// Whether system calls that it matches are recorded.
+pub fn makes_records(rule: &Decoded) -> bool {
+    rule.list == List::Exit && rule.action == Action::Always
 }
 
 /// What it takes when this rule of the ledger's matches this operation.

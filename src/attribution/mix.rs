@@ -13,6 +13,7 @@ use syscalls::Sysno;
 const PLAIN_PCT: [f64; 5] = [60.0, 25.0, 8.0, 6.0, 1.0];
 
 /// System calls by name, and how many of each.
+#[derive(Clone)]
 pub struct Mix {
     pub phrase: String,
     calls: Vec<(String, f64)>,
@@ -39,6 +40,17 @@ impl Mix {
         let name = |number: &u64| Some(Sysno::new(*number as usize)?.name().to_owned());
         let named = counts.iter().filter_map(|(number, count)| Some((name(number)?, *count)));
         Mix { phrase: String::new(), calls: named.collect() }
+    }
+
+    /// The same without some calls: a part of each system call of the whole.
+    pub fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Mix {
+        let calls = self.calls.iter().filter(|(name, _)| !is_left_out(name)).cloned();
+        Mix { phrase: self.phrase.clone(), calls: calls.collect() }
+    }
+
+    /// By name, how many of each.
+    pub fn by_name(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.calls.iter().map(|(name, share)| (name.as_str(), *share))
     }
 
     /// How many system calls the shares add up to.
@@ -155,6 +167,7 @@ pub fn matches_like(rule: &Decoded) -> Operation {
     let names = calls.filter_map(|number| Some(Sysno::new(number as usize)?.name()));
     let like = names.map(|name| match name {
         "execve" | "execveat" => Operation::Exec,
+        "clone" | "clone3" | "fork" | "vfork" => Operation::Fork,
         other => resembles(other),
     });
     like.max_by_key(|operation| *operation as usize).unwrap_or(Operation::Getppid)

@@ -17,21 +17,24 @@ pub enum Operation {
     Stat,
     OpenClose,
     CreateUnlink,
+    /// A new process that ends at once, and the wait for it.
+    Fork,
     /// A new process that executes a small program, and the wait for it.
     Exec,
 }
 
 impl Operation {
-    pub const ALL: [Operation; 6] = [
+    pub const ALL: [Operation; 7] = [
         Operation::Getppid,
         Operation::Read,
         Operation::Stat,
         Operation::OpenClose,
         Operation::CreateUnlink,
+        Operation::Fork,
         Operation::Exec,
     ];
 
-    /// Those that single rules are weighed on. Starting a program takes so long, and so differently each
+    /// Those that single rules are weighed on. Starting a process takes so long, and so differently each
     /// time, that what a rule adds to it is added up from its system calls instead.
     pub const SHORT: [Operation; 5] = [
         Operation::Getppid,
@@ -48,11 +51,12 @@ impl Operation {
             Operation::Stat => "stat",
             Operation::OpenClose => "open-close",
             Operation::CreateUnlink => "create-unlink",
+            Operation::Fork => "fork",
             Operation::Exec => "exec",
         }
     }
 
-    /// The system calls of one operation; of `exec` only those that rules are written for.
+    /// The system calls of one operation; of `fork` and `exec` only those that rules are written for.
     pub fn calls(self) -> &'static [Sysno] {
         #[cfg(target_arch = "x86_64")]
         const UNLINK: Sysno = Sysno::unlink;
@@ -64,8 +68,14 @@ impl Operation {
             Operation::Stat => &[Sysno::newfstatat],
             Operation::OpenClose => &[Sysno::openat, Sysno::close],
             Operation::CreateUnlink => &[Sysno::openat, Sysno::close, UNLINK],
+            Operation::Fork => &[Sysno::clone],
             Operation::Exec => &[Sysno::execve],
         }
+    }
+
+    /// Whether it starts processes: then CPU time is taken, in place of time that passes.
+    pub fn is_of_processes(self) -> bool {
+        matches!(self, Operation::Fork | Operation::Exec)
     }
 
     /// After how many the prober is where it began: it goes from file to file.
@@ -84,6 +94,7 @@ impl Operation {
             Operation::Stat => 2500,
             Operation::OpenClose => 4500,
             Operation::CreateUnlink => 15_000,
+            Operation::Fork => 90_000,
             Operation::Exec => 350_000,
         }
     }

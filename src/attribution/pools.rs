@@ -71,10 +71,6 @@ impl Costs {
         self.own.insert(rule, costs);
     }
 
-    pub fn has_own(&self, rule: usize) -> bool {
-        self.own.contains_key(&rule)
-    }
-
     /// Per operation, of one rule.
     pub fn of_rule(&self, rule: usize) -> Vec<Cost> {
         match self.own.get(&rule) {

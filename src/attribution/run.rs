@@ -15,10 +15,13 @@ use super::mix::Mix;
 use super::operation::Operation;
 use super::pools::Pools;
 use super::session::Session;
-use super::{exec_calls, keys, rewritten};
+use super::{exec_calls, keys, refused, rewritten};
 use crate::audit::rule::Rule;
 use crate::audit::rule_fields::{Action, Decoded, List};
-use crate::audit::rule_set::{Outcome, RuleSet};
+use crate::audit::rule_set::RuleSet;
+use crate::experiment::fitness;
+use crate::machine::Facts;
+use crate::machine::file_system::file_system;
 use crate::profile::record::Profile;
 use crate::report::rules::{Metric, RuleReport};
 use crate::treatment::audit::configuration::Shared;
@@ -65,6 +68,7 @@ pub fn weigh(
     progress: Progress,
 ) -> Result<Done, String> {
     let set = RuleSet::read(&request.paths)?;
+    refused::too_many(&set)?;
     put_back_what_was_left(progress)?;
     let _alone: File = only_one_at_a_time()?;
     let claims = vec![claim("the kernel's audit configuration")?];
@@ -107,12 +111,12 @@ fn measure(
     let kernels = Kernels::unpack(&scratch).map_err(Error::Unavailable)?;
     let bench =
         Bench { kernels: &kernels, scratch: &scratch, interrupted, audit: Shared::default() };
+    let machine = fitness::look(Some(file_system(&scratch)), &std::env::temp_dir());
     let mut session = Session::begin(&bench, guard, set, progress)?;
-    let result = with(request, &mut session, &bench, started, progress);
-    let ended = session.end();
-    let measured = result?;
-    ended?;
-    Ok(measured)
+    let result = with(request, &mut session, &bench, machine, started, progress);
+    // Where the kernel does not take it, the guard will tell what is left.
+    let _ = session.end();
+    result
 }
 
 /// The rules in the order in which they are weighed.
@@ -130,12 +134,13 @@ struct Ready {
 fn prepare(session: &mut Session, progress: Progress) -> Result<Ready, Error> {
     let rules = session.rules();
     if rules.is_empty() {
-        return Err(Error::Unavailable(no_rule(session)));
+        return Err(Error::Unavailable(refused::no_rule(session)));
     }
     session.bridge.ledger.take(rules.clone())?;
     session.bridge.calibrate()?;
     session.bridge.prove_clean()?;
-    let matches = matches(&mut session.bridge, rules.len(), progress)?;
+    let decoded: Vec<Decoded> = rules.iter().map(Rule::decode).collect();
+    let matches = matches(&mut session.bridge, &decoded, progress)?;
     let weighed = with_twins(session, &rules, &matches)?;
     let decoded: Vec<Decoded> = weighed.iter().map(Rule::decode).collect();
     let order_matters =
@@ -155,6 +160,7 @@ fn with(
     request: &Request,
     session: &mut Session,
     bench: &Bench,
+    (machine, warnings): (Facts, Vec<String>),
     started: Instant,
     progress: Progress,
 ) -> Result<Measured, Error> {
@@ -194,15 +200,22 @@ fn with(
         matches,
         matched: Vec::new(),
         rewrites: Vec::new(),
+        not_measured: Vec::new(),
         lines: session.lines.clone(),
         host: session.host.sentence(),
         host_rules: session.host_rules(),
         metric: session.metric,
-        scratch: bench.scratch.to_owned(),
+        machine,
+        warnings,
         is_cut_short: false,
         elapsed_s: 0.0,
     };
-    let rest = finish(session, bench, &weighed, &mut measured, time, progress);
+    if let Some(error) = measured.attribution.failure.take() {
+        measured
+            .missing("what leaving out more of the dearest rules tells", Err::<(), _>(error))?;
+    }
+    let rest = prove(session)
+        .and_then(|()| finish(session, bench, &weighed, &mut measured, time, progress));
     match rest {
         Err(Error::Interrupted) => measured.is_cut_short = true,
         other => {
@@ -214,7 +227,17 @@ fn with(
     Ok(measured)
 }
 
-/// What can be left out where the user has no more patience.
+/// Nothing is told of rules that were not in force, or of a baseline that was audited.
+fn prove(session: &mut Session) -> Result<(), Error> {
+    session.bridge.verify()?;
+    session.bridge.ledger.load(&[])?;
+    session.bridge.prove_clean()
+}
+
+/// What can be left out where the user has no more patience, and where it goes wrong.
+///
+/// # Errors
+/// [`Error::Interrupted`] alone.
 fn finish(
     session: &mut Session,
     bench: &Bench,
@@ -223,10 +246,11 @@ fn finish(
     time: Duration,
     progress: Progress,
 ) -> Result<(), Error> {
-    session.bridge.verify()?;
-    measured.matched = matched::weigh(session, measured, progress)?;
-    rewritten::weigh(session, bench, weighed, measured, time, progress)?;
-    session.bridge.prove_clean()
+    let mut matched = Vec::new();
+    let result = matched::weigh(session, measured, &mut matched, progress);
+    measured.matched = matched;
+    measured.missing("what more of the rules cost where they match", result)?;
+    rewritten::weigh(session, bench, weighed, measured, time, progress)
 }
 
 /// A rule that matches an operation is weighed by its twin, which evaluates all that it does and makes
@@ -256,24 +280,4 @@ fn order(decoded: &[Decoded], matters: bool) -> Vec<usize> {
         return (0..decoded.len()).collect();
     }
     Pools::new(decoded.iter().map(keys::keys).collect()).blocks.into_iter().flatten().collect()
-}
-
-fn no_rule(session: &Session) -> String {
-    if session
-        .lines
-        .iter()
-        .all(|line| matches!(line.outcome, Outcome::Present | Outcome::Skipped(_)))
-    {
-        return "all rules of these files are in force on this host already, and stay so: what they cost a \
-                program here, `weigh compare audit:live -- COMMAND` tells; which of them costs it, \
-                `weigh rules` tells on a machine like this one that has not loaded them"
-            .into();
-    }
-    let reasons = session.lines.iter().filter_map(|line| match &line.outcome {
-        Outcome::Refused(reason) => Some(format!("line {}: {reason}", line.number)),
-        Outcome::Present => Some(format!("line {}: this host has it already", line.number)),
-        Outcome::Loaded | Outcome::Skipped(_) => None,
-    });
-    let reasons: Vec<String> = reasons.take(5).collect();
-    format!("no rule of these files could be loaded: {}", reasons.join("; "))
 }

@@ -36,8 +36,21 @@ impl Differences {
         with: &[usize],
         pairs: usize,
     ) -> Result<Differences, Error> {
+        Differences::visit(scale, without, with, 0..pairs)
+    }
+
+    /// The same, of pairs with these numbers: odd ones begin with.
+    ///
+    /// # Errors
+    /// As [`Scale::weigh`].
+    pub fn visit(
+        scale: &mut impl Scale,
+        without: &[usize],
+        with: &[usize],
+        pairs: std::ops::Range<usize>,
+    ) -> Result<Differences, Error> {
         let mut differences = Differences::default();
-        for pair in 0..pairs {
+        for pair in pairs {
             let (low, high) = if pair % 2 == 0 {
                 let low = scale.weigh(without)?;
                 (low, scale.weigh(with)?)
@@ -94,8 +107,13 @@ impl Differences {
 /// The Hodges–Lehmann estimate with its interval: a third of the values may be spoilt by whatever
 /// else the machine does, and neither moves far.
 pub fn centre(values: &[f64]) -> Cost {
+    centre_at(values, ALPHA)
+}
+
+/// The same with the error rate `alpha`.
+pub fn centre_at(values: &[f64], alpha: f64) -> Cost {
     let value = hodges_lehmann(values).unwrap_or(0.0);
-    let interval = signed_rank_interval(values, ALPHA);
+    let interval = signed_rank_interval(values, alpha);
     let (low, high) = interval.map_or((f64::NEG_INFINITY, f64::INFINITY), |i| (i.low, i.high));
     Cost { value, low, high }
 }
@@ -145,5 +163,7 @@ mod tests {
         assert!((6.0..9.0).contains(&cost.value), "{cost:?}");
         assert!(is_seen(&cost) && cost.high < 12.0);
         assert!(!is_seen(&centre(&[1.0, 2.0])), "two values tell nothing");
+        let surer = centre_at(&values, 1e-3);
+        assert!(surer.low < cost.low && cost.high < surer.high, "{surer:?}");
     }
 }

@@ -77,7 +77,9 @@ impl<'a> Session<'a> {
             let limit = snapshot.status.backlog_limit.max(BACKLOG_LIMIT);
             client.set(Setting::BacklogLimit(limit)).map_err(needs)?;
         }
-        let (lines, mut ours) = load_once(bench, &auditctl, set, &mut client, progress)?;
+        let mut set = set.clone();
+        set.spares_others = snapshot.host_rules() > 0;
+        let (lines, mut ours) = load_once(bench, &auditctl, &set, &mut client, progress)?;
         for rule in [
             Rule::always_exit_of(&[RARE_CALL], BASELINE_LOGINUID),
             Rule::watch(&canary, KEY),
@@ -127,15 +129,11 @@ impl<'a> Session<'a> {
         Ok(new)
     }
 
-    /// The same for lines that people write; `None` where not all of them load.
+    /// The same for lines that people write: what each of them became.
     ///
     /// # Errors
-    /// Where `auditctl` does not run, or the journal cannot be written.
-    pub fn admit_lines(
-        &mut self,
-        bench: &Bench,
-        lines: &[String],
-    ) -> Result<Option<Vec<Rule>>, Error> {
+    /// Where one of them does not load, `auditctl` does not run, or the journal cannot be written.
+    pub fn admit_lines(&mut self, bench: &Bench, lines: &[String]) -> Result<Vec<Line>, Error> {
         let file = bench.scratch.join("rewrite.rules");
         std::fs::write(&file, lines.join("\n")).map_err(system)?;
         let set = RuleSet::read(&[file]).map_err(Error::Unavailable)?;
@@ -148,8 +146,12 @@ impl<'a> Session<'a> {
         self.ours.extend(new.iter().cloned());
         self.snapshot.added = Some(self.snapshot.not_in(&self.ours));
         self.snapshot.write_down(self.guard)?;
-        let all_loaded = lines.iter().all(|line| line.outcome == Outcome::Loaded);
-        Ok(all_loaded.then_some(new))
+        let not_loaded = lines.iter().find_map(|line| match &line.outcome {
+            Outcome::Loaded => None,
+            Outcome::Present => Some("it is among the rules already".to_owned()),
+            Outcome::Refused(why) | Outcome::Skipped(why) => Some(why.clone()),
+        });
+        not_loaded.map_or(Ok(lines), |why| Err(Error::Unavailable(why)))
     }
 
     /// Switches auditing back and ends the sink; the guard does the rest.

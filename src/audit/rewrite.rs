@@ -17,11 +17,24 @@ pub struct Proposal {
     pub title: String,
     /// Indices of lines that `with` takes the place of; empty where it is only added.
     pub replaces: Vec<usize>,
+    /// As many for each of `replaces`, in its order.
     pub with: Vec<String>,
     /// Whether `with` goes before all other rules.
     pub is_first: bool,
     /// What is no longer recorded; `None` where that is nothing.
     pub gives_up: Option<String>,
+}
+
+impl Proposal {
+    /// Whether it only takes from what is recorded, for all rules that are loaded.
+    pub fn exempts(&self) -> bool {
+        self.replaces.is_empty()
+    }
+
+    /// How many lines take the place of each.
+    pub fn with_each(&self) -> usize {
+        (self.with.len() / self.replaces.len().max(1)).max(1)
+    }
 }
 
 /// What could be written otherwise. `hot_calls` are names and numbers of the system calls that the

@@ -50,6 +50,19 @@ impl Decoded {
     }
 }
 
+impl Decoded {
+    /// Whether the kernel records this call of a 64-bit process, whoever makes it and whatever comes of it.
+    pub fn records_always(&self, syscall: u32) -> bool {
+        let holds_anyway = |f: &Field| {
+            f.kind == field::FILTERKEY || (f.kind == field::ARCH && !is_of_another_abi(f))
+        };
+        self.list == List::Exit
+            && self.action == Action::Always
+            && self.syscalls.contains(syscall)
+            && self.fields.iter().all(holds_anyway)
+    }
+}
+
 /// Whether the field asks for another ABI than the one of this program.
 pub(super) fn is_of_another_abi(condition: &Field) -> bool {
     condition.kind == field::ARCH
@@ -118,12 +131,17 @@ mod tests {
             text: None,
         };
         let mut rule = Rule::always_exit(7, "k").decode();
+        assert!(!rule.records_always(1), "it depends on who calls");
+        rule.fields.remove(0);
+        assert!(rule.records_always(1));
+        rule = Rule::always_exit(7, "k").decode();
         rule.fields.insert(0, condition(field::ARCH, "arch", NATIVE_ARCH));
         assert_eq!(rule.kind_for(1).title(), "every system call, arch= auid=");
         rule.fields[0].number = 0x4000_0003;
         assert_eq!(rule.kind_for(1).title(), "every system call, arch=");
         rule.fields = vec![condition(field::DIR, "dir", 4), condition(field::PERM, "perm", 2)];
         assert_eq!(rule.kind_for(1).title(), "directory watches");
+        assert!(!rule.records_always(1));
         rule.action = Action::Never;
         assert_eq!(rule.kind_for(1).title(), "exemptions: every system call, dir= perm=");
     }

@@ -16,7 +16,7 @@ use super::rule::Rule;
 use super::rule_owner::assign;
 use super::rule_set::{Line, Outcome, RuleSet, Source};
 use super::rule_warnings::add_warnings;
-use super::rule_words::{foreign_option, is_prepended, is_rule, skip_reason};
+use super::rule_words::{blinds_others, foreign_option, is_prepended, is_rule, skip_reason};
 
 /// Lines given to one `auditctl`: few enough to show progress, enough to make listing cheap.
 const BATCH_LINES: usize = 200;
@@ -51,6 +51,7 @@ impl RuleSet {
         let known = client.rules().map_err(cannot_list)?.into_iter().collect();
         let mut loader =
             Loader { auditctl, file: work.join("batch.rules"), client, known, lines: &self.lines };
+        let unloaded = |source| unloaded(source, self.spares_others);
         let mut report: Vec<Line> = self.lines.iter().map(unloaded).collect();
         let is_open =
             |line: &Line| !matches!(line.outcome, Outcome::Skipped(_) | Outcome::Refused(_));
@@ -71,9 +72,13 @@ impl RuleSet {
 }
 
 /// A line before it is loaded, or that will not be.
-fn unloaded(source: &Source) -> Line {
+fn unloaded(source: &Source, spares_others: bool) -> Line {
+    const BLINDS: &str =
+        "this host has rules of its own, which would record less while it is loaded";
     let outcome = if !is_rule(&source.text) {
         Outcome::Skipped(skip_reason(&source.text).into())
+    } else if spares_others && blinds_others(&source.text) {
+        Outcome::Skipped(BLINDS.into())
     } else if let Some(option) = foreign_option(&source.text) {
         Outcome::Refused(format!("`{option}` has no place in a rule"))
     } else {

@@ -50,11 +50,13 @@ pub enum Outcome {
 }
 
 /// Rule files, read but not loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleSet {
     pub(super) lines: Vec<Source>,
     /// What the last `-b N` asks for.
     pub backlog_limit: Option<u32>,
+    /// Whether what would take from the records of other rules is passed over: where a host has some.
+    pub spares_others: bool,
 }
 
 impl RuleSet {
@@ -63,7 +65,7 @@ impl RuleSet {
     /// # Errors
     /// A sentence with the file, and the line where there is one, that says what is wrong.
     pub fn read(paths: &[PathBuf]) -> Result<RuleSet, String> {
-        let mut set = RuleSet { lines: Vec::new(), backlog_limit: None };
+        let mut set = RuleSet::default();
         for path in paths {
             if path.is_dir() {
                 for file in files_of(path)? {
@@ -73,7 +75,7 @@ impl RuleSet {
                 set.read_file(path)?;
             }
         }
-        if set.lines.iter().any(|line| is_rule(&line.text)) {
+        if set.rules() > 0 {
             return Ok(set);
         }
         let where_ = match paths {
@@ -90,6 +92,11 @@ impl RuleSet {
             _ => None,
         });
         Err(format!("{where_} (lines that start with -a, -A or -w){}", include.unwrap_or_default()))
+    }
+
+    /// How many lines add a rule.
+    pub fn rules(&self) -> usize {
+        self.lines.iter().filter(|line| is_rule(&line.text)).count()
     }
 
     fn read_file(&mut self, path: &Path) -> Result<(), String> {
@@ -175,7 +182,7 @@ mod tests {
     use super::*;
 
     fn parse(bytes: &[u8]) -> Result<RuleSet, (Option<usize>, String)> {
-        let mut set = RuleSet { lines: Vec::new(), backlog_limit: None };
+        let mut set = RuleSet::default();
         set.parse(Path::new("a.rules"), bytes).map(|()| set)
     }
 

@@ -19,6 +19,17 @@ fn is_task_exemption(text: &str) -> bool {
     text.contains("never,task") || text.contains("task,never")
 }
 
+/// Whether such a rule, while it is loaded, takes from what the rules of the host record: also those are
+/// looked for in the lists of types and file systems, and behind what is put before them.
+pub fn blinds_others(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("-a").or_else(|| text.strip_prefix("-A")) else {
+        return false;
+    };
+    let action = rest.split_whitespace().next().unwrap_or_default();
+    let says = |word: &str| action.split(',').any(|part| part == word);
+    says("exclude") || says("filesystem") || (says("never") && (says("user") || is_prepended(text)))
+}
+
 /// Why a line that [`is_rule`] denies is passed over.
 pub fn skip_reason(text: &str) -> &'static str {
     match text.split_whitespace().next().unwrap_or_default() {
@@ -66,6 +77,24 @@ pub fn foreign_option(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_blind_the_rules_of_a_host_is_known_by_its_words() {
+        for text in [
+            "-a always,exclude -F msgtype=PATH",
+            "-aexclude,never -F msgtype=CWD",
+            "-a never,filesystem -F fstype=tracefs",
+            "-A never,exit -F arch=b64 -S read",
+            "-a user,never -F auid=0",
+        ] {
+            assert!(blinds_others(text), "{text}");
+        }
+        for text in
+            ["-a never,exit -S read", "-A always,exit -F key=exclude", "-w /never,user -p wa", "-D"]
+        {
+            assert!(!blinds_others(text), "{text}");
+        }
+    }
 
     #[test]
     fn options_that_would_be_carried_out_are_found_in_a_rule() {

@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use crate::experiment::fitness;
 use crate::experiment::platform::Stop;
 use crate::experiment::request::build_treatments;
 use crate::experiment::session::claim_resources;
 use crate::experiment::work::Work;
 use crate::machine::Facts;
+use crate::machine::file_system::file_system;
 use crate::report::budget::{BudgetReport, Day, PerOperation, SCHEMA};
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::claim::only_one_at_a_time;
@@ -110,11 +112,16 @@ fn measure(
     let bench =
         Bench { kernels: &kernels, scratch: &scratch, interrupted, audit: Shared::default() };
     let work = request.subject.resolve(&bench)?;
+    let (machine, warnings) = fitness::look(Some(file_system(&scratch)), &std::env::temp_dir());
     let mut treated =
         Treated::set_up(bench, &request.treatment, guard, announce).map_err(reason)?;
     announce("Counting the records of an operation…");
     let per_operation = subject::measure(&mut treated, &work).map_err(reason)?;
-    let mut report = begin(request, &treated, &work, per_operation, &scratch)?;
+    let mut report = BudgetReport {
+        machine,
+        warnings,
+        ..begin(request, &treated, &work, per_operation, &scratch)?
+    };
     let ended = rest(request, treated, &work, guard, &mut report, announce);
     match ended {
         Ok(()) => {}
@@ -150,7 +157,8 @@ fn begin(
         treatment: request.treatment.clone(),
         workload: work.name(),
         operation: subject::operation(work),
-        machine: Facts::read(),
+        machine: Facts::default(),
+        warnings: Vec::new(),
         facts: treated.facts(),
         per_operation,
         compressed,

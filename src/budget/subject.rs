@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::treated::Treated;
 use crate::experiment::evidence::Sums;
+use crate::experiment::outcome::hold_unit;
 use crate::experiment::platform::Stop;
 use crate::experiment::resolve::resolve;
 use crate::experiment::work::Work;
@@ -71,12 +72,14 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         None => None,
     };
     let samples = if startup.is_some() { SAMPLES } else { RUNS };
-    let job = work.job(treated.bench.kernels, treated.bench.scratch, Length::of_ms(SAMPLE_MS));
+    let job = work.job(treated.bench.kernels, treated.bench.scratch, Length::settled(SAMPLE_MS));
     let mut sum: Option<Evidence> = None;
     let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
+    let mut unit = None;
     for _ in 0..samples {
         let (launched, evidence) = treated.launch_proved(&job)?;
         let sample: Sample = work.read(&launched).map_err(Stop::Failed)?;
+        hold_unit(&mut unit, &sample, work).map_err(Stop::Failed)?;
         operations += sample.total_operations.unwrap_or(sample.operations);
         timed += sample.operations;
         elapsed_s += sample.elapsed_ns as f64 / 1e9;
@@ -118,12 +121,12 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
         Work::Kernel { workload, copies, .. } => {
             let argv = treated.bench.kernels.operations_argv(&workload.name, *copies, operations);
             let job =
-                work.job(treated.bench.kernels, treated.bench.scratch, Length::of_ms(SAMPLE_MS));
+                work.job(treated.bench.kernels, treated.bench.scratch, Length::settled(SAMPLE_MS));
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
         Work::Command { .. } => {
             let job =
-                work.job(treated.bench.kernels, treated.bench.scratch, Length::of_ms(SAMPLE_MS));
+                work.job(treated.bench.kernels, treated.bench.scratch, Length::settled(SAMPLE_MS));
             (job, operations)
         }
     };

@@ -34,8 +34,8 @@ pub struct Diff {
     /// Write the result as JSON, as documented in docs/diff.md
     #[arg(long)]
     json: bool,
-    /// Exit with status 1 where an effect (of runs: a rate) got worse by more than this, and by more
-    /// than the noise within the experiments
+    /// Exit with status 1 where an effect (of runs: a rate) is shown to have got worse by more than
+    /// this: its whole interval lies beyond; what passes is not shown to be worse by more
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
 }

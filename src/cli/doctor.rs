@@ -12,11 +12,10 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use super::{Context, output};
-use crate::audit::netlink::Client;
-use crate::machine::Facts;
+use crate::experiment::fitness::probe;
 use crate::machine::check::{Severity, check};
 use crate::machine::fix::{Setting, plan};
-use crate::machine::probes::{Audit, Probes};
+use crate::machine::{Facts, Probes};
 use crate::report::checks;
 use crate::treatment::guard::restore_left_behind;
 use crate::treatment::settings::Changed;
@@ -39,7 +38,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 ///
 /// Changes nothing without --fix. With it, sets the CPUs' governor to performance and turns their
 /// boost off, and puts both back when COMMAND has ended: also when weigh is killed (a guard process
-/// does so; `weigh restore` where that was killed too). The warnings stand in every report.
+/// does so; `weigh restore` where that was killed too). The warnings stand in every report,
+/// and what is worth knowing in its JSON and HTML.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Doctor {
@@ -64,7 +64,7 @@ impl Doctor {
         }
         let facts = Facts::read_from(&self.root);
         let probes = match self.root == Path::new("/") {
-            true => probe(vec![std::env::temp_dir(), existing(context.data_directory()?)]),
+            true => probe(&context.data_directory()?),
             false => Probes::default(),
         };
         let findings = check(&facts, &probes);
@@ -117,19 +117,6 @@ pub(super) fn put_back_what_was_left() -> Result<(), String> {
         output::note("Put back what an earlier weigh, now dead, had changed.");
     }
     Ok(())
-}
-
-/// The tries that take more than reading a file.
-fn probe(places: Vec<PathBuf>) -> Probes {
-    let audit = Client::open().and_then(|mut client| client.status()).ok();
-    let audit = audit.map(|status| Audit { enabled: status.enabled, daemon_pid: status.pid });
-    Probes { audit, ..Probes::read(&places) }
-}
-
-/// The directory that holds what does not exist yet.
-fn existing(directory: PathBuf) -> PathBuf {
-    let ancestor = directory.ancestors().find(|ancestor| ancestor.exists()).map(PathBuf::from);
-    ancestor.filter(|found| !found.as_os_str().is_empty()).unwrap_or_else(|| ".".into())
 }
 
 fn announce(setting: &Setting) {

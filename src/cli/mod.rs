@@ -10,6 +10,7 @@ use crate::store::{self, Store};
 mod audience;
 mod budget;
 mod calibrate;
+mod calibrate_text;
 pub mod compare;
 mod copies;
 mod diff;
@@ -34,7 +35,7 @@ mod value;
 pub const ERROR: u8 = 2;
 /// Some row has no verdict.
 pub const INCONCLUSIVE: u8 = 3;
-/// A cost is above `--fail-above`.
+/// A cost is shown to be above `--fail-above`.
 pub const ABOVE_LIMIT: u8 = 1;
 /// As a shell reports a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;

@@ -10,7 +10,7 @@ use super::compare::listen_for_signals;
 use super::copies::Copies;
 use super::files::default_html;
 use super::{Context, INTERRUPTED, output, run_page, run_text, value};
-use crate::experiment::length::START_MS;
+use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
@@ -156,7 +156,7 @@ impl Run {
             budget: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
-            sample_ms: Some(self.sample.map_or(START_MS, value::whole_ms)),
+            sample_ms: Some(self.sample.map_or(LONG_START_MS, value::whole_ms)),
             timeout: self.timeout,
             plan: match self.classic {
                 true => Plan::Classic,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::length::START_MS;
+use super::length::LONG_START_MS;
 use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, Slot, Stop};
 use super::row::{Row, Unit};
@@ -13,7 +13,7 @@ use super::row::{Row, Unit};
 pub const PAIRS: usize = 6;
 /// Length of the timed part of such a launch: as long as a sample, so that what sets in late, as waiting
 /// for room in the audit backlog does, is seen in the latencies as in the rates.
-pub const TARGET_MS: u64 = START_MS;
+pub const TARGET_MS: u64 = LONG_START_MS;
 /// The coins' stream; those before it are for sets.
 const STREAM: usize = u32::MAX as usize;
 

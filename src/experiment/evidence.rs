@@ -57,7 +57,9 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
     }
 }
 
-/// Of all records that were made, of whomever, the share that the kernel dropped.
+/// Of all records that were due, of whomever, the least share that was dropped. Where the first record of a
+/// system call finds no room, the kernel counts one as lost and makes none of the others
+/// (kernel/auditsc.c, `audit_log_exit`).
 fn lost_pct(lost: Option<u64>, received: Option<u64>) -> Option<f64> {
     let lost = lost.filter(|lost| *lost > 0)? as f64;
     Some(100.0 * lost / (lost + received? as f64))
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_lost_is_of_those_lost_and_those_that_arrived() {
+    fn the_least_share_lost_is_of_those_counted_and_those_that_arrived() {
         assert_eq!(lost_pct(Some(30), Some(10)), Some(75.0));
         assert_eq!(lost_pct(Some(1), Some(0)), Some(100.0));
         assert_eq!((lost_pct(Some(0), Some(10)), lost_pct(Some(1), None)), (None, None));

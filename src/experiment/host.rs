@@ -5,7 +5,8 @@ mod detail;
 
 use std::time::{Duration, Instant};
 
-use super::length::SampleLength;
+use super::length::{SampleLength, sets_in_late};
+use super::outcome::hold_unit;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::row::Unit;
 use super::work::Work;
@@ -83,14 +84,14 @@ impl<'a> Host<'a> {
             let launcher = Launcher::start(&setup, site.bench.interrupted)?;
             arms.push(Arm { label: treatments[own].label.clone(), launcher, setup });
         }
-        let units = vec![None; site.works.len()];
-        let lengths = vec![SampleLength::new(site.sample_ms); site.works.len()];
-        Ok(Host { site, arms, treatments, units, lengths })
+        let sets_in_late = sets_in_late(&treatments);
+        let lengths = vec![SampleLength::new(site.sample_ms, sets_in_late); site.works.len()];
+        Ok(Host { site, arms, treatments, units: vec![None; lengths.len()], lengths })
     }
 
     /// From now on samples of this work are so long.
     pub fn set_length(&mut self, work: usize, target_ms: u64) {
-        self.lengths[work] = SampleLength::new(Some(target_ms));
+        self.lengths[work] = SampleLength::new(Some(target_ms), false);
     }
 
     /// Stores what the treatments say of themselves and of the baseline.
@@ -218,12 +219,7 @@ impl Platform for Host<'_> {
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let sample =
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
-        let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
-        let expected = self.units[slot.unit.work].get_or_insert_with(|| unit.clone());
-        if *expected != unit {
-            let problem = format!("it reported `{expected}` first and `{unit}` now");
-            return Err(SampleError::Workload(problem));
-        }
+        hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
         let rate = sample.rate();
         let measured = Measured {
             work: slot.unit.work,
@@ -246,7 +242,9 @@ impl Platform for Host<'_> {
     }
 
     fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
-        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else { return Ok(()) };
+        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
+            return Ok(());
+        };
         self.site.store.set_sample_ms(self.site.id, unit.work, target_ms).map_err(stop)
     }
 

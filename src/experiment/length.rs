@@ -18,18 +18,24 @@
 use std::time::Duration;
 
 use crate::stats::betting::MAD_TO_SD;
-use crate::stats::estimate::{mad, median};
+use crate::stats::estimate::{hodges_lehmann, mad, median};
+use crate::treatment::Named;
 use crate::workload::kernels::Length;
 use crate::workload::sample::Sample;
 
 /// Length of a sample before anything is known. Short ones resist drift best
 /// (`docs/statistics.md`).
-pub const START_MS: u64 = 70;
-/// What a sample's length is chosen from: below, a launch costs more than it measures; above, drift
-/// gets in between the two of a pair.
-const RANGE_MS: (f64, f64) = (50.0, 250.0);
-/// Parts that the timed part of a pilot's sample is cut into.
-const SLICES: u64 = 10;
+const START_MS: u64 = 20;
+/// The same for what costs more after a while; and for an absolute rate, which no pair protects.
+pub const LONG_START_MS: u64 = 70;
+/// The least length. Where neighbours on the same core come and go within a second, as on virtual machines,
+/// the two samples of a pair are the more alike the closer they are (docs/verdicts.md).
+const SHORTEST_MS: f64 = 10.0;
+/// The least length where a treatment costs more after a while. Shorter ones would show less of that, and
+/// more of what it does to the launch: of that, records are written while the workload runs.
+const SHORTEST_LATE_MS: f64 = 50.0;
+/// Above, drift gets in between the two of a pair.
+const LONGEST_MS: f64 = 250.0;
 /// Of so many operations the calibration is as long as the target makes it; one of fewer takes
 /// what a few operations take, whatever the target.
 const MANY_OPERATIONS: f64 = 64.0;
@@ -40,19 +46,36 @@ const WORTHWHILE: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub struct SampleLength {
     target_ms: u64,
+    /// Whether a treatment costs more after a while.
+    sets_in_late: bool,
     pilot: Option<Pilot>,
+}
+
+/// Whether any of them costs more after a while.
+pub fn sets_in_late(treatments: &[Named]) -> bool {
+    treatments.iter().any(|named| named.treatment.sets_in_late())
+}
+
+/// What a length begins with.
+pub fn start_ms(sets_in_late: bool) -> u64 {
+    if sets_in_late { LONG_START_MS } else { START_MS }
 }
 
 impl SampleLength {
     /// Of so many milliseconds for good, or open to what the first samples tell.
-    pub fn new(fixed_ms: Option<u64>) -> SampleLength {
+    pub fn new(fixed_ms: Option<u64>, sets_in_late: bool) -> SampleLength {
         let pilot = fixed_ms.is_none().then(Pilot::default);
-        SampleLength { target_ms: fixed_ms.unwrap_or(START_MS), pilot }
+        let target_ms = fixed_ms.unwrap_or(start_ms(sets_in_late));
+        SampleLength { target_ms, sets_in_late, pilot }
     }
 
     /// What the next sample should be.
     pub fn wanted(&self) -> Length {
-        Length { target_ms: self.target_ms, slices: self.pilot.as_ref().map(|_| SLICES) }
+        let length = match self.sets_in_late {
+            true => Length::settled(self.target_ms),
+            false => Length::of_ms(self.target_ms),
+        };
+        Length { has_slices: self.pilot.is_some(), ..length }
     }
 
     /// Looks at a sample that took `launch` in all.
@@ -65,7 +88,8 @@ impl SampleLength {
     /// Ends the pilot of a workload whose pairs spread by `deviation`, and gives the new length in
     /// milliseconds where there is one. Only the first call decides.
     pub fn choose(&mut self, deviation: f64) -> Option<u64> {
-        let chosen = self.pilot.take()?.choose(deviation)?;
+        let shortest_ms = if self.sets_in_late { SHORTEST_LATE_MS } else { SHORTEST_MS };
+        let chosen = self.pilot.take()?.choose(deviation, shortest_ms)?;
         self.target_ms = chosen;
         Some(chosen)
     }
@@ -74,8 +98,9 @@ impl SampleLength {
 /// What the first samples of a workload tell.
 #[derive(Clone, Debug, Default)]
 struct Pilot {
-    /// Variance of ln(rate) from slice to slice, of each launch, times the slice's length in ns.
-    within: Vec<f64>,
+    /// Standard deviation of ln(rate) from slice to slice, of each launch.
+    spreads: Vec<f64>,
+    slice_ns: Vec<f64>,
     timed_ns: Vec<f64>,
     /// What a launch takes besides, whatever its length.
     fixed_ns: Vec<f64>,
@@ -92,8 +117,8 @@ impl Pilot {
         // All slices but for one operation are equal, so the spread of times is that of rates.
         let times: Vec<f64> = slices.iter().map(|ns| (*ns).max(1) as f64).collect();
         let logs: Vec<f64> = times.iter().map(|ns| ns.ln()).collect();
-        let spread = MAD_TO_SD * mad(&logs).unwrap_or(0.0);
-        self.within.push(spread * spread * median(&times).unwrap_or(0.0));
+        self.spreads.push(unbiased_mad_to_sd(logs.len()) * mad(&logs).unwrap_or(0.0));
+        self.slice_ns.push(median(&times).unwrap_or(0.0));
         let timed = sample.elapsed_ns as f64;
         let calibration = sample.calibration_ms.unwrap_or(0.0) * 1e6;
         let is_scaled = sample.operations >= MANY_OPERATIONS;
@@ -105,22 +130,34 @@ impl Pilot {
 
     /// The length in milliseconds that a pair whose log-ratio spreads by `deviation` should have, or
     /// `None` where that of the pilot is about as good.
-    fn choose(&self, deviation: f64) -> Option<u64> {
-        let (within, timed) = (median(&self.within)?, median(&self.timed_ns)?);
+    fn choose(&self, deviation: f64, shortest_ms: f64) -> Option<u64> {
+        let (slice, timed) = (median(&self.slice_ns)?, median(&self.timed_ns)?);
+        let spread = hodges_lehmann(&self.spreads)?;
+        let within = spread * spread * slice;
         let (fixed, per_timed) = (median(&self.fixed_ns)?, median(&self.per_timed_ns)?);
         let between = (deviation * deviation / 2.0 - within / timed).max(0.0);
         let waste = |ns: f64| (between + within / ns) * (fixed + per_timed * ns);
         // Without variance between launches this is infinite, and the longest is best.
         let best = (within * fixed / (between * per_timed)).sqrt();
         let best = if best.is_nan() { timed } else { best };
-        let best = best.clamp(RANGE_MS.0 * 1e6, RANGE_MS.1 * 1e6);
+        let best = best.clamp(shortest_ms * 1e6, LONGEST_MS * 1e6);
         (waste(best) < WORTHWHILE * waste(timed)).then(|| (best / 1e7).round() as u64 * 10)
     }
+}
+
+/// What the MAD of so many values is multiplied by to estimate the standard deviation: of few values it is
+/// smaller on average. Croux and Rousseeuw, "Time-efficient algorithms for two highly robust estimators of
+/// scale", COMPSTAT 1992; a test below finds the same.
+fn unbiased_mad_to_sd(values: usize) -> f64 {
+    const OF_FEW: [f64; 8] = [1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107];
+    let of_many = || values as f64 / (values as f64 - 0.8);
+    MAD_TO_SD * OF_FEW.get(values - 2).copied().unwrap_or_else(of_many)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::simulated::{Machine, Noise};
 
     /// Ten slices of 7 ms that spread by `within`, in a launch that takes `fixed_ms` more.
     fn pilot(within: f64, fixed_ms: u64) -> Pilot {
@@ -129,7 +166,7 @@ mod tests {
             let slice =
                 |i: u64| (7e6 * (within * ((launch + i) * 7 % 10) as f64 / 5.0).exp()) as u64;
             let sample = Sample {
-                slices_ns: Some((0..SLICES).map(slice).collect()),
+                slices_ns: Some((0..10).map(slice).collect()),
                 ..serde_json::from_str(r#"{"operations":7000,"elapsed_ns":70000000}"#).unwrap()
             };
             pilot.add(&sample, (70 + fixed_ms) as f64 * 1e6);
@@ -138,57 +175,94 @@ mod tests {
     }
 
     #[test]
-    fn noise_between_launches_asks_for_short_samples() {
-        assert_eq!(pilot(0.001, 20).choose(0.05), Some(50));
+    fn noise_between_launches_asks_for_short_samples_but_for_a_cost_that_may_grow() {
+        assert_eq!(pilot(0.001, 20).choose(0.05, SHORTEST_MS), Some(10));
+        assert_eq!(pilot(0.001, 20).choose(0.05, SHORTEST_LATE_MS), Some(50));
     }
 
     #[test]
     fn noise_within_a_launch_and_dear_launches_ask_for_long_ones() {
-        assert_eq!(pilot(0.2, 200).choose(0.03), Some(250));
+        assert_eq!(pilot(0.2, 200).choose(0.03, SHORTEST_MS), Some(250));
     }
 
     #[test]
     fn the_best_length_follows_the_formula() {
         let mut pilot = Pilot::default();
-        pilot.within.push(4e-4 * 100e6);
+        pilot.spreads.push(0.02);
+        pilot.slice_ns.push(100e6);
         pilot.timed_ns.push(70e6);
         pilot.fixed_ns.push(360e6);
         pilot.per_timed_ns.push(1.0);
         // B = 4e-4, A = 4e-4 · 100 ms and o = 360 ms: τ = √(100 · 360) ms.
         let deviation = (2.0_f64 * (4e-4 + 4e-4 * 100.0 / 70.0)).sqrt();
-        assert_eq!(pilot.choose(deviation), Some(190));
+        assert_eq!(pilot.choose(deviation, SHORTEST_MS), Some(190));
     }
 
     #[test]
     fn about_as_good_is_left_alone_and_so_is_what_told_nothing() {
         let even = Pilot {
-            within: vec![1e-4 * 60e6],
+            spreads: vec![0.01],
+            slice_ns: vec![60e6],
             timed_ns: vec![70e6],
             fixed_ns: vec![60e6],
             per_timed_ns: vec![1.0],
         };
-        assert_eq!(even.choose((2.0_f64 * (1e-4 + 1e-4 * 60.0 / 70.0)).sqrt()), None);
-        assert_eq!(Pilot::default().choose(0.01), None);
+        let deviation = (2.0_f64 * (1e-4 + 1e-4 * 60.0 / 70.0)).sqrt();
+        assert_eq!(even.choose(deviation, SHORTEST_MS), None);
+        assert_eq!(Pilot::default().choose(0.01, SHORTEST_MS), None);
         let mut silent = Pilot::default();
         let sample = serde_json::from_str(r#"{"operations":1,"elapsed_ns":70000000}"#).unwrap();
         silent.add(&sample, 100e6);
-        assert_eq!(silent.choose(0.01), None);
+        assert_eq!(silent.choose(0.01, SHORTEST_MS), None);
     }
 
     #[test]
     fn the_pilot_ends_once_and_a_fixed_length_has_none() {
-        let mut open = SampleLength::new(None);
-        assert_eq!(open.wanted(), Length { target_ms: START_MS, slices: Some(SLICES) });
+        let mut open = SampleLength::new(None, false);
+        assert_eq!(open.wanted(), Length { has_slices: true, ..Length::of_ms(START_MS) });
         open.pilot = Some(pilot(0.001, 20));
-        assert_eq!(open.choose(0.05), Some(50));
+        assert_eq!(open.choose(0.05), Some(10));
         assert_eq!(open.choose(0.05), None);
-        assert_eq!(open.wanted(), Length::of_ms(50));
-        let mut fixed = SampleLength::new(Some(100));
+        assert_eq!(open.wanted(), Length::of_ms(10));
+        let mut fixed = SampleLength::new(Some(100), false);
         assert_eq!((fixed.choose(0.05), fixed.wanted()), (None, Length::of_ms(100)));
     }
 
     #[test]
+    fn what_sets_in_late_is_given_time() {
+        let mut late = SampleLength::new(None, true);
+        let long = Length { has_slices: true, ..Length::settled(LONG_START_MS) };
+        assert_eq!(late.wanted(), long);
+        assert_eq!(long.warm_up_ms, LONG_START_MS / 2);
+        late.pilot = Some(pilot(0.001, 20));
+        assert_eq!(late.choose(0.05), Some(50));
+    }
+
+    #[test]
+    fn a_launch_that_was_held_up_does_not_change_the_length() {
+        let mut held_up = pilot(0.01, 40);
+        let length = held_up.choose(0.05, SHORTEST_MS);
+        assert!(length.is_some());
+        held_up.spreads[3] *= 50.0;
+        assert_eq!(held_up.choose(0.05, SHORTEST_MS), length);
+    }
+
+    #[test]
+    fn the_spread_of_few_values_is_not_underestimated() {
+        let mut machine = Machine::new(Noise::White, 3);
+        for count in [2, 3, 4, 5, 9, 10, 32] {
+            let spread = |_| {
+                let values: Vec<f64> = (0..count).map(|_| machine.sample()).collect();
+                unbiased_mad_to_sd(count) * mad(&values).unwrap()
+            };
+            let mean = (0..4000).map(spread).sum::<f64>() / 4000.0;
+            // White noise has a deviation of 1 %.
+            assert!((0.97..1.03).contains(&(100.0 * mean)), "{count}: {mean}");
+        }
+    }
+
+    #[test]
     fn no_noise_at_all_is_no_reason_to_change() {
-        assert_eq!(pilot(0.0, 10).choose(0.0), None);
+        assert_eq!(pilot(0.0, 10).choose(0.0, SHORTEST_MS), None);
     }
 }

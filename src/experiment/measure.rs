@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::detail::{self, run_detail};
 use super::engine::run_set;
 use super::host::{Host, Site};
-use super::length::START_MS;
+use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled, build_treatments};
 use super::row::Unit;
@@ -67,7 +67,7 @@ impl Session<'_> {
                 id: self.id,
                 works: self.works,
                 started: self.started,
-                sample_ms: self.request.sample_ms,
+                sample_ms: self.fixed_ms(&treatments),
                 timeout: self.request.timeout,
             };
             let mut announce = |sentence: &str| {
@@ -141,6 +141,15 @@ impl Session<'_> {
         if has_detail { run_detail(&rows, seed, share, host, &mut *observer) } else { Ok(()) }
     }
 
+    /// The length of a kernel's samples, unless the first pairs choose it. With a fixed number of pairs they
+    /// may not: how far they scatter depends on their signs, and so would the size of the later ones;
+    /// but Wilcoxon's test takes every sign for a fair coin, whatever the sizes.
+    fn fixed_ms(&self, treatments: &[Named]) -> Option<u64> {
+        let start_ms = start_ms(sets_in_late(treatments));
+        let by_design = self.request.design.fixed_pairs.map(|_| start_ms);
+        self.request.sample_ms.or(by_design)
+    }
+
     fn unit(&self, work: usize, treated_arm: usize) -> Unit {
         Unit { work, treated_arm, start_scale: self.start_scales[work] }
     }
@@ -156,7 +165,7 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
         let length_ms = |work: usize| {
-            sample_ms(&self.works[work]).or(self.request.sample_ms).unwrap_or(START_MS)
+            sample_ms(&self.works[work]).or(self.request.sample_ms).unwrap_or(LONG_START_MS)
         };
         let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
         let mut progress = Progress::new(of_works);

@@ -4,14 +4,16 @@
 pub mod calibration;
 pub mod detail;
 pub mod diff;
+mod drift;
 pub mod engine;
 pub mod evidence;
+pub mod fitness;
 mod host;
 pub mod length;
 pub mod measure;
 mod metrics;
 pub mod order;
-mod outcome;
+pub mod outcome;
 pub mod pairs;
 pub mod platform;
 pub mod request;

@@ -1,6 +1,6 @@
 //! What a launch amounts to: a sample, or the reason why it is none.
 
-use super::work::Work;
+use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::workload::catalogue::Workload;
 use crate::workload::launcher::Launched;
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
@@ -26,7 +26,10 @@ impl Work {
         }
         let sample = Sample::parse(&launched.stdout).transpose()?;
         match self {
-            Work::Command { .. } => Ok(sample.unwrap_or_else(|| whole_process(launched))),
+            Work::Command { .. } => match sample {
+                Some(sample) => own_sample(sample),
+                None => Ok(whole_process(launched)),
+            },
             Work::Kernel { workload, copies, .. } => {
                 if let Some(size) = flood(launched) {
                     return Err(format!("it printed {size}, where one line is the result"));
@@ -39,6 +42,27 @@ impl Work {
             }
         }
     }
+}
+
+/// Refuses a sample in another unit than the `first` of the same work: they measure different things.
+///
+/// # Errors
+/// A sentence that says what changed.
+pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Result<(), String> {
+    let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
+    let expected = first.get_or_insert_with(|| unit.clone());
+    if *expected == unit {
+        return Ok(());
+    }
+    Err(match (expected.as_str(), unit.as_str()) {
+        (expected, WHOLE_RUNS) => {
+            format!("its last line was a sample in `{expected}` first, and is none now")
+        }
+        (WHOLE_RUNS, unit) => {
+            format!("its last line was no sample first, and is one in `{unit}` now")
+        }
+        (expected, unit) => format!("it reported `{expected}` first and `{unit}` now"),
+    })
 }
 
 /// How the process ended, where that was not well.
@@ -103,6 +127,18 @@ fn is_possible(sample: &Sample, workload: &Workload, copies: usize) -> Result<()
     Ok(())
 }
 
+/// The sample that a command printed. It always has a unit, and never that of whole runs: the host
+/// refuses a work whose unit changes, so one launch without a sample among those with one is a
+/// failure and no number.
+fn own_sample(sample: Sample) -> Result<Sample, String> {
+    if sample.unit.as_deref() == Some(WHOLE_RUNS) {
+        return Err(format!(
+            "it reported `{WHOLE_RUNS}`, which is for commands that report nothing: name another unit"
+        ));
+    }
+    Ok(Sample { unit: sample.unit.or_else(|| Some(OWN_OPERATIONS.into())), ..sample })
+}
+
 /// A process that says nothing of itself is one operation, timed from its execution to its end.
 fn whole_process(launched: &Launched) -> Sample {
     Sample {
@@ -110,7 +146,7 @@ fn whole_process(launched: &Launched) -> Sample {
         total_operations: Some(1.0),
         elapsed_ns: launched.wall_ns.max(1),
         rate: None,
-        unit: None,
+        unit: Some(WHOLE_RUNS.into()),
         syscalls_per_op: None,
         user_ns: Some(launched.user_ns),
         system_ns: Some(launched.system_ns),
@@ -154,6 +190,31 @@ mod tests {
         let sample =
             command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
         assert_eq!(sample.operations, 7.0);
+        assert_eq!(sample.unit.as_deref(), Some("ops/s"));
+    }
+
+    /// Runs and what a command counts itself are two metrics, and their units tell them apart.
+    #[test]
+    fn a_launch_with_a_sample_and_one_without_have_different_units() {
+        let unit = |stdout| command().read(&ended(0, stdout, "")).unwrap().unit;
+        assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9}\nwarning\n").unwrap(), "runs/s");
+        assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"p/s\"}").unwrap(), "p/s");
+        let line = "{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"runs/s\"}";
+        assert!(command().read(&ended(0, line, "")).unwrap_err().contains("another unit"));
+    }
+
+    #[test]
+    fn a_work_stays_with_its_first_unit() {
+        let own = command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":9}", "")).unwrap();
+        let whole = command().read(&ended(0, "warning\n", "")).unwrap();
+        let hold = |first: &Sample, next: &Sample| {
+            let mut unit = None;
+            hold_unit(&mut unit, first, &command()).unwrap();
+            hold_unit(&mut unit, next, &command())
+        };
+        assert_eq!((hold(&own, &own), hold(&whole, &whole)), (Ok(()), Ok(())));
+        assert!(hold(&own, &whole).unwrap_err().contains("`ops/s` first, and is none now"));
+        assert!(hold(&whole, &own).unwrap_err().contains("no sample first, and is one in `ops/s`"));
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Measurements<'_> {
         }
     }
 
+    /// Those of all whole pairs that can be evidence.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        log_ratios(self.series.iter())
+    }
+
     /// The evidence that these pairs hold.
     pub fn betting(&self) -> Betting {
         betting(self.series.iter(), self.start_scale)
@@ -83,8 +88,12 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
 
 /// The evidence that `pairs` hold, from the spread expected before the first.
 pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start_scale: f64) -> Betting {
-    // Rates are checked to be positive and finite when they are measured; a database that someone
-    // changed can hold others, and they are not evidence.
-    let usable: Vec<f64> = pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect();
+    let usable = log_ratios(pairs);
     Betting::from_log_ratios(&usable, start_scale).expect("only finite values are left")
+}
+
+/// Rates are checked to be positive and finite when they are measured; a database that someone changed can
+/// hold others, and they are not evidence.
+fn log_ratios<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Vec<f64> {
+    pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect()
 }

@@ -49,8 +49,21 @@ impl Row {
 
     /// The time that it will probably take until it needs no more pairs.
     fn time_left(&self) -> Duration {
-        let pairs = u32::try_from(self.judgement.pairs_left).unwrap_or(u32::MAX);
-        self.pair_cost().saturating_mul(pairs)
+        self.time_of(self.judgement.pairs_left)
+    }
+
+    /// The same until it has a verdict, or, where it has one, until it needs no more.
+    fn time_to_next_step(&self) -> Duration {
+        match self.judgement.verdict {
+            Verdict::Inconclusive => {
+                self.time_of(self.judgement.pairs_needed.unwrap_or(usize::MAX))
+            }
+            _ => self.time_left(),
+        }
+    }
+
+    fn time_of(&self, pairs: usize) -> Duration {
+        self.pair_cost().saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX))
     }
 
     /// Whether another pair will probably end in the time left. A first one is always begun, so that
@@ -78,9 +91,9 @@ pub fn judge(rows: &mut [Row], design: &Design) {
 /// The open rows that are worth a pair now, with so much of the budget left.
 ///
 /// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
-/// soonest: shared out evenly it would leave every row a little short. A row that cannot be decided
-/// in the time left has a turn when the others are done. Which row is measured next depends on the
-/// past only, so the promise stands.
+/// soonest: shared out evenly it would leave every row a little short. When none is left that will
+/// probably be decided, all have their turns: such estimates are rough. Which row is measured next
+/// depends on the past only, so the promise stands.
 pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usize> {
     let mut open: Vec<usize> = (0..rows.len())
         .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
@@ -92,13 +105,13 @@ pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usi
     open.sort_by_key(|&row| {
         let state = &rows[row];
         let is_decided = state.judgement.verdict != Verdict::Inconclusive;
-        (state.betting.pairs() >= MIN_PAIRS, is_decided, state.time_left())
+        (state.betting.pairs() >= MIN_PAIRS, is_decided, state.time_to_next_step())
     });
     let mut planned = Duration::ZERO;
     let last = open
         .iter()
         .take_while(|&&row| {
-            planned += rows[row].time_left();
+            planned = planned.saturating_add(rows[row].time_to_next_step());
             rows[row].betting.pairs() < MIN_PAIRS || planned <= left
         })
         .count();
@@ -114,4 +127,32 @@ pub fn time_left(rows: &[Row], design: &Design, budget: Duration) -> Option<Dura
     let open = rows.iter().filter(|row| !row.is_done(design));
     let needed = open.map(Row::time_left).fold(Duration::ZERO, Duration::saturating_add);
     Some(needed.min(budget))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::simulated::white_row;
+
+    /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
+    fn undecided(pairs_needed: usize, pairs_left: usize) -> Row {
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
+        let mut row = Row::new(unit, &Design::default());
+        row.betting = white_row(0.0, MIN_PAIRS, 1);
+        row.spent = Duration::from_millis(100) * MIN_PAIRS as u32;
+        row.judgement.pairs_needed = Some(pairs_needed);
+        row.judgement.pairs_left = pairs_left;
+        row
+    }
+
+    #[test]
+    fn verdicts_in_reach_are_measured_first_whatever_their_precision_takes() {
+        let rows = [undecided(1000, 1000), undecided(10, 5000), undecided(20, 5000)];
+        let within =
+            |seconds| worth_measuring(&rows, &Design::default(), Duration::from_secs_f64(seconds));
+        assert_eq!(within(3.5), [1, 2]);
+        assert_eq!(within(2.5), [1]);
+        assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
+        assert_eq!(within(500.0), [0, 1, 2]);
+    }
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::calibration::{RECENT, history, start_scales};
-use super::length::START_MS;
+use super::fitness;
+use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::platform::Stop;
 use super::request::{Audience, Plan, Request, build_treatments};
 use super::resolve::resolve;
 use super::work::Work;
 use crate::machine::file_system::file_system;
-use crate::machine::{Facts, Probes, check};
 use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::betting::DEFAULT_SCALE;
@@ -52,7 +52,7 @@ pub fn execute(
     let mut guard =
         Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
     let Begun { id, kernels, scratch, works, start_scales } =
-        match begin(request, store, &mut guard) {
+        match begin(request, &treatments, store, &mut guard) {
             Ok(begun) => begun,
             Err(problem) => {
                 let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
@@ -123,7 +123,13 @@ struct Begun {
     start_scales: Vec<f64>,
 }
 
-fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, String> {
+fn begin(
+    request: &Request,
+    treatments: &[Named],
+    store: &Store,
+    guard: &mut Guard,
+) -> Result<Begun, String> {
+    let start_ms = start_ms(sets_in_late(treatments));
     let scratch = guard.scratch_directory().map_err(|error| {
         format!(
             "cannot create a directory in {}: {error}; set TMPDIR",
@@ -143,8 +149,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
             .collect(),
     };
     let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
-    let machine = Facts { scratch: Some(place), ..Facts::read() };
-    let mut warnings = check::warnings(&machine, &Probes::read(&[std::env::temp_dir()]));
+    let (machine, mut warnings) = fitness::look(Some(place), store.directory());
     warnings.extend(about_build(&kernels));
     let scales = start_scales(&history(store, &machine, Some(RECENT))?);
     let header = Header {
@@ -170,7 +175,7 @@ fn begin(request: &Request, store: &Store, guard: &mut Guard) -> Result<Begun, S
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
                 sample_ms: match work {
-                    Work::Kernel { .. } => Some(request.sample_ms.unwrap_or(START_MS)),
+                    Work::Kernel { .. } => Some(request.sample_ms.unwrap_or(start_ms)),
                     Work::Command { .. } => None,
                 },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),

@@ -17,6 +17,11 @@ use crate::stats::simulated::{Machine, Noise};
 
 /// Simulated experiments per noise.
 const REPETITIONS: u64 = 2000;
+/// How many pairs the budget allows an undisturbed machine, without an effect and at −3 %. What is decided
+/// sooner stops sooner; what is not is looked at after every pair until then.
+const HORIZONS: [(f64, u32); 2] = [(0.0, 64), (-0.03, 40)];
+/// The same under noise of period two, which hardly ever lets a row be decided: looks are dear.
+const HORIZONS_OF_PERIOD_TWO: [(f64, u32); 2] = [(0.0, 32), (-0.03, 20)];
 /// A sample of an undisturbed machine; a disturbed one takes longer, so the budget's end depends on
 /// the noise, as it does where a command is weighed.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -142,7 +147,11 @@ fn errors(noise: Noise, effect: f64, pairs: u32) -> [f64; 2] {
 }
 
 fn the_promise_is_kept(noise: Noise) {
-    for (effect, pairs) in [(0.0, 20), (-0.03, 14)] {
+    let horizons = match noise {
+        Noise::Alternating => HORIZONS_OF_PERIOD_TWO,
+        _ => HORIZONS,
+    };
+    for (effect, pairs) in horizons {
         let [alarmed, missed] = errors(noise, effect, pairs);
         assert!(alarmed <= allowed(REPETITIONS), "{noise:?} {effect}: {alarmed} false alarms");
         assert!(missed <= allowed(REPETITIONS), "{noise:?} {effect}: {missed} missed");
@@ -202,10 +211,9 @@ impl Platform for Several {
 #[test]
 fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
     let noises = [Noise::White, Noise::Drifting, Noise::Regimes, Noise::HeavyTailed];
-    let repetitions = REPETITIONS / 2;
     for multiplicity in [Multiplicity::Holm, Multiplicity::EBh] {
         let design = Design { multiplicity, ..Design::default() };
-        let alarmed = (0..repetitions).filter(|&seed| {
+        let alarmed = (0..REPETITIONS).filter(|&seed| {
             let machine = |(row, noise)| Simulation::new(noise, seed * 4 + row, 0.0);
             let machines = (0..).zip(noises).map(machine).collect();
             let mut platform = Several { machines, now: Duration::ZERO };
@@ -219,8 +227,8 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
                 .expect("nothing stops a simulated machine");
             witness.alarmed
         });
-        let share = alarmed.count() as f64 / repetitions as f64;
-        assert!(share <= allowed(repetitions), "{multiplicity:?}: {share} false alarms");
+        let share = alarmed.count() as f64 / REPETITIONS as f64;
+        assert!(share <= allowed(REPETITIONS), "{multiplicity:?}: {share} false alarms");
     }
 }
 
@@ -243,7 +251,7 @@ fn power(noise: Noise, effect: f64, pairs: u32, repetitions: u64) -> f64 {
 #[test]
 fn three_percent_are_found_in_thirty_pairs_and_one_in_sixty() {
     for noise in Noise::ALL.into_iter().filter(|noise| *noise != Noise::Alternating) {
-        let [three, one] = [power(noise, -0.03, 30, 100), power(noise, -0.01, 60, 40)];
+        let [three, one] = [power(noise, -0.03, 30, 400), power(noise, -0.01, 60, 100)];
         assert!(three >= 0.9, "{noise:?}: −3 % found in {three} of the experiments");
         assert!(one >= 0.75, "{noise:?}: −1 % found in {one} of the experiments");
     }

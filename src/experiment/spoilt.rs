@@ -64,6 +64,7 @@ mod tests {
         let disturbance = Disturbance {
             during_ns: 100_000_000,
             psi_cpu_us: Some(psi_cpu_us),
+            psi_io_us: None,
             steal_ticks: Some(steal_ticks),
             throttle_events: Some(0),
             cpu_khz: None,

@@ -1,6 +1,7 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::drift;
 use super::evidence;
 use super::metrics;
 use super::pairs::{Measurements, betting, gather};
@@ -10,7 +11,7 @@ use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
-use crate::stats::bound::lower_bound;
+use crate::stats::bound::{below, lower_bound};
 use crate::stats::design::Design;
 use crate::stats::estimate::median;
 use crate::stats::judge::{Judgement, judge_rows};
@@ -91,6 +92,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
             if stored.state != State::Failed {
                 row.notes.extend(note_on_multiplicity(&judgement, count, row.pairs, &pooled));
             }
+            row.notes.extend(drift::note(&row.series));
             row.notes.extend(note_on_order(&row.series, design.alpha / count as f64));
             row
         },
@@ -148,6 +150,18 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
 fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Option<f64> {
     let bound = bound(lower_bound(of_row, &pooled(stored, design)))?;
     (stored.state != State::Failed).then_some(-bound)
+}
+
+/// The rows that are shown to cost more than `limit`, a share of the rate, as a sentence names them.
+pub fn costing_more_than(limit: f64, stored: &Stored) -> Vec<String> {
+    let measurements = gather(stored);
+    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
+    let shown = below(bettings.iter(), (-limit).ln_1p(), &pooled(stored, &design(stored)));
+    let header = &stored.header;
+    let name = |row: &Measurements| {
+        format!("{} under {}", header.works[row.work].name, header.arms[row.arm])
+    };
+    measurements.iter().zip(shown).filter(|(_, shown)| *shown).map(|(row, _)| name(row)).collect()
 }
 
 /// A log-ratio as a change in per cent.
@@ -224,20 +238,16 @@ fn notes(evidence: &Evidence) -> Vec<String> {
     if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
         notes.push(match evidence.lost_pct {
             Some(pct) => format!(
-                "cheaper because {} % of the records were dropped: {lost} audit records were lost",
+                "cheaper because at least {} % of the records were dropped: {lost} were counted as lost",
                 format::unsigned(pct)
             ),
             None => {
-                format!("cheaper because evidence was dropped: {lost} audit records were lost")
+                format!("cheaper because evidence was dropped: {lost} audit records were counted as lost")
             }
         });
     }
-    if evidence.other.contains_key("not_counted") {
-        notes.push(
-            "counted incompletely: records came faster than weigh could read them beside the audit \
-             daemon, which has them all"
-                .into(),
-        );
+    if let Some(why) = evidence.other.get("not_counted") {
+        notes.push(format!("counted incompletely: {why}"));
     }
     notes
 }

@@ -15,6 +15,12 @@ const KERNEL_TIMEOUT_MS: u64 = 120_000;
 /// Ours to give up on a command, which may well run for hours.
 const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
+/// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
+/// that the two are never held against each other.
+pub const WHOLE_RUNS: &str = "runs/s";
+/// The unit of the sample that a command prints without one.
+pub const OWN_OPERATIONS: &str = "ops/s";
+
 /// Something to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
@@ -36,7 +42,7 @@ impl Work {
     pub fn unit(&self) -> String {
         match self {
             Work::Kernel { workload, .. } => workload.unit.clone(),
-            Work::Command { .. } => "runs/s".into(),
+            Work::Command { .. } => WHOLE_RUNS.into(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::pressure::{Pressure, psi_cpu_some};
+use super::pressure::{Pressure, psi_some};
 use super::source::Source;
 use super::surroundings::{container, distribution, hypervisor, libc_name, on_battery, runs};
 
@@ -84,6 +84,8 @@ pub struct Facts {
     pub irqbalance: Option<bool>,
     /// Whether a battery feeds the machine, where it has one: `/sys/class/power_supply/*/status`.
     pub on_battery: Option<bool>,
+    /// What `weigh doctor` found worth knowing, by the name of the check; the experiment fills it in.
+    pub worth_knowing: BTreeMap<String, String>,
 }
 
 impl Facts {
@@ -130,12 +132,13 @@ impl Facts {
             boot_id: text("/proc/sys/kernel/random/boot_id"),
             uptime_s: first_number(&text("/proc/uptime")),
             load_1min: first_number(&text("/proc/loadavg")),
-            psi_cpu_avg10: psi_cpu_some(source, "avg10"),
+            psi_cpu_avg10: psi_some(source, "cpu", "avg10"),
             scratch: None,
             steal_ticks: Pressure::read_from(root).steal_ticks,
             thermal_throttles: thermal_throttles(source),
             irqbalance: runs(source, "irqbalance"),
             on_battery: on_battery(source),
+            worth_knowing: BTreeMap::new(),
             kernel,
         }
     }

@@ -1,5 +1,5 @@
-//! What came between the workload and the CPU: others who ran on it, the host that took it away, heat
-//! that slowed it. Read before and after a sample, the difference tells.
+//! What came between the workload and its CPU or disk: others who used them, the host that took the CPU
+//! away, heat that slowed it. Read before and after a sample, the difference tells.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +15,8 @@ pub struct Pressure {
     /// Microseconds in which at least one runnable task waited for a CPU: `/proc/pressure/cpu`,
     /// `some`, `total`. Needs Linux 4.20 with CONFIG_PSI.
     pub psi_cpu_us: Option<u64>,
+    /// The same of waiting for a disk: `/proc/pressure/io`.
+    pub psi_io_us: Option<u64>,
     /// Ticks (1/100 s) in which the hypervisor ran somebody else, over all CPUs: `/proc/stat`,
     /// `cpu`, eighth number.
     pub steal_ticks: Option<u64>,
@@ -40,6 +42,7 @@ impl Pressure {
         Disturbance {
             during_ns: elapsed.as_nanos().try_into().unwrap_or(u64::MAX),
             psi_cpu_us: grew(self.psi_cpu_us, earlier.psi_cpu_us),
+            psi_io_us: grew(self.psi_io_us, earlier.psi_io_us),
             steal_ticks: grew(self.steal_ticks, earlier.steal_ticks),
             throttle_events: grew(self.throttle_events, earlier.throttle_events),
             cpu_khz: self.cpu_khz,
@@ -50,7 +53,8 @@ impl Pressure {
     pub fn read_from(root: &Path) -> Pressure {
         let source = Source::new(root);
         Pressure {
-            psi_cpu_us: psi_cpu_some(source, "total"),
+            psi_cpu_us: psi_some(source, "cpu", "total"),
+            psi_io_us: psi_some(source, "io", "total"),
             steal_ticks: source.text("/proc/stat").and_then(|stat| steal(&stat)),
             throttle_events: throttle_events(source),
             cpu_khz: mean_clock_khz(source),
@@ -66,6 +70,9 @@ pub struct Disturbance {
     /// As [`Pressure::psi_cpu_us`]; the launch's own processes wait as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psi_cpu_us: Option<u64>,
+    /// As [`Pressure::psi_io_us`]; the same is true of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psi_io_us: Option<u64>,
     /// As [`Pressure::steal_ticks`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_ticks: Option<u64>,
@@ -95,9 +102,13 @@ impl Disturbance {
     }
 }
 
-/// The field `name` of the line `some` of `/proc/pressure/cpu`.
-pub(super) fn psi_cpu_some<T: std::str::FromStr>(source: Source, name: &str) -> Option<T> {
-    let some = source.value("/proc/pressure/cpu", "some", ' ')?;
+/// The field `name` of the line `some` of `/proc/pressure/` and the name of this resource.
+pub(super) fn psi_some<T: std::str::FromStr>(
+    source: Source,
+    resource: &str,
+    name: &str,
+) -> Option<T> {
+    let some = source.value(&format!("/proc/pressure/{resource}"), "some", ' ')?;
     let field = |field: &str| {
         let (key, value) = field.split_once('=')?;
         (key == name).then(|| value.parse().ok()).flatten()
@@ -146,6 +157,7 @@ mod tests {
                 "some avg10=1.50 avg60=0.25 avg300=1.21 total=14393367\n\
                  full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
             ),
+            ("/proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=77\n"),
             ("/proc/stat", "cpu  14057 0 5602 145734 917 0 91 35 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
             ("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
             ("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n"),
@@ -155,12 +167,13 @@ mod tests {
         ]);
         let expected = Pressure {
             psi_cpu_us: Some(14_393_367),
+            psi_io_us: Some(77),
             steal_ticks: Some(35),
             throttle_events: Some(7),
             cpu_khz: Some(2_500_000),
         };
         assert_eq!(Pressure::read_from(root.path()), expected);
-        assert_eq!(psi_cpu_some(Source::new(root.path()), "avg10"), Some(1.5));
+        assert_eq!(psi_some(Source::new(root.path()), "cpu", "avg10"), Some(1.5));
     }
 
     #[test]

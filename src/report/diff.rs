@@ -76,9 +76,10 @@ impl Change {
         Some((self.high_pct? - self.low_pct?) / 2.0)
     }
 
-    /// Whether it got worse by more than `limit_pct`, beyond the noise within the experiments.
+    /// Whether it is shown to have got worse by more than `limit_pct`: the whole interval, which holds
+    /// the noise within the experiments, lies beyond it.
     pub fn is_worse_by(&self, limit_pct: f64) -> bool {
-        self.is_beyond_noise && self.change_pct < -limit_pct
+        self.high_pct.is_some_and(|high| high < -limit_pct)
     }
 }
 
@@ -267,8 +268,9 @@ mod tests {
     #[test]
     fn worse_is_what_fell_beyond_the_noise() {
         let rate = diff().results[0].rate;
-        assert!(rate.is_worse_by(9.0) && !rate.is_worse_by(11.0));
-        assert!(!Change { is_beyond_noise: false, ..rate }.is_worse_by(1.0));
-        assert!(!Change { change_pct: 10.0, ..rate }.is_worse_by(1.0));
+        // −10 % is [−12 %, −8 %].
+        assert!(rate.is_worse_by(7.9) && !rate.is_worse_by(8.1));
+        assert!(!Change { high_pct: None, ..rate }.is_worse_by(1.0));
+        assert!(!Change { high_pct: Some(-0.5), ..rate }.is_worse_by(1.0));
     }
 }

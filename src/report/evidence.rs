@@ -62,11 +62,11 @@ fn measured(evidence: &Evidence) -> [String; 7] {
     ]
 }
 
-/// `16,910 (12.0 %)`
+/// `16,910 (≥ 12.0 %)`
 fn lost(evidence: &Evidence) -> Option<String> {
     let count = format::integer(evidence.lost?);
     Some(match evidence.lost_pct {
-        Some(pct) => format!("{count} ({} %)", format::unsigned(pct)),
+        Some(pct) => format!("{count} (≥ {} %)", format::unsigned(pct)),
         None => count,
     })
 }

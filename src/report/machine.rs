@@ -7,8 +7,17 @@ use super::format;
 use crate::machine::Facts;
 
 /// Facts that change by themselves, and so explain nothing.
-const RESTLESS: [&str; 6] =
-    ["uptime", "load 1min", "psi cpu avg10", "steal ticks", "thermal throttles", "swap free"];
+const RESTLESS: [&str; 9] = [
+    "uptime",
+    "load 1min",
+    "psi cpu avg10",
+    "steal ticks",
+    "thermal throttles",
+    "swap free",
+    "worth knowing.CPU heat",
+    "worth knowing.Clock corrections",
+    "worth knowing.Swap",
+];
 
 /// Every fact that is known, nested ones with a dotted key.
 pub fn facts(machine: &Facts) -> Vec<(String, String)> {

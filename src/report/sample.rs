@@ -157,7 +157,7 @@ fn rows() -> Vec<Row> {
     rows[11].cost_at_most_pct = Some(1.79);
     rows[4].evidence.lost = Some(16_910);
     rows[4].evidence.lost_pct = Some(0.43);
-    rows[4].notes = vec!["Cheaper because 0.43 % of the records were dropped.".to_owned()];
+    rows[4].notes = vec!["Cheaper because at least 0.43 % of the records were dropped.".to_owned()];
     rows
 }
 

@@ -71,17 +71,18 @@ fn dropped_evidence(s: &Summary) -> Option<String> {
         .iter()
         .max_by(|a, b| share(a).total_cmp(&share(b)).then(a.evidence.lost.cmp(&b.evidence.lost)))?;
     let lost = dropped.iter().filter_map(|row| row.evidence.lost).fold(0, u64::saturating_add);
-    let (others, up_to) = match dropped.len() - 1 {
-        0 => (String::new(), ""),
-        others => (format!(" and {} more", format::integer(others as u64)), "up to "),
+    let others = match dropped.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {} more", format::integer(others as u64)),
     };
-    let what = match worst.evidence.lost_pct {
-        Some(pct) => format!("{up_to}{} % of the records were dropped", format::unsigned(pct)),
+    let name = quoted(&worst.workload);
+    let what = match worst.evidence.lost_pct.map(format::unsigned) {
+        Some(pct) if others.is_empty() => format!("at least {pct} % of the records were dropped"),
+        Some(pct) => format!("records were dropped, of {name} at least {pct} %"),
         None => "evidence was dropped".into(),
     };
     Some(format!(
-        "{}{others} came out cheaper because {what}: {} records were lost.",
-        quoted(&worst.workload),
+        "{name}{others} came out cheaper because {what}: {} were counted as lost.",
         format::integer(lost)
     ))
 }
@@ -113,14 +114,15 @@ mod tests {
         assert_eq!(said.len(), 3);
         assert_eq!(
             said[1],
-            "`pipe` came out cheaper because 0.43 % of the records were dropped: 16,910 records were lost."
+            "`pipe` came out cheaper because at least 0.43 % of the records were dropped: 16,910 \
+             were counted as lost."
         );
         let mut several = sample::audit();
         several.results[0].evidence.lost = Some(20_000);
         assert_eq!(
             sentences(&several)[1],
-            "`pipe` and 1 more came out cheaper because up to 0.43 % of the records were dropped: \
-             36,910 records were lost."
+            "`pipe` and 1 more came out cheaper because records were dropped, of `pipe` at least 0.43 %: \
+             36,910 were counted as lost."
         );
         several.results[4].evidence.lost_pct = None;
         assert!(sentences(&several)[1].contains("because evidence was dropped: 36,910"));

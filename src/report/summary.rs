@@ -134,7 +134,7 @@ pub struct Row {
     pub evidence: Evidence,
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Why this row needs care, e.g. "cheaper because 12 % of the records were dropped".
+    /// Why this row needs care, e.g. "cheaper because at least 12 % of the records were dropped".
     pub notes: Vec<String>,
     /// The effect of each set of `--sets`, in order; empty with one set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -187,11 +187,12 @@ pub struct Evidence {
     pub records_per_op: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes_per_op: Option<f64>,
-    /// Records that the kernel dropped during the treated samples, in total.
+    /// Records that the kernel counted as lost during the treated samples, in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// Their share of all records that were made during these samples, in per cent; absent where none
-    /// was lost, or it is not known how many arrived.
+    /// Their share of themselves and those that arrived, in per cent: so much at least was dropped, as the
+    /// kernel does not count every record that it did not make. Absent where none was lost, or it is not
+    /// known how many arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_pct: Option<f64>,
     /// Seconds that processes waited for room in the audit backlog, in total.

@@ -5,7 +5,7 @@ use super::betting::{Betting, DEFAULT_SCALE};
 use super::design::Design;
 use super::estimate::median;
 use super::judge::{MIN_PAIRS, judge_rows};
-use super::multiplicity::holm;
+use super::multiplicity::{Multiplicity, holm};
 use super::simulated::{Machine, Noise, white_pairs, white_row};
 
 const ALPHA: f64 = 0.05;
@@ -165,6 +165,45 @@ fn a_suite_finds_the_rows_that_differ_and_only_those() {
         };
         assert_eq!(judgement.verdict, expected, "row {number}");
     }
+}
+
+/// Of twenty rows with so many `slower` ones: the mean share of false claims, and of true ones the mean
+/// number.
+fn claims(multiplicity: Multiplicity, slower: u64) -> (f64, f64) {
+    const SUITES: u64 = 200;
+    let design = Design { multiplicity, ..Design::default() };
+    let (mut share, mut found) = (0.0, 0.0);
+    for suite in 0..SUITES {
+        let row = |number| {
+            let mut machine = Machine::new(Noise::Drifting, suite * 20 + number);
+            let effect = if number < slower { -0.03 } else { 0.0 };
+            let d: Vec<f64> = (0..16).map(|_| machine.pair(effect)).collect();
+            Betting::from_log_ratios(&d, DEFAULT_SCALE).unwrap()
+        };
+        let rows: Vec<Betting> = (0..20).map(row).collect();
+        let judgements = judge_rows(&rows, &design);
+        let claimed = judgements
+            .iter()
+            .zip(0..)
+            .filter(|(row, _)| matches!(row.verdict, Verdict::Slower | Verdict::Faster));
+        let (is_true, is_false): (Vec<u64>, Vec<u64>) =
+            claimed.map(|(_, number)| number).partition(|number| *number < slower);
+        share += is_false.len() as f64 / (is_true.len() + is_false.len()).max(1) as f64;
+        found += is_true.len() as f64;
+    }
+    (share / SUITES as f64, found / SUITES as f64)
+}
+
+/// With real effects among the rows, where the share of false claims and their chance differ.
+#[test]
+fn e_bh_keeps_the_share_of_false_claims_and_finds_more_than_holm() {
+    for slower in [3, 12] {
+        let (share, found) = claims(Multiplicity::EBh, slower);
+        assert!(share <= ALPHA, "{slower} slower: {share} of the claims are false");
+        assert!(found >= 0.9 * claims(Multiplicity::Holm, slower).1, "{slower} slower: {found}");
+    }
+    let [found, by_holm] = [Multiplicity::EBh, Multiplicity::Holm].map(|how| claims(how, 12).1);
+    assert!(found >= by_holm + 0.5, "{found} of 12 found, and {by_holm} by Holm");
 }
 
 #[test]

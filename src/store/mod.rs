@@ -66,6 +66,11 @@ impl Store {
         Ok(Store { connection, path: path.to_owned() })
     }
 
+    /// Where its file is, whose disk has to have room.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
     fn explain(&self, error: &rusqlite::Error) -> Error {
         explain(&self.path, error)
     }

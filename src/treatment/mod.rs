@@ -143,6 +143,11 @@ pub trait Treatment {
         false
     }
 
+    /// Whether it costs more after a while, as a queue does that must fill first.
+    fn sets_in_late(&self) -> bool {
+        false
+    }
+
     /// Looks at the host before it is changed; the sentences are shown at once.
     ///
     /// # Errors
@@ -190,8 +195,7 @@ pub trait Treatment {
         Vec::new()
     }
 
-    /// In a word, what the processes of the treated arm are, or of the others, where a reader must
-    /// know that of his baseline.
+    /// In a word, what the processes of an arm are, where a reader must know that of his baseline.
     fn state(&self, is_treated: bool) -> Option<&'static str> {
         let _ = is_treated;
         None

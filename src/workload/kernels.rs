@@ -24,14 +24,21 @@ static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-k
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     pub target_ms: u64,
-    /// Parts whose times are wanted too.
-    pub slices: Option<u64>,
+    /// How long it works before that at least.
+    pub warm_up_ms: u64,
+    /// Whether the times of its equal parts are wanted too.
+    pub has_slices: bool,
 }
 
 impl Length {
-    /// Of about so many milliseconds, whole.
+    /// Of about so many milliseconds, after as little warm-up as finding the number of operations takes.
     pub fn of_ms(target_ms: u64) -> Length {
-        Length { target_ms, slices: None }
+        Length { target_ms, warm_up_ms: 0, has_slices: false }
+    }
+
+    /// The same after half as long a warm-up: for what costs more after a while.
+    pub fn settled(target_ms: u64) -> Length {
+        Length { warm_up_ms: target_ms / 2, ..Length::of_ms(target_ms) }
     }
 }
 
@@ -110,8 +117,11 @@ impl Kernels {
     /// The command of one sample of about this length.
     pub fn sample_argv(&self, workload: &str, copies: usize, length: Length) -> Vec<String> {
         let mut options = vec!["--target-ms".into(), length.target_ms.to_string()];
-        if let Some(slices) = length.slices.filter(|_| copies == 1) {
-            options.extend(["--slices".into(), slices.to_string()]);
+        if length.warm_up_ms > 0 {
+            options.extend(["--warm-up-ms".into(), length.warm_up_ms.to_string()]);
+        }
+        if length.has_slices && copies == 1 {
+            options.push("--slices".into());
         }
         self.run_argv(workload, copies, &options)
     }

@@ -12,6 +12,17 @@ static void run(uint64_t n)
 		getppid();
 }
 
+/* Held up at the first operation, as by a cold file or a full queue: what follows is quick. */
+static void run_slowly_at_first(uint64_t n)
+{
+	static bool has_begun;
+
+	if (!has_begun)
+		usleep(200000);
+	has_begun = true;
+	run(n);
+}
+
 /* One launch per arm tries the workload; the two after these are the first pair. */
 static void fail_at_the_fifth_launch(void)
 {
@@ -54,3 +65,5 @@ LATER(later, "later", fail_at_the_fifth_launch);
 LATER(filter, "filter", fail_under_a_filter);
 LATER(child, "child", leave_a_child);
 LATER(files, "files", leave_files);
+WORKLOAD(slow_start, .name = "broken-slow-start", .summary = "slow-start", .unit = "lps", .units_per_op = 1,
+	 .syscalls_per_op = 1, .source = "tests/broken_kernels.rs", .run = run_slowly_at_first);

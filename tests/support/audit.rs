@@ -1,16 +1,21 @@
 //! The kernel's audit configuration as a test finds it, and has to leave it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
 use weighbridge::audit::netlink::Client;
 use weighbridge::audit::rule::Rule;
 use weighbridge::audit::status::{Setting, Status};
 use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
 
-use super::{Turn, is_root, wait_until};
+use super::{Home, Turn, is_root, wait_until};
 
 pub mod auditd;
 pub mod host_rules;
+
+/// Set while rules are weighed, so that they are deleted fast.
+const RCU_EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 
 /// The configuration when a test took its turn.
 pub struct Audit {
@@ -27,6 +32,8 @@ struct Configuration {
     backlog_limit: u32,
     rate_limit: u32,
     backlog_wait_time: u32,
+    /// `/sys/kernel/rcu_expedited`; empty where the kernel has none.
+    rcu_expedited: String,
     rules: Vec<Rule>,
 }
 
@@ -41,6 +48,7 @@ impl Configuration {
             backlog_limit: status.backlog_limit,
             rate_limit: status.rate_limit,
             backlog_wait_time: status.backlog_wait_time,
+            rcu_expedited: std::fs::read_to_string(RCU_EXPEDITED).unwrap_or_default(),
             rules: client.rules()?,
         })
     }
@@ -80,6 +88,16 @@ impl Audit {
             now == self.before
         });
         assert_eq!(now, self.before, "the audit configuration was changed");
+    }
+
+    /// What `weigh rules` with these arguments says; it leaves nothing behind.
+    #[track_caller]
+    pub fn weigh_rules(&self, home: &Home, arguments: &[&str]) -> Value {
+        let outcome = home.run(&[&["rules", "--json", "-"], arguments].concat());
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        self.assert_restored();
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+        outcome.json()
     }
 
     /// The status now.

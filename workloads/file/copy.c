@@ -17,13 +17,14 @@ static int source = -1, copy = -1;
 static long position; /* in buffers, of the files that are open */
 static char *buffer;
 
+/* By words: of fsdisk's 32 MiB this was half of what a launch takes. */
 static void fill(char *block, long number)
 {
 	uint32_t state = number;
 
-	for (long i = 0; i < current->size; i++) {
+	for (long i = 0; i < current->size; i += sizeof state) {
 		state = state * 1664525 + 1013904223;
-		block[i] = state >> 24;
+		memcpy(block + i, &state, sizeof state);
 	}
 }
 

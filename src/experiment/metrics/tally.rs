@@ -1,5 +1,6 @@
 //! What the operations of a row used, and its mean rates.
 
+use crate::experiment::work::WHOLE_RUNS;
 use crate::report::metrics::{Resources, Used};
 use crate::stats::Interval;
 use crate::stats::mean_rate::{Exposure, mean_ratio};
@@ -38,7 +39,9 @@ impl<'a> Tally<'a> {
     /// How long each run of an arm took, in nanoseconds, where a sample is one run.
     pub fn runs(&self, arm: usize) -> Option<Vec<f64>> {
         let totals = [&self.of_row.baseline, &self.of_row.treated];
-        let has_unit = totals.into_iter().flatten().any(|totals| totals.unit.is_some());
+        let is_other = |unit: &String| unit != WHOLE_RUNS;
+        let has_unit =
+            totals.into_iter().flatten().any(|totals| totals.unit.as_ref().is_some_and(is_other));
         let is_run = |point: &Point| point.operations == 1.0;
         let runs = || self.pairs.iter().map(|pair| pair[arm].elapsed_s * 1e9).collect();
         (!has_unit && self.of_row.points.iter().all(is_run)).then(runs)

@@ -1,6 +1,8 @@
 //! What about this machine disturbs a measurement: one small function per check, each with what it
 //! found, what that does to a measurement, and how to mend it. `weigh doctor` shows all of them; those
-//! that are warnings stand in every report.
+//! that are warnings stand in every report, and the notes in its JSON and HTML.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -18,7 +20,8 @@ mod others;
 pub enum Severity {
     /// It makes results wrong or needlessly wide; in every report.
     Warning,
-    /// Worth knowing: it limits what a result says, or could not be seen.
+    /// Worth knowing: it limits what a result says, or could not be seen; in the JSON and HTML of every
+    /// report.
     Note,
     Good,
 }
@@ -54,8 +57,13 @@ impl Finding {
 
     /// All of it in one line, for the warnings of a report.
     pub fn sentence(&self) -> String {
+        format!("{}: {}", self.name, self.without_name())
+    }
+
+    /// The same for a table that has the name beside it.
+    fn without_name(&self) -> String {
         let mend = self.mend.as_deref().map(|mend| format!(" {mend}")).unwrap_or_default();
-        format!("{}: {}. {}{mend}", self.name, self.now, self.effect)
+        format!("{}. {}{mend}", self.now, self.effect)
     }
 }
 
@@ -99,10 +107,17 @@ pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
 }
 
 /// The warnings among the findings, in whole sentences.
-pub fn warnings(facts: &Facts, probes: &Probes) -> Vec<String> {
-    let findings = check(facts, probes);
-    let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning);
-    warnings.map(Finding::sentence).collect()
+pub fn warnings(findings: &[Finding]) -> Vec<String> {
+    of(findings, Severity::Warning).map(Finding::sentence).collect()
+}
+
+/// The notes among the findings, by the names of their checks.
+pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
+    of(findings, Severity::Note).map(|note| (note.name.into(), note.without_name())).collect()
+}
+
+fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(move |finding| finding.severity == severity)
 }
 
 #[cfg(test)]
@@ -119,14 +134,14 @@ pub(super) mod tests {
 
     #[test]
     fn an_unknown_machine_has_no_warnings() {
-        assert_eq!(warnings(&Facts::default(), &Probes::default()), [""; 0]);
+        assert_eq!(warnings(&check(&Facts::default(), &Probes::default())), [""; 0]);
     }
 
     #[test]
     fn a_full_disk_is_a_warning_that_names_the_place() {
         let space = |free_bytes| Space { place: "/scratch".into(), free_bytes };
         let probes = Probes { space: vec![space(1 << 20), space(1 << 40)], ..Probes::default() };
-        let warnings = warnings(&Facts::default(), &probes);
+        let warnings = warnings(&check(&Facts::default(), &probes));
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
     }
@@ -135,6 +150,14 @@ pub(super) mod tests {
     fn a_finding_is_one_line_in_a_report() {
         let finding = Finding::new("A", Severity::Warning, "b", "C.").mend("Do `d`.");
         assert_eq!(finding.sentence(), "A: b. C. Do `d`.");
+    }
+
+    #[test]
+    fn what_is_worth_knowing_is_found_by_name() {
+        let found = |severity| Finding::new("A", severity, "b", "C.");
+        let findings = [found(Severity::Good), found(Severity::Warning), found(Severity::Note)];
+        let notes = worth_knowing(&findings);
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [("A".into(), "b. C.".into())]);
     }
 
     #[test]

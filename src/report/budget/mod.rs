@@ -26,6 +26,8 @@ pub struct BudgetReport {
     /// What is counted: `operation`, of a command `run`.
     pub operation: &'static str,
     pub machine: Facts,
+    /// What `weigh doctor` found that disturbs a measurement, when it began.
+    pub warnings: Vec<String>,
     /// What was done to the system, in whole sentences.
     pub facts: Vec<String>,
     pub per_operation: PerOperation,

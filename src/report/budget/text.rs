@@ -72,14 +72,23 @@ pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
             }
         }
     }
-    text.push('\n');
-    for fact in &report.facts {
-        for line in wrap(&format!("- {}", format::label(fact)), width, 2) {
-            let _ = writeln!(text, "{line}");
-        }
+    for (title, sentences) in
+        [("Warnings", &report.warnings), ("Done to the system", &report.facts)]
+    {
+        text += &list(title, sentences, width, colour);
     }
     let _ = writeln!(text, "again: {}", format::label(&report.command));
     text
+}
+
+/// A heading and a bullet for each; nothing of none.
+fn list(title: &str, sentences: &[String], width: usize, colour: bool) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let bullets = sentences.iter().map(|one| format!("- {}", format::label(one)));
+    let lines: Vec<String> = bullets.flat_map(|bullet| wrap(&bullet, width, 2)).collect();
+    format!("\n{}\n{}\n", paint(title, BOLD, colour), lines.join("\n"))
 }
 
 const LOADS: &str = "asked, made: audit records a second. CPU is of one CPU.";
@@ -139,6 +148,7 @@ mod tests {
             workload: "getppid".into(),
             operation: "operation",
             machine: Facts::default(),
+            warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".into()],
             facts: vec!["All of it.".into()],
             per_operation: PerOperation { records: 3.0, log_bytes: 400.0, ..Default::default() },
             compressed,
@@ -181,6 +191,7 @@ mod tests {
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("\nWarnings\n- Load: the load average is 1.1"), "{text}");
     }
 
     #[test]

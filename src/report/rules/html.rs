@@ -45,6 +45,8 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             rewrites => r.rewrites.iter().map(|one| cheaper(r, one, &names)).collect::<Vec<Value>>(),
             left_out => placed(tables::left_out(r)),
             warned => placed(tables::warned(r)),
+            not_measured => words::not_measured(r),
+            warnings => r.warnings.iter().map(|one| format::label(one)).collect::<Vec<String>>(),
             notes => words::notes(r).iter().map(|note| format::label(note)).collect::<Vec<String>>(),
             mix => format::label(&r.mix),
             unit => words::unit(r.metric),
@@ -68,9 +70,7 @@ fn figures(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Value> {
     }
     let shown: Vec<_> = lines
         .iter()
-        .filter(|(_, cost)| {
-            cost.standing != Standing::BelowResolution && cost.per_syscall.value > 0.0
-        })
+        .filter(|(_, cost)| cost.standing.has_figure() && cost.per_syscall.value > 0.0)
         .take(BARS)
         .collect();
     let unit = words::unit(r.metric);
@@ -183,7 +183,7 @@ fn dearest(r: &RuleReport, shown: &[&(&Line, &LineCost)]) -> Vec<Value> {
             name: format::label(&line.text),
             parts: vec![(if is_confirmed { "known" } else { "alike" }, 0.0, value / most)],
             interval: is_confirmed.then_some((low / most, high / most)),
-            value: tables::per_call(cost),
+            value: tables::per_call(r, cost),
             remark: names.place(line),
         }
     }))
@@ -231,6 +231,12 @@ mod tests {
         assert_eq!(text.matches("class=\"known\"").count(), 4 + 5, "of four rules and five kinds");
         assert_eq!(text.matches("class=\"alike\"").count(), 16);
         assert!(text.contains("gives up") && text.contains("lets nobody count"));
+    }
+
+    #[test]
+    fn what_disturbed_the_machine_is_on_the_page() {
+        let page = page(&sample::stig()).unwrap();
+        assert!(page.contains("<li>Load: the load average is 1.1 on 2 CPUs.</li>"), "{page}");
     }
 
     #[test]

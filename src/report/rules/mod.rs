@@ -48,7 +48,11 @@ pub struct RuleReport {
     /// The command line that measures this again.
     pub command: String,
     pub metric: Metric,
+    /// Whether all costs are estimates: times, which no two runs agree on.
+    pub is_estimate: bool,
     pub machine: Facts,
+    /// What `weigh doctor` found that disturbs a measurement, when it began.
+    pub warnings: Vec<String>,
     pub operations: Vec<Operation>,
     /// What the weights of the operations come from: a profile's command, or the mix that is used
     /// without one; a phrase.
@@ -57,6 +61,8 @@ pub struct RuleReport {
     pub lines: Vec<Line>,
     pub classes: Vec<Class>,
     pub rewrites: Vec<Rewrite>,
+    /// What belongs here and could not be had.
+    pub not_measured: Vec<NotMeasured>,
     /// Per system call of the mix, what all rules together add to a process that no audit rule
     /// concerns: measured with all of them loaded.
     pub total: Cost,
@@ -68,9 +74,13 @@ pub struct RuleReport {
     pub sum_of_lines: Cost,
     /// The same of the rules alone that were left out one by one, and confirmed.
     pub sum_of_confirmed: Cost,
-    /// Extra CPU time of the profile's program, in per cent of what it used; only with a profile.
+    /// Extra CPU time of the profile's program, in per cent of what it used, for going through the rules;
+    /// only with a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile_cpu_pct: Option<Cost>,
+    /// And for records, as far as the profile tells that they are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_records: Option<ProfileRecords>,
     /// What a reader must know, in whole sentences.
     pub notes: Vec<String>,
     /// Seconds that measuring took.
@@ -80,7 +90,7 @@ pub struct RuleReport {
 /// Something that the cost was weighed on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operation {
-    /// `getppid`, `read`, `stat`, `open-close`, `create-unlink`, `exec`.
+    /// `getppid`, `read`, `stat`, `open-close`, `create-unlink`, `fork`, `exec`.
     pub name: String,
     pub syscalls_per_op: f64,
     /// Operations per system call of the mix.
@@ -149,8 +159,18 @@ pub enum Standing {
     Confirmed,
     /// The mean of the rules that the kernel treats alike: too small to be seen by itself.
     OfItsClass,
-    /// Not to be told from nothing, also for its class as a whole.
+    /// Below what can be told apart: its class as a whole is not to be told from nothing, or leaving out
+    /// this one rule gave back something else than what the class would have it cost.
     BelowResolution,
+    /// It costs nothing: counted, and zero.
+    Nothing,
+}
+
+impl Standing {
+    /// Whether a figure of this rule can be shown.
+    pub fn has_figure(self) -> bool {
+        matches!(self, Standing::Confirmed | Standing::OfItsClass)
+    }
 }
 
 /// What it takes when the rule matches a system call.
@@ -178,6 +198,24 @@ pub struct Class {
     pub share_pct: f64,
 }
 
+/// Records that a program makes whatever it does besides: of calls that a rule has no condition for.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileRecords {
+    /// Their names.
+    pub calls: Vec<String>,
+    /// Of the program's CPU time, in per cent.
+    pub cpu_pct: f64,
+}
+
+/// Something that was not measured; all else is.
+#[derive(Clone, Debug, Serialize)]
+pub struct NotMeasured {
+    /// A phrase.
+    pub what: String,
+    /// A sentence, or what follows `because`.
+    pub why: String,
+}
+
 /// Another way to write some of the rules.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rewrite {
@@ -185,7 +223,7 @@ pub struct Rewrite {
     pub title: String,
     /// Indices into [`RuleReport::lines`]; empty where only something is added.
     pub replaces: Vec<usize>,
-    /// Lines to put there, or at the very beginning.
+    /// Lines to put there, as many for each of `replaces`; or at the very beginning.
     pub with: Vec<String>,
     pub is_first: bool,
     /// What the new rules no longer record, where they record less.

@@ -1,8 +1,8 @@
 //! A rule report for the tests of this room: 400 lines of a set like those that people load, and odd ones.
 
 use super::{
-    Class, Cost, Elapsed, Fate, Line, LineCost, Matched, Metric, Operation, Rewrite, RuleReport,
-    SCHEMA, Standing,
+    Class, Cost, Elapsed, Fate, Line, LineCost, Matched, Metric, NotMeasured, Operation,
+    ProfileRecords, Rewrite, RuleReport, SCHEMA, Standing,
 };
 use crate::report::sample;
 
@@ -25,9 +25,9 @@ fn scaled(cost: Cost, factor: f64) -> Cost {
     Cost { value: factor * cost.value, low: factor * cost.low, high: factor * cost.high }
 }
 
-/// What a rule adds to getppid, read, stat, open-close, create-unlink and exec.
+/// What a rule adds to getppid, read, stat, open-close, create-unlink, fork and exec.
 fn per_operation(per_call: f64) -> Vec<Cost> {
-    [1.0, 1.0, 1.05, 2.1, 2.2, 41.0].map(|calls| cost(calls * per_call)).to_vec()
+    [1.0, 1.0, 1.05, 2.1, 2.2, 3.0, 41.0].map(|calls| cost(calls * per_call)).to_vec()
 }
 
 fn line(number: usize, text: &str, fate: Fate) -> Line {
@@ -82,17 +82,24 @@ pub fn stig() -> RuleReport {
         schema: SCHEMA,
         command: "weigh rules /etc/audit/rules.d/10-base.rules /tmp/30-stig.rules".to_owned(),
         metric: Metric::Nanoseconds,
+        is_estimate: true,
         machine: sample::machine(),
+        warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".to_owned()],
         operations: operations(),
         mix: "an even mix of the operations".to_owned(),
         classes: classes.to_vec(),
         rewrites: rewrites(),
+        not_measured: vec![NotMeasured {
+            what: "note no paths on tmpfs".to_owned(),
+            why: "this host has rules of its own, which it would blind meanwhile".to_owned(),
+        }],
         total: cost(sum + 262.0),
         total_ns: cost(sum + 262.0),
         armed: cost(251.0),
         sum_of_lines: cost(sum),
         sum_of_confirmed: cost(330.4),
         profile_cpu_pct: None,
+        profile_records: None,
         notes: vec!["Loaded with 3 rules of others in force, which were left alone.".to_owned()],
         elapsed_s: 71.3,
         lines,
@@ -102,7 +109,7 @@ pub fn stig() -> RuleReport {
 /// With a profile, counted in instructions, and all in one file.
 pub fn nginx() -> RuleReport {
     let mut r = stig();
-    r.metric = Metric::Instructions;
+    (r.metric, r.is_estimate) = (Metric::Instructions, false);
     r.total_ns = cost(640.0);
     for operation in &mut r.operations {
         let by_clock = |cost: Cost| scaled(cost, 0.25);
@@ -114,6 +121,7 @@ pub fn nginx() -> RuleReport {
     }
     r.mix = "nginx -g 'daemon off;'".to_owned();
     r.profile_cpu_pct = Some(Cost { value: 4.11, low: 3.8, high: 4.4 });
+    r.profile_records = Some(ProfileRecords { calls: vec!["execve".to_owned()], cpu_pct: 1.19 });
     for line in &mut r.lines {
         line.file = "/tmp/30-stig.rules".into();
     }
@@ -182,6 +190,7 @@ fn operations() -> Vec<Operation> {
         operation("stat", 1.0, 498.0),
         operation("open-close", 2.0, 912.0),
         operation("create-unlink", 3.0, 9120.0),
+        operation("fork", 3.0, 88_400.0),
         operation("exec", 42.0, 380_200.0),
     ]
 }
@@ -254,8 +263,8 @@ pub fn hostile() -> RuleReport {
     }
     for (i, operation) in r.operations.iter_mut().enumerate() {
         operation.name = text.to_owned();
-        operation.weight = numbers[i];
-        operation.clean.value = numbers[i];
+        operation.weight = numbers[i % numbers.len()];
+        operation.clean.value = numbers[i % numbers.len()];
         operation.full.value = numbers[(i + 1) % numbers.len()];
     }
     for rewrite in &mut r.rewrites {

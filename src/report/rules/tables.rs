@@ -25,12 +25,8 @@ pub fn sums(r: &RuleReport) -> Table {
             let share = 100.0 * r.sum_of_lines.value / of_rules;
             let is_sum = what.starts_with("the lines") && of_rules > 0.0 && share.is_finite();
             let remark = format!("{} of the rest", words::share(share));
-            vec![
-                what.to_owned(),
-                number(cost.value),
-                words::interval(cost),
-                if is_sum { remark } else { String::new() },
-            ]
+            let remark = if is_sum { remark } else { String::new() };
+            vec![what.to_owned(), number(cost.value), words::interval(cost), remark]
         })
         .to_vec();
     if r.metric == Metric::Instructions {
@@ -119,7 +115,7 @@ pub fn classes(r: &RuleReport) -> Table {
 pub fn by_cost(r: &RuleReport) -> Vec<(&Line, &LineCost)> {
     let mut lines: Vec<(&Line, &LineCost)> =
         words::loaded(r).map(|(_, line, cost)| (line, cost)).collect();
-    let is_known = |cost: &LineCost| cost.standing != Standing::BelowResolution;
+    let is_known = |cost: &LineCost| cost.standing.has_figure();
     lines.sort_by(|(_, a), (_, b)| {
         let by_value = b.per_syscall.value.total_cmp(&a.per_syscall.value);
         is_known(b).cmp(&is_known(a)).then(by_value)
@@ -182,12 +178,12 @@ fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
         Standing::Confirmed => words::interval(cost.per_syscall),
         _ => String::new(),
     };
-    let share = |cost: &LineCost| match cost.standing {
-        Standing::BelowResolution => String::new(),
-        _ => words::share(100.0 * cost.per_syscall.value / r.sum_of_lines.value),
+    let share = |cost: &LineCost| match cost.standing.has_figure() {
+        false => String::new(),
+        true => words::share(100.0 * cost.per_syscall.value / r.sum_of_lines.value),
     };
     let mut columns = vec![
-        right(9, "per call", cells(&per_call)),
+        right(9, "per call", cells(&|cost| per_call(r, cost))),
         Column { align: Align::Left, ..right(1, "95 %", cells(&confirmed)) },
         right(7, "share", cells(&share)),
     ];
@@ -198,9 +194,9 @@ fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
             "open-close" => 4,
             _ => 0,
         };
-        let cell = |cost: &LineCost| match (cost.standing, cost.per_operation.get(i)) {
-            (Standing::BelowResolution, _) | (_, None) => String::new(),
-            (_, Some(cost)) => number(cost.value),
+        let cell = |cost: &LineCost| match cost.per_operation.get(i) {
+            Some(on_it) if cost.standing.has_figure() => number(on_it.value),
+            _ => String::new(),
         };
         columns.push(right(needed, &format::label(&operation.name), cells(&cell)));
     }
@@ -208,11 +204,15 @@ fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
 }
 
 /// A rule's cost, or how well it is known in place of it.
-pub fn per_call(cost: &LineCost) -> String {
+pub fn per_call(r: &RuleReport, cost: &LineCost) -> String {
+    let value = number(cost.per_syscall.value);
     match cost.standing {
-        Standing::Confirmed => number(cost.per_syscall.value),
-        Standing::OfItsClass => format!("≈ {}", number(cost.per_syscall.value)),
+        Standing::Confirmed if r.is_estimate => format!("≈ {value}"),
+        Standing::Confirmed => value,
+        Standing::OfItsClass if r.is_estimate => format!("≈ ({value})"),
+        Standing::OfItsClass => format!("≈ {value}"),
         Standing::BelowResolution => "below".to_owned(),
+        Standing::Nothing => "0".to_owned(),
     }
 }
 
@@ -245,12 +245,20 @@ fn number_of_bytes(bytes: f64) -> String {
 
 /// How to read the table of lines.
 pub fn legend(r: &RuleReport) -> String {
+    let marks = match r.is_estimate {
+        true => {
+            "≈: an estimate, as this machine has no PMU; confirmed by leaving out the one rule, or in \
+                 brackets the mean of the rules that the kernel treats alike."
+        }
+        false => {
+            "≈ the mean of the rules that the kernel treats alike; all others were confirmed by \
+                  leaving out the one rule. 0: counted, and nothing."
+        }
+    };
     format!(
-        "In {}. per call: added to each system call of {}, whatever it is. ≈ the mean of the rules \
-         that the kernel treats alike; below: cannot be told from nothing; all others were confirmed \
-         by leaving out the one rule. share: of all lines together. if it matches: on top, with its \
-         records (≈ by a rule of ours that matches). A rule that does not fit is shown without \
-         -a always,exit -F arch=b64.",
+        "In {}. per call: added to each system call of {}, whatever it is. {marks} below: below what can be \
+         told apart. share: of all lines together. if it matches: on top, with its records (≈ by a rule of \
+         ours that matches). A rule that does not fit is shown without -a always,exit -F arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )
@@ -278,7 +286,7 @@ pub fn warned(r: &RuleReport) -> Vec<(String, &Line)> {
 /// What all lines cost that come after the first of them; `None` where there are none.
 pub fn rest(r: &RuleReport, lines: &[(&Line, &LineCost)], top: usize) -> Option<String> {
     let rest = lines.get(top..).filter(|rest| !rest.is_empty())?;
-    let known = rest.iter().filter(|(_, cost)| cost.standing != Standing::BelowResolution);
+    let known = rest.iter().filter(|(_, cost)| cost.standing.has_figure());
     let sum: f64 = known.map(|(_, cost)| cost.per_syscall.value).sum();
     let share = words::share(100.0 * sum / r.sum_of_lines.value);
     Some(format!(

@@ -36,7 +36,7 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
     classes(&mut page, r);
     if !lines.is_empty() {
         let title = format!("Per system call of {}", format::label(&r.mix));
-        page.table(&title, &tables::sums(r));
+        page.table(&estimated(r, &title), &tables::sums(r));
         let title = format!("What an operation takes, in {}", words::unit(r.metric));
         page.table(&title, &tables::operations(r));
         if let Some(elapsed) = tables::elapsed(r) {
@@ -47,9 +47,16 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
     let files = Files::of(r);
     page.list("Not loaded", files.grouped(tables::left_out(r).into_iter()));
     page.list("Loaded, but", files.grouped(tables::warned(r).into_iter()));
+    page.list("Not measured", words::not_measured(r));
+    page.list("Warnings", r.warnings.clone());
     page.list("Notes", words::notes(r));
     context(&mut page, r);
     page.lines.join("\n") + "\n"
+}
+
+/// A heading over figures of this report's metric.
+fn estimated(r: &RuleReport, heading: &str) -> String {
+    format!("{heading}{}", if r.is_estimate { ", estimated" } else { "" })
 }
 
 /// The table of classes, with a bar for each share where there is room.
@@ -68,7 +75,7 @@ fn classes(page: &mut Page, r: &RuleReport) {
             row.push(bar(share / 100.0, room));
         }
     }
-    page.table("By kind", &table);
+    page.table(&estimated(r, "By kind"), &table);
 }
 
 fn cheaper(page: &mut Page, r: &RuleReport) {
@@ -126,7 +133,7 @@ fn context(page: &mut Page, r: &RuleReport) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cost, Fate, sample};
+    use super::super::{Cost, Fate, Standing, sample};
     use super::*;
 
     #[test]
@@ -179,12 +186,14 @@ mod tests {
     fn a_profile_is_named_with_what_it_costs() {
         let text = show(&sample::nginx(), 5, 200, false).replace('\n', " ");
         assert!(
-            text.contains("For `nginx -g 'daemon off;'`: +4.11 % CPU [+3.80, +4.40]."),
+            text.contains(
+                "For `nginx -g 'daemon off;'`: at least +5.30 % CPU: +4.11 % [+3.80, +4.40] for"
+            ),
             "{text}"
         );
         assert!(
             text.starts_with(
-                "These 352 rules add 2,510 instructions (640 ns) to every system call"
+                "These 352 rules add 2,510 instructions (≈ 640 ns) to every system call"
             ),
             "{text}"
         );
@@ -192,11 +201,57 @@ mod tests {
     }
 
     #[test]
+    fn without_records_the_answer_for_a_profile_says_so() {
+        let mut r = sample::nginx();
+        let text = show(&r, 5, 200, false).replace('\n', " ");
+        assert!(text.contains("and +1.19 % for the records of `execve`"), "{text}");
+        assert!(text.contains("What rules with conditions record is not in it"), "{text}");
+        r.profile_records = None;
+        let text = show(&r, 5, 200, false).replace('\n', " ");
+        assert!(
+            text.contains(
+                "+4.11 % CPU [+3.80, +4.40] for going through the rules, and for its records more"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("`weigh compare audit:rules=FILE -- COMMAND`"), "{text}");
+    }
+
+    #[test]
+    fn every_figure_of_a_machine_without_a_pmu_is_an_estimate() {
+        let mut r = sample::stig();
+        let text = show(&r, 5, 200, false);
+        assert!(text.starts_with("These 352 rules add ≈ 2.51 µs (an estimate:"), "{text}");
+        assert!(text.contains("\n  ≈ 84.1 ") && !text.contains("\n    84.1 "), "{text}");
+        let page = super::super::html::page(&r).expect("the template renders");
+        assert!(page.contains("an estimate: this machine has no PMU") && page.contains("≈ 84.1"));
+        r = sample::nginx();
+        let text = show(&r, 5, 200, false);
+        assert!(text.contains("\n    84.1 ") && !text.contains("estimate"), "{text}");
+    }
+
+    #[test]
+    fn what_leaving_out_does_not_confirm_has_no_figure_and_nothing_is_zero() {
+        let mut r = sample::nginx();
+        let standings = [Standing::BelowResolution, Standing::Nothing];
+        let loaded = r.lines.iter_mut().filter_map(|line| match &mut line.fate {
+            Fate::Loaded(cost) => Some(cost),
+            _ => None,
+        });
+        loaded.zip(standings).for_each(|(cost, standing)| {
+            (cost.standing, cost.per_syscall) =
+                (standing, Cost { value: 77.7, low: 77.0, high: 78.0 });
+        });
+        let text = show(&r, 400, 200, false);
+        assert!(!text.contains("77.7") && text.contains("\n       0 "), "{text}");
+    }
+
+    #[test]
     fn what_cannot_be_told_from_nothing_is_no_overhead() {
         let mut r = sample::stig();
         r.total = Cost { value: 0.4, low: -1.2, high: 2.0 };
         let text = show(&r, 5, 200, false);
-        assert!(text.contains("cannot be told from nothing: 0.40 ns [−1.20, 2.00]."), "{text}");
+        assert!(text.contains("cannot be told from nothing: ≈ 0.40 ns [−1.20, 2.00]."), "{text}");
         r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
         let text = show(&r, 5, 200, false);
         assert!(

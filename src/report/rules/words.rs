@@ -1,6 +1,6 @@
 //! Costs and rules in words, the same in every format.
 
-use super::{Class, Cost, Fate, Line, LineCost, Metric, Operation, RuleReport};
+use super::{Class, Cost, Fate, Line, LineCost, Metric, NotMeasured, Operation, RuleReport};
 use crate::report::format;
 use crate::report::sentence::quoted;
 
@@ -55,7 +55,7 @@ fn overhead(r: &RuleReport, loaded: usize) -> String {
     let longer =
         shortest.and_then(|o| Some(format!(": {} {}", quoted(&o.name), longer(o, r.metric)?)));
     let by_clock = match r.metric {
-        Metric::Nanoseconds => String::new(),
+        Metric::Nanoseconds => " (an estimate: this machine has no PMU)".to_owned(),
         Metric::Instructions => format!(" ({})", amount(r.total_ns.value, Metric::Nanoseconds)),
     };
     format!(
@@ -84,9 +84,35 @@ pub fn times(clean: Cost, full: Cost) -> Option<String> {
     })
 }
 
+/// What the profile's program pays; where records are no part of it, that is said.
 fn of_profile(r: &RuleReport, cpu: Cost) -> String {
+    const ALL: &str = "`weigh compare audit:rules=FILE -- COMMAND` weighs all of it";
     let interval = format::interval(Some(cpu.low), Some(cpu.high));
-    format!("For {}: {} CPU {interval}.", quoted(&r.mix), format::percent(cpu.value))
+    let (who, rules) = (quoted(&r.mix), format::percent(cpu.value));
+    match &r.profile_records {
+        None => format!(
+            "For {who}: {rules} CPU {interval} for going through the rules, and for its records more: when a \
+             rule matches, a list of calls does not tell ({ALL})."
+        ),
+        Some(records) => format!(
+            "For {who}: at least {} CPU: {rules} {interval} for going through the rules, and {} for the \
+             records of {}, which are made whoever calls. What rules with conditions record is not in it \
+             ({ALL}).",
+            format::percent(cpu.value + records.cpu_pct),
+            format::percent(records.cpu_pct),
+            named(&records.calls)
+        ),
+    }
+}
+
+/// The first of some calls, and how many more there are.
+fn named(calls: &[String]) -> String {
+    const NAMED: usize = 3;
+    let names: Vec<String> = calls.iter().take(NAMED).map(|call| quoted(call)).collect();
+    match calls.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {}", names.join(", "), format::plural(more, "more call")),
+    }
 }
 
 /// Of one class alone there is nothing to tell.
@@ -147,6 +173,13 @@ pub fn notes(r: &RuleReport) -> Vec<String> {
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }
 
+/// What could not be had, and why.
+pub fn not_measured(r: &RuleReport) -> Vec<String> {
+    let said =
+        |one: &NotMeasured| format!("{}: {}", format::label(&one.what), format::label(&one.why));
+    r.not_measured.iter().map(said).collect()
+}
+
 /// The unit at the head of a column.
 pub fn short_unit(metric: Metric) -> &'static str {
     match metric {
@@ -159,16 +192,17 @@ pub fn short_unit(metric: Metric) -> &'static str {
 pub fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::Instructions => "instructions of the kernel",
-        Metric::Nanoseconds => "nanoseconds",
+        Metric::Nanoseconds => "nanoseconds, estimated",
     }
 }
 
-/// A cost with its unit, for a sentence: `1.02 µs`, `3,120 instructions`.
+/// A cost with its unit, for a sentence: `≈ 1.02 µs`, `3,120 instructions`. What the clock tells of
+/// nanoseconds is an estimate.
 pub fn amount(value: f64, metric: Metric) -> String {
     match metric {
         Metric::Instructions => format!("{} instructions", number(value)),
-        Metric::Nanoseconds if value < 0.0 => format!("−{}", format::time_ns(-value)),
-        Metric::Nanoseconds => format::time_ns(value),
+        Metric::Nanoseconds if value < 0.0 => format!("≈ −{}", format::time_ns(-value)),
+        Metric::Nanoseconds => format!("≈ {}", format::time_ns(value)),
     }
 }
 

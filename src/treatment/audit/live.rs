@@ -43,11 +43,15 @@ impl Treatment for Live {
         Some("the kernel's audit configuration")
     }
 
+    fn sets_in_late(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, Error> {
         let mut client = Client::open().map_err(needs)?;
         let mut snapshot = Snapshot::take(&mut client)?;
         look_at_host(bench, guard, &mut client, &mut snapshot)?;
-        let sentence = sentence(snapshot.rules());
+        let sentence = sentence(snapshot.host_rules());
         self.snapshot = Some(snapshot);
         Ok(vec![sentence])
     }
@@ -95,7 +99,7 @@ impl Treatment for Live {
             return Vec::new();
         };
         vec![
-            sentence(snapshot.rules()),
+            sentence(snapshot.host_rules()),
             watch.fact(),
             format!(
                 "The treated processes have a login uid of their own ({TREATED_LOGINUID}), as a \

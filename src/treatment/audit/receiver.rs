@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::needs;
+use super::stream::SEND_AGAIN_EVERY;
 use crate::audit::auditd::Auditd;
 use crate::audit::netlink::Client;
 use crate::machine::cpu_time;
@@ -49,7 +50,6 @@ impl Receiver {
     /// [`Error::NotInForce`] where it does not come to that.
     pub fn wait_until_written(&mut self, client: &mut Client, marker: &str) -> Result<(), Error> {
         const LOOK_EVERY: Duration = Duration::from_micros(500);
-        const SEND_AGAIN_EVERY: Duration = Duration::from_secs(1);
         let Receiver::Auditd(auditd) = self else { return Ok(()) };
         let deadline = Instant::now() + AUDITD_LIMIT;
         let mut sent = Instant::now();
@@ -65,7 +65,6 @@ impl Receiver {
                 ));
             }
             if sent.elapsed() > SEND_AGAIN_EVERY {
-                // What auditd had no room for, the kernel sends again when the next record is made.
                 client.send_text(marker).map_err(needs)?;
                 sent = Instant::now();
             }

@@ -80,11 +80,6 @@ impl Snapshot {
         ours.into_iter().collect()
     }
 
-    /// The rules that were there before.
-    pub fn rules(&self) -> usize {
-        self.rules.len()
-    }
-
     /// Whether these are the rules that were there before, in the same order, and ours.
     pub fn is_all_but_ours(&self, rules: &[Rule]) -> bool {
         let ours = self.added.as_deref().unwrap_or_default();

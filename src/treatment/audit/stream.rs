@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::receiver::Receiver;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
@@ -12,6 +12,11 @@ use crate::audit::tally::Counts;
 use crate::machine::cpu_time;
 use crate::own_program::{self, Helper};
 use crate::treatment::{Bench, Error};
+
+/// A receiver that does not read for a tenth of a second, as on a disk that stalls, has what waits put
+/// aside (`kauditd_send_queue` and `kauditd_retry_skb` in kernel/audit.c), the marker among it. The
+/// kernel sends that again when the next record is made; and may have dropped the marker.
+pub(super) const SEND_AGAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// The hidden subcommand that turns `weigh` into a sink.
 pub const SUBCOMMAND: &str = "__sink";
@@ -74,26 +79,43 @@ impl Stream {
         self.number += 1;
         let marker = format!("{} {}", self.marker, self.number);
         client.send_text(&marker).map_err(needs)?;
-        let counts = self.counts()?;
+        let counts = self.counts(client, &marker)?;
         self.receiver.wait_until_written(client, &marker)?;
         Ok(counts)
     }
 
-    fn counts(&mut self) -> Result<Counts, Error> {
+    fn counts(&mut self, client: &mut Client, marker: &str) -> Result<Counts, Error> {
         let deadline = Instant::now() + self.receiver.drain_limit();
         // An interrupt ends the workload first; a drain takes only moments.
         let interrupted = AtomicBool::new(false);
         loop {
-            match self.sink.receive(&interrupted, Some(deadline)) {
+            let look_up = deadline.min(Instant::now() + SEND_AGAIN_EVERY);
+            match self.sink.receive(&interrupted, Some(look_up)) {
                 Ok(Reply::Counts(counts)) if counts.marker == self.number => return Ok(counts),
                 Ok(Reply::Counts(_) | Reply::Ready) => {}
                 Ok(Reply::Error(problem)) => return Err(Error::NotInForce(problem)),
+                Err(own_program::Error::TimedOut) if Instant::now() < deadline => {
+                    client.send_text(marker).map_err(needs)?;
+                }
                 Err(problem) => {
                     return Err(Error::NotInForce(format!(
                         "audit records no longer arrive ({problem}): auditing may have been switched \
                          off, the audit socket taken over, or the log's disk be full"
                     )));
                 }
+            }
+        }
+    }
+
+    /// What it means that our buffer overran.
+    pub fn why_not_counted(&self) -> &'static str {
+        match self.receiver {
+            Receiver::Own => {
+                "the receiver of the records stood still, and some may have been dropped"
+            }
+            Receiver::Nobody => "records came faster than weigh could read them",
+            _ => {
+                "records came faster than weigh could read them beside the audit daemon, which has them all"
             }
         }
     }

@@ -105,12 +105,13 @@ impl Watch {
         }
         let status = self.check_configuration()?;
         let mut evidence = self.evidence(&status, &counts, cpu);
-        if evidence.lost > Some(0) && !counts.canaries.contains(&launch.launched.pid) {
+        let has_lost = evidence.lost > Some(0) || counts.overruns > 0;
+        if has_lost && !counts.canaries.contains(&launch.launched.pid) {
             // The beginning cannot be told. The few records before it are less than all that would be missed.
             evidence.records = evidence.records.map(|_| counts.treated_records);
             evidence.log_bytes = evidence.log_bytes.map(|_| counts.treated_log_bytes);
         }
-        self.check_canaries(launch, &counts, evidence.lost > Some(0))?;
+        self.check_canaries(launch, &counts, has_lost)?;
         Ok(evidence)
     }
 
@@ -183,9 +184,11 @@ impl Watch {
             ..Evidence::default()
         };
         if counts.overruns > 0 {
-            // The receiver has them all; we, who read along, have not, and so cannot say how many.
+            // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
+            // many. Of those that only we receive the kernel may have dropped some, and has not counted them
+            // as lost (`kauditd_hold_skb` in kernel/audit.c).
             (evidence.records, evidence.log_bytes, evidence.received) = (None, None, None);
-            evidence.other.insert("not_counted".into(), "our reader was too slow".into());
+            evidence.other.insert("not_counted".into(), self.stream.why_not_counted().into());
         }
         evidence
     }

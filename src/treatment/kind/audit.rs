@@ -132,6 +132,10 @@ impl Treatment for Auditing {
         Some("the kernel's audit configuration")
     }
 
+    fn sets_in_late(&self) -> bool {
+        true
+    }
+
     fn shares(&self) -> bool {
         true
     }

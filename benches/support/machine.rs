@@ -1,0 +1,15 @@
+//! On which machine a bench ran.
+
+use weighbridge::machine::Facts;
+
+/// Where the figures are from.
+pub fn line() -> String {
+    let facts = Facts::read();
+    format!(
+        "{}, {} CPUs, Linux {}{}",
+        facts.cpu_model,
+        facts.cpus_online,
+        facts.kernel,
+        facts.hypervisor.map(|name| format!(", under {name}")).unwrap_or_default(),
+    )
+}

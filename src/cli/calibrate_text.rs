@@ -1,0 +1,205 @@
+//! What `weigh calibrate` says: what this machine shows, and how many false alarms there were.
+
+use crate::experiment::calibration::{Calibration, WorkloadNoise};
+use crate::report::format;
+use crate::report::table::{Align, Table};
+use crate::report::text::{emphasise, wrap};
+use crate::stats::binomial::Tally;
+
+/// The text, in lines of at most `width` characters.
+pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
+    let mut lines = Vec::new();
+    for sentence in [sentence(&calibration.workloads), alarms_of_these(calibration)] {
+        lines.extend(wrap(&sentence, width, 0));
+    }
+    lines.push(String::new());
+    lines.extend(table(&calibration.workloads).to_lines(width));
+    lines.push(String::new());
+    let notes = [
+        "noise: standard deviation of one pair (1.4826 · MAD of its log-ratios). shown in …: the \
+         smallest effect that half of all experiments show when this workload is measured for so \
+         long."
+            .to_owned(),
+        "A false alarm is what is called slower or faster at the end of an experiment; what was called \
+         so for a while and taken back is none."
+            .to_owned(),
+        alarms_of_all(calibration),
+        format!(
+            "Machine: {}, {}, Linux {}. `weigh compare` expects this noise from now on.",
+            calibration.hostname, calibration.cpu_model, calibration.kernel
+        ),
+    ];
+    for note in notes {
+        lines.extend(wrap(&note, width, 0));
+    }
+    emphasise(&(lines.join("\n") + "\n"), colour)
+}
+
+/// What it will show in a minute: the best and the worst workload.
+fn sentence(workloads: &[WorkloadNoise]) -> String {
+    let mut shown: Vec<(f64, &str)> = workloads
+        .iter()
+        .filter_map(|row| Some((row.smallest_effect_pct[1]?, row.workload.as_str())))
+        .collect();
+    shown.sort_by(|a, b| a.0.total_cmp(&b.0));
+    match &shown[..] {
+        [] => "Too few pairs were measured to tell what this machine shows: give it a larger \
+               --budget."
+            .to_owned(),
+        [(only, name)] => {
+            format!("In a minute this machine shows a change of {} in `{name}`.", pct(*only))
+        }
+        [(least, best), .., (most, worst)] => format!(
+            "In a minute for one workload this machine shows a change of {} in `{best}`, and of {} \
+             in `{worst}`{}.",
+            pct(*least),
+            pct(*most),
+            if shown.len() > 2 { "; the others lie between" } else { "" }
+        ),
+    }
+}
+
+/// The promise, for the experiments that were made just now.
+fn alarms_of_these(calibration: &Calibration) -> String {
+    let tally = &calibration.these.experiment_alarms;
+    match tally.of {
+        0 => "No row has the pairs for a verdict, so none could raise a false alarm.".to_owned(),
+        1 => format!(
+            "This experiment raised {}.",
+            if tally.alarms == 0 { "no false alarm" } else { "a false alarm" }
+        ),
+        several => format!(
+            "{} of these {several} experiments raised a false alarm{}.",
+            tally.alarms,
+            judged(tally, calibration.alpha)
+        ),
+    }
+}
+
+/// The same for all calibrations of this machine, and for rows.
+fn alarms_of_all(calibration: &Calibration) -> String {
+    let (these, all) = (&calibration.these, calibration);
+    let rows = |tally: &Tally| format!("{} of {}", tally.alarms, tally.of);
+    format!(
+        "All calibrations of this machine: {} of {} raised a false alarm{}. Each row by itself: {} of \
+         these, {} of all{}.",
+        all.experiment_alarms.alarms,
+        format::plural(all.experiment_alarms.of, "experiment"),
+        judged(&all.experiment_alarms, all.alpha),
+        rows(&these.row_alarms),
+        rows(&all.row_alarms),
+        judged(&all.row_alarms, all.alpha)
+    )
+}
+
+/// The number of alarms against the promised rate.
+fn judged(tally: &Tally, alpha: f64) -> String {
+    let promise = format::margin(100.0 * alpha);
+    let allowed = format!("at most {} of {}", tally.allowed, tally.of);
+    if tally.is_within() {
+        format!(", and where {promise} is promised chance explains {allowed}")
+    } else {
+        format!(
+            ", but where {promise} is promised chance explains {allowed} (probability {}): do not \
+             believe small differences on this machine",
+            format::unsigned(tally.chance)
+        )
+    }
+}
+
+fn table(workloads: &[WorkloadNoise]) -> Table {
+    let columns = vec![
+        ("workload", Align::Left),
+        ("noise", Align::Right),
+        ("a pair takes", Align::Right),
+        ("shown in 10 s", Align::Right),
+        ("1 min", Align::Right),
+        ("5 min", Align::Right),
+        ("pairs", Align::Right),
+        ("false alarms", Align::Right),
+    ];
+    let rows = workloads
+        .iter()
+        .map(|row| {
+            let mut cells =
+                vec![row.workload.clone(), pct(row.noise_pct), format::seconds(row.pair_s)];
+            let shown = |effect: Option<f64>| effect.map_or_else(|| "–".to_owned(), pct);
+            cells.extend(row.smallest_effect_pct.map(shown));
+            cells.push(format::integer(row.pairs as u64));
+            cells.push(format!("{} of {}", row.alarms, row.experiments));
+            cells
+        })
+        .collect();
+    Table::new(columns, rows)
+}
+
+fn pct(value: f64) -> String {
+    format!("{} %", format::unsigned(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::calibration::These;
+
+    /// Twenty experiments of forty.
+    fn calibration(alarms: usize, allowed: usize) -> Calibration {
+        let row = |workload: &str, shown: [Option<f64>; 3]| WorkloadNoise {
+            workload: workload.into(),
+            noise_pct: 1.4,
+            pair_s: 0.18,
+            smallest_effect_pct: shown,
+            experiments: 20,
+            pairs: 640,
+            alarms,
+        };
+        let tally = |of| Tally { alarms, of, allowed, chance: 0.0159 };
+        let all = |of| Tally { alarms: alarms + 2, of, allowed: 5, chance: 0.3 };
+        Calibration {
+            schema: "",
+            hostname: "scales".into(),
+            cpu_model: "a CPU".into(),
+            kernel: "6.1".into(),
+            alpha: 0.05,
+            experiments: vec!["abcdef".into(); 40],
+            workloads: vec![
+                row("fsdisk", [None, Some(4.2), Some(1.9)]),
+                row("getppid", [Some(0.9), Some(0.31), Some(0.14)]),
+            ],
+            experiment_alarms: all(40),
+            row_alarms: all(80),
+            these: These {
+                experiments: vec!["abcdef".into(); 20],
+                experiment_alarms: tally(20),
+                row_alarms: tally(41),
+            },
+        }
+    }
+
+    #[test]
+    fn it_says_what_is_shown_and_that_the_promise_is_kept() {
+        let text = render(&calibration(1, 3), 100, false).replace('\n', " ");
+        assert!(text.contains("a change of 0.31 % in `getppid`, and of 4.20 %"), "{text}");
+        let said = [
+            "1 of these 20 experiments raised a false alarm, and where 5 % is promised",
+            "chance explains at most 3 of 20.",
+            "All calibrations of this machine: 3 of 40 experiments raised a false alarm",
+            "Each row by itself: 1 of 41 of these, 3 of 80 of all",
+            "taken back is none",
+        ];
+        for said in said {
+            assert!(text.contains(said), "`{said}` is not in {text}");
+        }
+        assert!(text.contains('–') && !text.contains("do not believe"), "{text}");
+    }
+
+    #[test]
+    fn too_many_false_alarms_are_a_warning() {
+        let text = render(&calibration(4, 3), 100, false).replace('\n', " ");
+        assert!(
+            text.contains("chance explains at most 3 of 20 (prob")
+                && text.contains("do not believe"),
+            "{text}"
+        );
+    }
+}

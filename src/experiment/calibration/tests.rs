@@ -1,0 +1,116 @@
+//! Calibrations of a machine whose noise is known.
+
+use super::*;
+use crate::report::summary::State;
+use crate::stats::simulated::{Machine, Noise};
+use crate::store::record::{Header, Kind, Measured, Work};
+
+/// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
+fn calibration(store: &Store, seed: u64, effect: f64) {
+    let work = |name: &str| Work {
+        name: name.into(),
+        unit: "lps".into(),
+        syscalls_per_op: None,
+        sample_ms: Some(70),
+        start_scale: 0.01,
+        on_curve: None,
+    };
+    let header = Header {
+        kind: Kind::Calibrate,
+        command: "weigh calibrate".into(),
+        seed,
+        budget_s: 60.0,
+        alpha: 0.05,
+        margin: 0.01,
+        fixed_pairs: None,
+        multiplicity: Default::default(),
+        sets: 1,
+        machine: this_machine(),
+        arms: vec!["none".into(), "none".into()],
+        suites: Vec::new(),
+        works: ["stat", "pipe"].map(work).to_vec(),
+    };
+    let id = store.begin(&header).unwrap();
+    let mut machine = Machine::new(Noise::White, seed);
+    for number in 0..160 {
+        let (pair, work, arm) = (number / 4, number / 2 % 2, number % 2);
+        let rate = (machine.sample() + arm as f64 * effect).exp();
+        let json = format!(r#"{{"operations":{rate},"elapsed_ns":1000000000}}"#);
+        let sample = serde_json::from_str(&json).unwrap();
+        let measured = Measured {
+            work,
+            arm,
+            treated_arm: 1,
+            set: 0,
+            pair,
+            position: arm,
+            started_s: number as f64 / 10.0,
+            sample,
+            evidence: Default::default(),
+            disturbance: None,
+        };
+        store.add_sample(&id, &measured).unwrap();
+    }
+    store.finish(&id, State::Complete, None).unwrap();
+}
+
+fn this_machine() -> Facts {
+    Facts { hostname: "scales".into(), kernel: "6.1".into(), ..Facts::default() }
+}
+
+fn store() -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+    (directory, store)
+}
+
+#[test]
+fn a_machine_without_a_history_has_no_calibration() {
+    let (_directory, store) = store();
+    let none = history(&store, &this_machine(), None).unwrap();
+    assert!(Calibration::of(&none, &[]).is_none() && start_scales(&none).is_empty());
+}
+
+#[test]
+fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
+    let (_directory, store) = store();
+    (0..6).for_each(|seed| calibration(&store, seed, 0.0));
+    let history = history(&store, &this_machine(), None).unwrap();
+    let scale = start_scales(&history)["stat"];
+    assert!((0.011..0.018).contains(&scale), "√2 % per pair, not {scale}");
+    let found = Calibration::of(&history, &[]).unwrap();
+    let stat = found.workloads.iter().find(|row| row.workload == "stat").unwrap();
+    assert_eq!((stat.experiments, stat.pairs, stat.alarms), (6, 240, 0));
+    assert!((stat.pair_s - 0.2).abs() < 1e-9, "{}", stat.pair_s);
+    let [short, minute, long] = stat.smallest_effect_pct.map(Option::unwrap);
+    assert!(short > minute && minute > long && long > 0.0);
+    assert!((0.5..1.2).contains(&short), "50 pairs of √2 %: {short}");
+    assert_eq!((found.experiment_alarms.alarms, found.experiment_alarms.of), (0, 6));
+    assert_eq!((found.row_alarms.of, found.row_alarms.chance), (12, 1.0));
+}
+
+#[test]
+fn false_alarms_are_counted_and_judged() {
+    let (_directory, store) = store();
+    (0..5).for_each(|seed| calibration(&store, seed, if seed < 3 { 0.0 } else { 0.05 }));
+    let history = history(&store, &this_machine(), None).unwrap();
+    // The latest two, of which each raised an alarm.
+    let these: Vec<String> = history[..2].iter().map(|stored| stored.id.clone()).collect();
+    let found = Calibration::of(&history, &these).unwrap();
+    let experiments = &found.experiment_alarms;
+    assert!((experiments.alarms, experiments.of) == (2, 5) && !experiments.is_within());
+    assert_eq!((found.row_alarms.alarms, found.row_alarms.of), (4, 10));
+    let of_these = &found.these;
+    assert_eq!((of_these.experiment_alarms.alarms, of_these.experiment_alarms.of), (2, 2));
+    assert_eq!((of_these.row_alarms.alarms, of_these.row_alarms.of), (4, 4));
+    assert_eq!(of_these.experiments, these);
+}
+
+#[test]
+fn other_machines_and_other_experiments_do_not_count() {
+    let (_directory, store) = store();
+    (0..4).for_each(|seed| calibration(&store, seed, 0.0));
+    let other = Facts { kernel: "6.2".into(), ..this_machine() };
+    assert!(history(&store, &other, None).unwrap().is_empty());
+    assert_eq!(history(&store, &this_machine(), Some(3)).unwrap().len(), 3);
+}

@@ -1,0 +1,41 @@
+//! How samples are launched: what varies from one to the next, and what must not.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use support::{Home, Turn};
+
+/// The size of the environment moves the stack, and with it the time.
+#[test]
+fn every_launch_has_an_environment_of_another_size() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let line = "echo ${#WEIGH_PADDING} >> sizes";
+    let outcome = home.run(&["compare", "none", "--pairs", "16", "--", "sh", "-c", line]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let text = std::fs::read_to_string(home.path("sizes")).unwrap();
+    let sizes: Vec<usize> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let different: BTreeSet<&usize> = sizes.iter().collect();
+    assert_eq!(sizes.len(), 32);
+    assert!(different.len() > 24 && sizes.iter().all(|&size| size < 4096), "{sizes:?}");
+    assert!(sizes.iter().any(|&size| size >= 1024), "{sizes:?}");
+}
+
+/// Slices are what a pilot asks for. It would make the sizes of later pairs depend on the signs of the
+/// first, and Wilcoxon's test assumes that they do not.
+#[test]
+fn only_without_a_fixed_number_of_pairs_do_the_first_choose_the_length() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let piloted = |how: [&str; 2]| {
+        let compare = ["compare", "none", "-w", "getppid", "--no-detail", how[0], how[1]];
+        let outcome = home.run(&compare);
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+        let sliced = "SELECT CAST(count(*) AS TEXT) FROM sample WHERE sample LIKE '%slices_ns%'
+            AND experiment = (SELECT id FROM experiment ORDER BY rowid DESC LIMIT 1)";
+        home.query_text(sliced)
+    };
+    assert_ne!(piloted(["--budget", "4s"]), "0");
+    assert_eq!(piloted(["--pairs", "10"]), "0");
+}
