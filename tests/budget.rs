@@ -74,6 +74,16 @@ fn records_days_and_backlog_of_getppid() {
 }
 
 #[test]
+fn limits_that_drop_records_make_no_smaller_log() {
+    let Some(audit) = Audit::take() else { return };
+    let json = budget(&audit, &["audit:backlog=64,wait=0", "-w", "getppid", "--burst", "100"]);
+    assert!((2.95..3.05).contains(&number(&json["per_operation"]["records"])), "{json:#}");
+    assert_eq!(json["per_operation"]["lost"], 0);
+    // Their own limits are in force under load: at full speed they drop.
+    assert!(number(&json["loads"][2]["lost"]) > 0.0, "{json:#}");
+}
+
+#[test]
 fn a_command_is_counted_by_the_run() {
     let Some(audit) = Audit::take() else { return };
     let json = budget(&audit, &["audit", "--", "true"]);

@@ -190,6 +190,30 @@ pub fn join_readlog(socket: &OwnedFd) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// How often the kernel tried to give this socket a message and found no room in its buffer, since it
+/// was opened (`sk_drops`). A failed try is not yet a message lost: see [`super::sink::MISSED_TRIES`].
+///
+/// # Errors
+/// As `getsockopt(2)`.
+pub fn failed_tries(socket: &OwnedFd) -> io::Result<u32> {
+    let mut memory = [0u32; libc::SK_MEMINFO_DROPS as usize + 1];
+    let mut bytes = size_of_val(&memory) as libc::socklen_t;
+    // SAFETY: the option fills as many bytes as it is told, and those are of an array that lives.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            memory.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    match status {
+        0 => Ok(memory[libc::SK_MEMINFO_DROPS as usize]),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Receives one message.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log_file::LogFile;
 use super::message;
-use super::netlink::{Client, Message, join_readlog, receive};
+use super::netlink::{Client, Message, failed_tries, join_readlog, receive};
 use super::status::Setting;
 use super::tally::{Counts, Tally};
 
@@ -44,12 +44,20 @@ pub enum Reply {
     Counts(Counts),
 }
 
+/// Of a receiver of its own the kernel waits for room for a tenth of a second, and tries the first record
+/// that found none again: so many times, then it drops what waits behind it and counts none of that as
+/// lost (`UNICAST_RETRIES`, `kauditd_send_queue` and `kauditd_hold_skb` in kernel/audit.c). Before that,
+/// all that is missing is in its count. A multicast is tried once.
+pub const MISSED_TRIES: u32 = 5;
+
 struct Sink {
     request: Request,
     log: Option<LogFile>,
     tally: Tally,
     /// The number of the last marker that was answered.
     answered: u64,
+    /// Up to then.
+    failed_tries: u32,
 }
 
 /// Runs the sink on stdin and stdout until end of input.
@@ -68,7 +76,7 @@ pub fn run() -> io::Result<()> {
     let owns_socket = request.log.is_some();
     let loginuids = (request.treated_loginuid, request.exempt_loginuid);
     let tally = Tally::new(loginuids.0, loginuids.1, request.canary.clone());
-    let mut sink = Sink { request, log, tally, answered: 0 };
+    let mut sink = Sink { request, log, tally, answered: 0, failed_tries: 0 };
     say(&Reply::Ready)?;
     let result = sink.drain(&socket);
     if let Err(error) = &result {
@@ -116,10 +124,9 @@ impl Sink {
             let [records_ready, parent_gone] = ready.map(|fd| !fd.revents().is_empty());
             if records_ready {
                 match receive(socket) {
-                    Ok(message) => self.take(&message)?,
-                    Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                        self.tally.overrun();
-                    }
+                    Ok(message) => self.take(&message, socket)?,
+                    // How often that was is asked of the kernel when the window closes.
+                    Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }
@@ -129,7 +136,7 @@ impl Sink {
         }
     }
 
-    fn take(&mut self, message: &Message) -> io::Result<()> {
+    fn take(&mut self, message: &Message, socket: &OwnedFd) -> io::Result<()> {
         if !(message::FIRST_USER_MSG..=message::LAST_KERNEL_ANOM_MSG).contains(&message.kind) {
             return Ok(()); // an acknowledgement, or the kernel asking whether we live
         }
@@ -150,16 +157,19 @@ impl Sink {
             && number > self.answered
         {
             self.answered = number;
-            self.reply(number)?;
+            self.reply(number, socket)?;
         }
         Ok(())
     }
 
-    fn reply(&mut self, marker: u64) -> io::Result<()> {
+    fn reply(&mut self, marker: u64, socket: &OwnedFd) -> io::Result<()> {
         if let Some(log) = &self.log {
             log.wait_until_flushed();
         }
-        say(&Reply::Counts(self.tally.close_window(marker)))
+        let failed_tries = failed_tries(socket)?;
+        let since = failed_tries.wrapping_sub(self.failed_tries);
+        self.failed_tries = failed_tries;
+        say(&Reply::Counts(Counts { failed_tries: since, ..self.tally.close_window(marker) }))
     }
 }
 

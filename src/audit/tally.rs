@@ -28,8 +28,8 @@ pub struct Counts {
     pub canaries: Vec<u32>,
     /// Changes to the audit configuration that were recorded, by whomever.
     pub config_changes: Vec<String>,
-    /// How often the socket's buffer overran, so that records were missed here.
-    pub overruns: u64,
+    /// How often the kernel tried to send a record here and found no room.
+    pub failed_tries: u32,
 }
 
 #[derive(Default)]
@@ -68,11 +68,6 @@ impl Tally {
             open_events: HashMap::new(),
             counts: Counts::default(),
         }
-    }
-
-    /// The socket's buffer overran.
-    pub fn overrun(&mut self) {
-        self.counts.overruns += 1;
     }
 
     /// Takes a record; `log_bytes` is what it takes in the log.

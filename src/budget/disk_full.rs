@@ -17,6 +17,7 @@ use crate::report::budget::DiskFull;
 use crate::treatment::Bench;
 use crate::treatment::audit::sink_choice::{forget_auditd, start_auditd};
 use crate::treatment::guard::Guard;
+use crate::treatment::label::replace;
 use crate::workload::paced::Pace;
 
 /// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.
@@ -57,7 +58,8 @@ pub fn policies(
 ) -> Result<(), Stop> {
     // First: whoever is started later sees the file system.
     let disk = SmallDisk::mount(bench.scratch).map_err(Stop::Failed)?;
-    let label = without_sink(treatment);
+    // With nobody who receives the records, so that there is room for an auditd of ours.
+    let label = replace(treatment, &["sink", "flush"], "sink=none");
     let mut treated = Treated::set_up(bench, &label, guard, &mut |_| {})?;
     let result = ACTIONS.iter().try_for_each(|action| {
         announce(&format!("A full disk with disk_full_action = {action}…"));
@@ -66,15 +68,6 @@ pub fn policies(
     });
     let restored = treated.take_down(guard);
     result.and(restored)
-}
-
-/// The same with nobody who receives the records, so that there is room for an auditd of ours.
-fn without_sink(treatment: &str) -> String {
-    let (name, parameters) = treatment.split_once(':').unwrap_or((treatment, ""));
-    let is_kept =
-        |part: &&str| !part.is_empty() && !part.starts_with("sink=") && !part.starts_with("flush=");
-    let kept = parameters.split(',').filter(is_kept).chain(["sink=none"]);
-    format!("{name}:{}", kept.collect::<Vec<_>>().join(","))
 }
 
 fn policy(
@@ -138,18 +131,4 @@ fn count_lines_with(log: &std::path::Path, text: &str) -> std::io::Result<u64> {
         line.clear();
     }
     Ok(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_treatment_stays_but_for_its_sink() {
-        assert_eq!(without_sink("audit"), "audit:sink=none");
-        assert_eq!(
-            without_sink("audit:rules=a.rules,sink=auditd,flush=sync,backlog=64"),
-            "audit:rules=a.rules,backlog=64,sink=none"
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! What happens at several times the rate: records at a pace that waits for nobody.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
@@ -23,16 +23,17 @@ const TRIAL_SECONDS: f64 = 0.1;
 pub fn loads(
     treated: &mut Treated,
     per_operation: &PerOperation,
+    records_per_step: f64,
     rate: f64,
     done: &mut Vec<Load>,
 ) -> Result<(), Stop> {
     let file = paced_file(treated)?;
-    let records_per_step = records_per_step(treated, &file)?;
     for multiple in MULTIPLES {
         let asked = multiple * rate * per_operation.records;
         let steps = (asked * SECONDS / records_per_step).round().max(1.0) as u64;
         let pace = Pace { file: file.clone(), steps, seconds: SECONDS };
-        let (paced, evidence) = run(treated, &pace)?;
+        let (launched, evidence) = treated.launch_proved(&pace.job(treated.bench.scratch))?;
+        let paced = read(&launched)?;
         done.push(load(multiple, rate, &paced, &evidence, records_per_step));
     }
     Ok(())
@@ -75,13 +76,15 @@ fn load(
 
 /// Records of a step, from two launches that differ in their steps alone: what the start makes, and the
 /// sleeping, cancels out.
-fn records_per_step(treated: &mut Treated, file: &Path) -> Result<f64, Stop> {
+///
+/// # Errors
+/// Where auditing is not in force, or the records cannot be counted.
+pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
+    let file = paced_file(treated)?;
     let mut trial = |steps| -> Result<(f64, f64), Stop> {
-        let pace = Pace { file: file.to_owned(), steps, seconds: TRIAL_SECONDS };
-        let (paced, evidence) = run(treated, &pace)?;
-        let too_slow = "our reader was too slow to count the records of a load";
-        let records = evidence.records.ok_or_else(|| Stop::Failed(too_slow.into()))?;
-        Ok((paced.made as f64, records as f64))
+        let pace = Pace { file: file.clone(), steps, seconds: TRIAL_SECONDS };
+        let (launched, evidence) = treated.launch_counted(&pace.job(treated.bench.scratch))?;
+        Ok((read(&launched)?.made as f64, evidence.records.unwrap_or(0) as f64))
     };
     let [few, many] = TRIAL_STEPS;
     let ((few, of_few), (many, of_many)) = (trial(few)?, trial(many)?);
@@ -90,11 +93,6 @@ fn records_per_step(treated: &mut Treated, file: &Path) -> Result<f64, Stop> {
         true => Ok(per_step),
         false => Err(Stop::Failed("the load makes no records".into())),
     }
-}
-
-fn run(treated: &mut Treated, pace: &Pace) -> Result<(Paced, Evidence), Stop> {
-    let (launched, evidence) = treated.launch_proved(&pace.job(treated.bench.scratch))?;
-    Ok((read(&launched)?, evidence))
 }
 
 /// What the load printed.

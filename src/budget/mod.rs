@@ -1,7 +1,6 @@
 //! `weigh budget`: how much audit rules write, how many records must be able to wait, and what happens at
 //! several times the rate. One arm only, the treated one: nothing is compared here.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::experiment::fitness;
@@ -9,12 +8,12 @@ use crate::experiment::platform::Stop;
 use crate::experiment::request::build_treatments;
 use crate::experiment::session::claim_resources;
 use crate::experiment::work::Work;
-use crate::machine::Facts;
 use crate::machine::file_system::file_system;
-use crate::report::budget::{BudgetReport, Day, PerOperation, SCHEMA};
+use crate::report::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::claim::only_one_at_a_time;
 use crate::treatment::guard::Guard;
+use crate::treatment::label::replace;
 use crate::treatment::{Bench, label};
 use crate::workload::kernels::Kernels;
 
@@ -35,6 +34,11 @@ const USUAL_RATES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 const MULTIPLES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 /// The load's rate where none is asked for, as a share of the full speed: so that ten times it is that.
 const USUAL_SHARE: f64 = 0.1;
+
+/// In place of the limits that the treatment asks for, to count: with the kernel's own wait.
+const WITH_WAITS: &str = "wait=60s";
+const COUNTED_WITH_WAITS: &str = "What an operation makes, and its full speed, were measured while \
+                                  processes waited for room, so that no record was dropped.";
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -109,20 +113,37 @@ fn measure(
         format!("cannot create a directory in {}: {error}", std::env::temp_dir().display())
     })?;
     let kernels = Kernels::unpack(&scratch)?;
+    // Each time that the treatment is applied, on its own.
     let bench =
-        Bench { kernels: &kernels, scratch: &scratch, interrupted, audit: Shared::default() };
-    let work = request.subject.resolve(&bench)?;
+        || Bench { kernels: &kernels, scratch: &scratch, interrupted, audit: Shared::default() };
+    let work = request.subject.resolve(&bench())?;
     let (machine, warnings) = fitness::look(Some(file_system(&scratch)), &std::env::temp_dir());
-    let mut treated =
-        Treated::set_up(bench, &request.treatment, guard, announce).map_err(reason)?;
-    announce("Counting the records of an operation…");
-    let per_operation = subject::measure(&mut treated, &work).map_err(reason)?;
+    let counted = count(request, bench(), &work, guard, announce).map_err(reason)?;
+    let compressed = compress::compress_log(&scratch)
+        .map_err(|error| format!("the log of the samples: {error}"))?;
+    let per_operation = counted.per_operation;
     let mut report = BudgetReport {
+        schema: SCHEMA,
+        command: request.again.clone(),
+        treatment: request.treatment.clone(),
+        workload: work.name(),
+        operation: subject::operation(&work),
         machine,
         warnings,
-        ..begin(request, &treated, &work, per_operation, &scratch)?
+        facts: counted.facts,
+        per_operation,
+        compressed,
+        days: days(&request.rates, &per_operation, compressed),
+        backlog: None,
+        loads: Vec::new(),
+        disk_full: Vec::new(),
+        interrupted: false,
+        failure: None,
     };
-    let ended = rest(request, treated, &work, guard, &mut report, announce);
+    let ended = counted.records_per_step.and_then(|records_per_step| match records_per_step {
+        Some(records) => rest(request, &bench, &work, records, guard, &mut report, announce),
+        None => Ok(()),
+    });
     match ended {
         Ok(()) => {}
         Err(Stop::Interrupted) => report.interrupted = true,
@@ -131,66 +152,68 @@ fn measure(
     Ok(report)
 }
 
-/// What is known when the samples are done.
-fn begin(
-    request: &Request,
-    treated: &Treated,
-    work: &Work,
+/// What was counted while no record was dropped.
+struct Counted {
     per_operation: PerOperation,
-    scratch: &Path,
-) -> Result<BudgetReport, String> {
-    let compressed = compress::compress_log(scratch)
-        .map_err(|error| format!("the log of the samples: {error}"))?;
+    /// Of the load; `None` where the operation makes none, and there is no load.
+    records_per_step: Result<Option<f64>, Stop>,
+    facts: Vec<String>,
+}
+
+/// Counts what an operation makes while processes wait for room, whatever limits the treatment asks for:
+/// what is dropped cannot be counted, and a sample runs at full speed, far above the rates that are asked.
+fn count(
+    request: &Request,
+    bench: Bench,
+    work: &Work,
+    guard: &mut Guard,
+    announce: &mut dyn FnMut(&str),
+) -> Result<Counted, Stop> {
+    let label = replace(&request.treatment, &["backlog", "wait"], WITH_WAITS);
+    let mut treated = Treated::set_up(bench, &label, guard, announce)?;
+    announce("Counting the records of an operation…");
+    let counted = subject::measure(&mut treated, work).map(|per_operation| {
+        let makes_records = per_operation.records > 0.0;
+        let records_per_step =
+            makes_records.then(|| load::records_per_step(&mut treated)).transpose();
+        Counted { per_operation, records_per_step, facts: treated.facts() }
+    });
+    let restored = treated.take_down(guard);
+    counted.and_then(|counted| restored.map(|()| counted))
+}
+
+/// The log of a day at each of the rates, and at full speed.
+fn days(rates: &[f64], per_operation: &PerOperation, compressed: Option<Compressed>) -> Vec<Day> {
     let day = |rate: f64| Day::new(rate, per_operation.log_bytes, compressed);
-    let mut days: Vec<Day> = match request.rates.is_empty() {
+    let mut days: Vec<Day> = match rates.is_empty() {
         true => USUAL_RATES.map(day).into(),
-        false => request
-            .rates
+        false => rates
             .iter()
             .flat_map(|rate| MULTIPLES.map(|multiple| Day { multiple, ..day(multiple * rate) }))
             .collect(),
     };
     days.push(Day { is_full_speed: true, ..day(per_operation.full_speed) });
-    Ok(BudgetReport {
-        schema: SCHEMA,
-        command: request.again.clone(),
-        treatment: request.treatment.clone(),
-        workload: work.name(),
-        operation: subject::operation(work),
-        machine: Facts::default(),
-        warnings: Vec::new(),
-        facts: treated.facts(),
-        per_operation,
-        compressed,
-        days,
-        backlog: None,
-        loads: Vec::new(),
-        disk_full: Vec::new(),
-        interrupted: false,
-        failure: None,
-    })
+    days
 }
 
-/// What follows the samples, as far as it comes.
-fn rest(
+/// What follows, under the limits that the treatment asks for, as far as it comes.
+fn rest<'a>(
     request: &Request,
-    mut treated: Treated,
+    bench: &dyn Fn() -> Bench<'a>,
     work: &Work,
+    records_per_step: f64,
     guard: &mut Guard,
     report: &mut BudgetReport,
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), Stop> {
-    let Bench { kernels, scratch, interrupted, .. } = treated.bench;
-    let has_records = report.per_operation.records > 0.0;
-    let result = match has_records {
-        true => under_load(request, &mut treated, work, report, announce),
-        false => Ok(()),
-    };
+    let mut treated = Treated::set_up(bench(), &request.treatment, guard, &mut |_| {})?;
+    report.facts = treated.facts();
+    report.facts.push(COUNTED_WITH_WAITS.into());
+    let result = under_load(request, &mut treated, work, records_per_step, report, announce);
     let restored = treated.take_down(guard);
     result.and(restored)?;
-    if request.disk_full && has_records {
-        let bench = Bench { kernels, scratch, interrupted, audit: Shared::default() };
-        disk_full::policies(bench, &request.treatment, guard, &mut report.disk_full, announce)?;
+    if request.disk_full {
+        disk_full::policies(bench(), &request.treatment, guard, &mut report.disk_full, announce)?;
     }
     Ok(())
 }
@@ -200,6 +223,7 @@ fn under_load(
     request: &Request,
     treated: &mut Treated,
     work: &Work,
+    records_per_step: f64,
     report: &mut BudgetReport,
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), Stop> {
@@ -207,7 +231,7 @@ fn under_load(
     let asked = request.rates.iter().copied().fold(0.0, f64::max);
     let rate = if asked > 0.0 { asked } else { USUAL_SHARE * per_operation.full_speed };
     announce("Loads of 2, 5 and 10 times the rate…");
-    load::loads(treated, per_operation, rate, &mut report.loads)?;
+    load::loads(treated, per_operation, records_per_step, rate, &mut report.loads)?;
     announce("Searching the smallest backlog that loses nothing…");
     let burst = request.burst.unwrap_or_else(|| backlog::usual_burst(per_operation));
     report.backlog = Some(backlog::search(treated, work, per_operation, burst)?);

@@ -65,7 +65,7 @@ pub fn operation(work: &Work) -> &'static str {
 pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop> {
     let startup = match work.startup_job(treated.bench.kernels, treated.bench.scratch) {
         Some(job) => {
-            let (launched, evidence) = treated.launch_proved(&job)?;
+            let (launched, evidence) = treated.launch_counted(&job)?;
             let sample = work.read(&launched).map_err(Stop::Failed)?;
             Some((sample.total_operations.unwrap_or(sample.operations), evidence))
         }
@@ -77,7 +77,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
     let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
     let mut unit = None;
     for _ in 0..samples {
-        let (launched, evidence) = treated.launch_proved(&job)?;
+        let (launched, evidence) = treated.launch_counted(&job)?;
         let sample: Sample = work.read(&launched).map_err(Stop::Failed)?;
         hold_unit(&mut unit, &sample, work).map_err(Stop::Failed)?;
         operations += sample.total_operations.unwrap_or(sample.operations);
@@ -96,11 +96,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         sums.per_operation(value(&evidence)?, at_startup)
     };
     let records = per_operation(|evidence| Some(evidence.records? as f64));
-    let missed = || {
-        Stop::Failed(
-            "our reader was too slow to count the records; try with fewer programs running".into(),
-        )
-    };
+    let missed = || Stop::Failed("not all records were counted".into());
     Ok(PerOperation {
         launches: samples,
         records: records.ok_or_else(missed)?,

@@ -10,6 +10,9 @@ use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, Role, parse};
 use crate::workload::launcher::{Job, Launched, Launcher, Setup};
 
+/// A receiver that stands still for half a second does not do so every time.
+const TRIES: usize = 5;
+
 /// Until it is taken down, or the guard undoes it.
 pub struct Treated<'a> {
     pub bench: Bench<'a>,
@@ -51,6 +54,25 @@ impl<'a> Treated<'a> {
         let launch = Launch { is_treated: true, setup: &self.setup, launched: &launched };
         let evidence = self.named.treatment.after(&launch)?;
         Ok((launched, evidence))
+    }
+
+    /// Launches a job until all the records of it were counted.
+    ///
+    /// # Errors
+    /// As [`Treated::launch_proved`]; where some may have been missed each time.
+    pub fn launch_counted(&mut self, job: &Job) -> Result<(Launched, Evidence), Stop> {
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            let (launched, mut evidence) = self.launch_proved(job)?;
+            if evidence.records.is_some() {
+                return Ok((launched, evidence));
+            }
+            why = evidence.other.remove("not_counted").unwrap_or_default();
+        }
+        Err(Stop::Failed(format!(
+            "the records cannot be counted, {TRIES} launches one after the other: {why}. Try it with fewer \
+             programs running, or with a faster disk below the directory for temporary files (TMPDIR)"
+        )))
     }
 
     /// Launches a job without that, for when we change the settings ourselves.

@@ -79,6 +79,17 @@ pub fn split(text: &str) -> Result<(&str, Parameters), String> {
     Ok((name, Parameters(parameters)))
 }
 
+/// The same label with some of its parameters replaced by one.
+pub fn replace(label: &str, names: &[&str], with: &str) -> String {
+    let (name, parameters) = label.split_once(':').unwrap_or((label, ""));
+    let is_kept = |part: &&str| {
+        let key = part.split_once('=').map_or(*part, |(key, _)| key);
+        !part.is_empty() && !names.contains(&key)
+    };
+    let kept: Vec<&str> = parameters.split(',').filter(is_kept).chain([with]).collect();
+    format!("{name}:{}", kept.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +114,19 @@ mod tests {
         let (_, parameters) = split("audit:backlog=many,residual=1").unwrap();
         assert!(parameters.number("backlog", 1..=9).unwrap_err().contains("from 1 to 9"));
         assert!(parameters.check("audit", KNOWN).unwrap_err().contains("`residual=`"));
+    }
+
+    #[test]
+    fn of_several_parameters_one_is_made_and_the_others_stay() {
+        assert_eq!(replace("audit", &["sink", "flush"], "sink=none"), "audit:sink=none");
+        assert_eq!(
+            replace(
+                "audit:rules=a.rules,sink=auditd,flush=sync,backlog=64",
+                &["sink", "flush"],
+                "sink=none"
+            ),
+            "audit:rules=a.rules,backlog=64,sink=none"
+        );
     }
 
     proptest! {

@@ -50,7 +50,7 @@ pub struct BudgetReport {
 }
 
 /// What was measured of the workload, launched with the rules in force and auditing proved each time.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PerOperation {
     pub launches: usize,
     pub records: f64,

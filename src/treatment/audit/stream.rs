@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
-use crate::audit::sink::{Reply, Request};
+use crate::audit::sink::{MISSED_TRIES, Reply, Request};
 use crate::audit::tally::Counts;
 use crate::machine::cpu_time;
 use crate::own_program::{self, Helper};
@@ -107,7 +107,13 @@ impl Stream {
         }
     }
 
-    /// What it means that our buffer overran.
+    /// Whether records may be missing from these counts that the kernel does not count as lost.
+    pub fn has_missed(&self, counts: &Counts) -> bool {
+        let enough = if matches!(self.receiver, Receiver::Own) { MISSED_TRIES } else { 1 };
+        counts.failed_tries >= enough
+    }
+
+    /// What that means.
     pub fn why_not_counted(&self) -> &'static str {
         match self.receiver {
             Receiver::Own => {

@@ -105,7 +105,7 @@ impl Watch {
         }
         let status = self.check_configuration()?;
         let mut evidence = self.evidence(&status, &counts, cpu);
-        let has_lost = evidence.lost > Some(0) || counts.overruns > 0;
+        let has_lost = evidence.lost > Some(0) || self.stream.has_missed(&counts);
         if has_lost && !counts.canaries.contains(&launch.launched.pid) {
             // The beginning cannot be told. The few records before it are less than all that would be missed.
             evidence.records = evidence.records.map(|_| counts.treated_records);
@@ -183,7 +183,7 @@ impl Watch {
             kauditd_cpu_s: cpu.kauditd_s(),
             ..Evidence::default()
         };
-        if counts.overruns > 0 {
+        if self.stream.has_missed(counts) {
             // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
             // many. Of those that only we receive the kernel may have dropped some, and has not counted them
             // as lost (`kauditd_hold_skb` in kernel/audit.c).
