@@ -6,6 +6,7 @@ use super::attribute::{Attribution, mix as mixed};
 use super::levels::Levels;
 use super::mix::Mix;
 use super::operation::Operation;
+use super::pools::Costs;
 use super::run::Request;
 use super::scale::times;
 use super::whole::Whole;
@@ -71,9 +72,11 @@ impl Measured {
 pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
     let attribution = &measured.attribution;
     let everything = 0..measured.rules.len();
-    let sum_of_lines = attribution.costs.total(everything.clone(), &measured.weights);
+    // A kind costs what its rules cost together; a line, what leaving it out gives back.
+    let together = attribution.costs.together();
+    let sum_of_lines = together.total(everything, &measured.weights);
     let whole = Whole::of(&measured);
-    let (titles, classes) = classes(&measured, &sum_of_lines);
+    let (titles, classes) = classes(&measured, &together, &sum_of_lines);
     let profile_cpu_pct = request.profile.as_ref().and_then(|profile| {
         let calls_per_ns = profile.calls_per_cpu_s()? / 1e9;
         Some(times(whole.total_ns, 100.0 * calls_per_ns))
@@ -88,7 +91,6 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
         operations: operations(&measured, &whole.weights),
         mix: measured.mix.phrase.clone(),
         lines: lines(&measured, &titles),
-        classes,
         total: whole.total,
         total_ns: whole.total_ns,
         armed: whole.armed,
@@ -100,7 +102,8 @@ pub(super) fn assemble(request: &Request, measured: Measured) -> RuleReport {
         ),
         profile_cpu_pct,
         profile_records,
-        notes: notes::notes(request, &measured, whole.of_lines, sum_of_lines.value),
+        notes: notes::notes(request, &measured, whole.of_lines, sum_of_lines.value, &classes),
+        classes,
         elapsed_s: measured.elapsed_s,
         machine: measured.machine,
         warnings: measured.warnings,
@@ -134,7 +137,7 @@ fn operations(measured: &Measured, weights: &[f64]) -> Vec<report::Operation> {
 }
 
 /// By rule, its class; and the classes, the dearest first.
-fn classes(measured: &Measured, all: &Cost) -> (Vec<usize>, Vec<Class>) {
+fn classes(measured: &Measured, together: &Costs, all: &Cost) -> (Vec<usize>, Vec<Class>) {
     let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (rule, decoded) in measured.decoded.iter().enumerate() {
         members.entry(keys::title(decoded)).or_default().push(rule);
@@ -142,10 +145,13 @@ fn classes(measured: &Measured, all: &Cost) -> (Vec<usize>, Vec<Class>) {
     let mut classes: Vec<(Class, Vec<usize>)> = members
         .into_iter()
         .map(|(title, rules)| {
-            let per_syscall =
-                measured.attribution.costs.total(rules.iter().copied(), &measured.weights);
+            let total = |costs: &Costs| costs.total(rules.iter().copied(), &measured.weights);
+            let costs = &measured.attribution.costs;
+            let per_syscall = total(together);
+            let one_by_one =
+                rules.iter().any(|rule| costs.is_one_by_one(*rule)).then(|| total(costs));
             let share_pct = 100.0 * per_syscall.value / all.value;
-            (Class { title, rules: rules.len(), per_syscall, share_pct }, rules)
+            (Class { title, rules: rules.len(), per_syscall, one_by_one, share_pct }, rules)
         })
         .collect();
     classes.sort_by(|(a, _), (b, _)| b.per_syscall.value.total_cmp(&a.per_syscall.value));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::attribute::{Attribution, Question, attribute};
+use super::attribute::{Attribution, MAX_PAIRS, PAIRS_PER_VISIT, Question, attribute};
 use super::pools::Pools;
 use super::scale::{Scale, is_seen};
 use crate::report::rules::Standing;
@@ -19,13 +19,15 @@ struct Simulated {
     give_up_after: usize,
     /// Whose cost is another each time that it is left out.
     fickle: Option<Fickle>,
+    /// What those of the second kind cost besides, however many of them are loaded.
+    shared: f64,
     /// Instead of a user who has enough, something that goes wrong.
     is_broken: bool,
 }
 
 struct Fickle {
     rule: usize,
-    /// At the screening, the first visit and the second.
+    /// At the screening, in the first half of the leaving out, and in the second.
     costs: [f64; 3],
     times: usize,
     is_left_out: bool,
@@ -42,7 +44,11 @@ impl Fickle {
         // With all loaded, it may be its turn still.
         self.is_left_out = is_left_out || (self.is_left_out && !is_another);
         match is_left_out {
-            true => costs[self.rule] - self.costs[(self.times - 1) % 3],
+            true => {
+                let half = 1 + MAX_PAIRS / PAIRS_PER_VISIT;
+                let when = usize::from(self.times > 1) + usize::from(self.times > half);
+                costs[self.rule] - self.costs[when]
+            }
             false => 0.0,
         }
     }
@@ -58,6 +64,8 @@ impl Scale for Simulated {
             });
         }
         let off = self.fickle.as_mut().map_or(0.0, |fickle| fickle.off(loaded, &self.costs));
+        let is_any = loaded.iter().any(|rule| (40..46).contains(rule));
+        let off = if is_any { off + self.shared } else { off };
         let rules = off + loaded.iter().map(|rule| self.costs[*rule]).sum::<f64>();
         let mut noisy = |value: f64| value + self.scatter * self.noise.pair(0.0);
         Ok(vec![noisy(400.0 + rules), noisy(900.0 + 2.0 * rules)])
@@ -86,7 +94,17 @@ fn simulated(give_up_after: usize) -> (Simulated, Question) {
     };
     let noise = Machine::new(Noise::HeavyTailed, 5);
     let (scatter, weighings, fickle, is_broken) = (300.0, 0, None, false);
-    (Simulated { costs, noise, scatter, weighings, give_up_after, fickle, is_broken }, question)
+    let scale = Simulated {
+        costs,
+        noise,
+        scatter,
+        weighings,
+        give_up_after,
+        fickle,
+        shared: 0.0,
+        is_broken,
+    };
+    (scale, question)
 }
 
 fn run(give_up_after: usize) -> (Attribution, Question) {
@@ -110,6 +128,26 @@ fn every_rule_gets_its_cost() {
     let sum = attribution.costs.total(0..question.pools.rules(), &question.weights);
     assert!((sum.value - 320.0).abs() < 32.0 && is_seen(&sum), "{sum:?}");
     assert!(!attribution.is_cut_short);
+}
+
+/// As by the clock, where the processor begins with a rule before it is done with the last.
+#[test]
+fn rules_that_cost_less_beside_others_of_their_kind_are_alike_all_the_same() {
+    let (mut scale, question) = simulated(usize::MAX);
+    scale.shared = 60.0;
+    scale.costs[45] = 30.0;
+    let attribution = attribute(&mut scale, &question, &mut |_, _| {}).unwrap();
+    let costs = &attribution.costs;
+    for rule in 40..46 {
+        assert_eq!(costs.of_rule(rule), costs.of_rule(40), "{rule}");
+        assert_eq!(attribution.standing[rule], Standing::Confirmed, "{rule}");
+    }
+    let one = attribution.per_syscall(40, &question.weights).value;
+    assert!((one - 30.0).abs() < 4.0, "{one}");
+    let of_kind = costs.together().total(40..46, &question.weights).value;
+    assert!((of_kind - 240.0).abs() < 24.0, "{of_kind}");
+    // Of the others, which add up, nothing else is said.
+    assert!(costs.is_one_by_one(40) && !costs.is_one_by_one(0) && !costs.is_one_by_one(46));
 }
 
 #[test]

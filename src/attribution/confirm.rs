@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::attribute::{Attribution, MIN_PAIRS, Progress, Question, mix, pairs_in};
+use super::apart::{self, Seen};
+use super::attribute::{Attribution, MIN_PAIRS, PAIRS_PER_VISIT, Progress, Question, pairs_in};
 use super::scale::{ALPHA, Differences, Scale, centre, centre_at, is_seen};
 use super::screen::screen;
 use crate::report::rules::Standing;
@@ -42,14 +43,16 @@ pub fn confirm(
     let left = question.time.saturating_sub(started.elapsed());
     let result = leave_out(scale, question, &looked_at, &mut left_out, left, progress);
     let known = looked_at.iter().copied().zip(left_out);
-    // Two visits each, or none.
+    // Both times, or not at all.
+    let is_known = |visits: &[Differences; 2]| visits.iter().all(|v| v.pairs() >= MIN_PAIRS);
     let known: Vec<(usize, [Differences; 2])> =
-        known.filter(|(_, visits)| visits.iter().all(|visit| visit.pairs() > 0)).collect();
+        known.filter(|(_, visits)| is_known(visits)).collect();
     judge(question, attribution, &known);
     result
 }
 
-/// Weighs the whole set against that without the rule, for each of these twice, at different times.
+/// Weighs the whole set against that without the rule, for each of these in both halves of the time; a few
+/// pairs of every rule in each round, so that no rule alone has whatever else the machine does.
 fn leave_out(
     scale: &mut impl Scale,
     question: &Question,
@@ -59,36 +62,31 @@ fn leave_out(
     progress: Progress,
 ) -> Result<(), Error> {
     let all: Vec<usize> = (0..question.pools.rules()).collect();
-    let first = Instant::now();
-    let least = least_pairs(looked_at.len());
-    for visit in 0..2 {
-        for (place, rule) in looked_at.iter().enumerate() {
-            let done = (visit * looked_at.len() + place) as f64 / (2 * looked_at.len()) as f64;
+    let begun = Instant::now();
+    let least = least_pairs(looked_at.len()).div_ceil(PAIRS_PER_VISIT);
+    // Of each half; how many the time allows, the first round tells.
+    let mut rounds = least;
+    for half in 0..2 {
+        let mut round = 0;
+        while round < rounds {
+            let done = (half * rounds + round) as f64 / (2 * rounds) as f64;
             progress("the dearest, left out one by one", 0.7 + 0.3 * done);
-            let without: Vec<usize> = all.iter().copied().filter(|other| other != rule).collect();
-            let spent = first.elapsed();
-            let pairs = match (visit, place) {
-                (0, 0) => least,
-                // As long as the first ones took, so long will the others.
-                _ => {
-                    let so_far: usize = left_out.iter().flatten().map(Differences::pairs).sum();
-                    let each = left.as_secs_f64() / (2 * looked_at.len()) as f64;
-                    pairs_in(each, spent / (so_far as u32).max(1)).max(least)
-                }
-            };
-            left_out[place][visit] = Differences::weigh(scale, &without, &all, pairs)?;
+            for (place, rule) in looked_at.iter().enumerate() {
+                let without: Vec<usize> =
+                    all.iter().copied().filter(|other| other != rule).collect();
+                let first = round % 2;
+                let pairs = first..first + PAIRS_PER_VISIT;
+                left_out[place][half].extend(Differences::visit(scale, &without, &all, pairs)?);
+            }
+            round += 1;
+            if (half, round) == (0, 1) {
+                let each = left.as_secs_f64() / (2 * looked_at.len()).max(1) as f64;
+                let pair = begun.elapsed() / (PAIRS_PER_VISIT * looked_at.len()).max(1) as u32;
+                rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least);
+            }
         }
     }
     Ok(())
-}
-
-/// What leaving a rule out gave back.
-struct Seen {
-    rule: usize,
-    /// Of both visits, and of each, by pair.
-    all: [Vec<f64>; 3],
-    /// Whether the rule is not as its pool.
-    stands_out: bool,
 }
 
 /// Takes the word of the list without the rule: whether it has a cost of its own, that of its pool,
@@ -98,13 +96,14 @@ fn judge(
     attribution: &mut Attribution,
     left_out: &[(usize, [Differences; 2])],
 ) {
-    let seen = find_apart(question, attribution, left_out);
+    let level = level(left_out.len());
+    let seen = apart::find(question, &mut attribution.costs, left_out, level);
     attribution.standing = (0..question.pools.rules())
         .map(|rule| attribution.standing_of_pool(rule, question))
         .collect();
-    for Seen { rule, all, stands_out } in seen {
+    for Seen { rule, all, stands_out, .. } in seen {
         let shown = attribution.per_syscall(rule, &question.weights);
-        let slack = NEAR.max(NEAR_SHARE * shown.value.abs());
+        let slack = slack(shown.value);
         // Whether all may be what is shown, which lies between these.
         let agree = |alpha: f64, low: f64, high: f64| {
             all.iter().all(|values| {
@@ -114,7 +113,7 @@ fn judge(
         };
         // A visit by itself has few pairs: that it is no nothing, both tell together.
         let confirms = agree(ALPHA, shown.value, shown.value) && is_seen(&centre(&all[0]));
-        let contradicts = !agree(level(left_out.len()), shown.low, shown.high);
+        let contradicts = !agree(level, shown.low, shown.high);
         let standing = &mut attribution.standing[rule];
         if *standing == Standing::OfItsClass {
             *standing = match confirms {
@@ -128,6 +127,11 @@ fn judge(
     }
 }
 
+/// How far what leaving out gives back may be off this much.
+pub(super) fn slack(shown: f64) -> f64 {
+    NEAR.max(NEAR_SHARE * shown.abs())
+}
+
 /// The error rate of each of three intervals for each of so many rules, so that the chance is [`ALPHA`]
 /// that any rule is contradicted that costs what is shown (Bonferroni).
 fn level(rules: usize) -> f64 {
@@ -138,42 +142,4 @@ fn level(rules: usize) -> f64 {
 /// centre with the chance 2 · 2⁻ⁿ.
 fn least_pairs(rules: usize) -> usize {
     ((2.0 / level(rules)).log2().ceil() as usize).max(MIN_PAIRS)
-}
-
-/// Gives the rules that are not as their pools costs of their own.
-fn find_apart(
-    question: &Question,
-    attribution: &mut Attribution,
-    left_out: &[(usize, [Differences; 2])],
-) -> Vec<Seen> {
-    let pool = |attribution: &Attribution, rule: usize| {
-        mix(&attribution.costs.of_its_pool(rule), &question.weights[rule]).value
-    };
-    let mut found: Vec<_> = left_out
-        .iter()
-        .map(|(rule, visits)| {
-            let [first, second] = [0, 1].map(|visit| visits[visit].mixed(&question.weights[*rule]));
-            (*rule, [[&first[..], &second].concat(), first, second], visits)
-        })
-        .collect();
-    // Who is farthest off goes first: without him, the others may well be alike.
-    found.sort_by_cached_key(|(rule, all, _)| {
-        let off = (centre(&all[0]).value - pool(attribution, *rule)).abs();
-        std::cmp::Reverse((off * 1e6) as u64)
-    });
-    let mut looked = Vec::new();
-    for (rule, all, visits) in found {
-        let pool = pool(attribution, rule);
-        // As sure as what contradicts: of many rules, one or another always seems to be apart.
-        let costs = all.each_ref().map(|values| centre_at(values, level(left_out.len())));
-        let stands_out =
-            costs.iter().all(|cost| cost.low > pool) || costs.iter().all(|cost| cost.high < pool);
-        if stands_out {
-            let mut both = visits[0].clone();
-            both.extend(visits[1].clone());
-            attribution.costs.stands_out(rule, both.costs());
-        }
-        looked.push(Seen { rule, all, stands_out });
-    }
-    looked
 }

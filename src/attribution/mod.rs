@@ -5,7 +5,8 @@
 //! rule that would match them is weighed by a twin that asks for a login uid which nobody has, besides;
 //! what it takes where it does match is measured apart.
 
-pub mod assemble;
+pub mod apart;
+mod assemble;
 pub mod attribute;
 #[cfg(test)]
 mod attribute_tests;

@@ -4,7 +4,7 @@ use super::assemble::Measured;
 use super::run::Request;
 use crate::profile::record::Profile;
 use crate::report::format;
-use crate::report::rules::{Metric, Standing};
+use crate::report::rules::{Class, Metric, Standing, words};
 
 /// What of a profile is no part of the answer for it.
 fn notes_of_profile(profile: &Profile) -> Vec<String> {
@@ -25,11 +25,26 @@ fn notes_of_profile(profile: &Profile) -> Vec<String> {
     notes
 }
 
+/// That leaving out its rules one by one gives back less than leaving out all of them, or more.
+fn one_by_one(class: &Class, metric: Metric) -> Option<String> {
+    let amount = |value: f64| words::amount(value, metric);
+    let one_by_one = class.one_by_one?.value;
+    Some(format!(
+        "{}: all {} together cost {}, and left out one by one they give back {} in all. A line is shown with what \
+         it gives back: among others of its kind it need not cost what it costs alone.",
+        class.title,
+        class.rules,
+        amount(class.per_syscall.value),
+        amount(one_by_one)
+    ))
+}
+
 pub fn notes(
     request: &Request,
     measured: &Measured,
     of_rules: f64,
     sum_of_lines: f64,
+    classes: &[Class],
 ) -> Vec<String> {
     const TOLERANCE: f64 = 0.1;
     let mut notes = vec![measured.host.clone()];
@@ -52,6 +67,7 @@ pub fn notes(
             100.0 * sum_of_lines / of_rules
         ));
     }
+    notes.extend(classes.iter().filter_map(|class| one_by_one(class, measured.metric)));
     let matching = measured.matches.iter().filter(|operations| !operations.is_empty()).count();
     if matching > 0 {
         notes.push(format!(

@@ -58,12 +58,14 @@ pub struct Costs {
     blocks: Vec<Vec<Cost>>,
     /// By rule.
     own: HashMap<usize, Vec<Cost>>,
+    /// By block, of each of its rules: see [`Costs::one_by_one`].
+    one_by_one: HashMap<usize, Vec<Cost>>,
 }
 
 impl Costs {
     /// From what each block as a whole costs.
     pub fn new(pools: Pools, blocks: Vec<Vec<Cost>>) -> Costs {
-        Costs { pools, blocks, own: HashMap::new() }
+        Costs { pools, blocks, ..Costs::default() }
     }
 
     /// This rule is not like the others of its pools; theirs is what is left.
@@ -71,14 +73,41 @@ impl Costs {
         self.own.insert(rule, costs);
     }
 
+    /// The rules of this block cost as much each, if the others are there, and not as much less as a part of
+    /// what they cost together: by the clock the first rules of a list take longer than the next, which the
+    /// processor begins before it is done with them.
+    pub fn one_by_one(&mut self, block: usize, costs: Vec<Cost>) {
+        self.one_by_one.insert(block, costs);
+    }
+
+    /// Whether that is so of this rule's block.
+    pub fn is_one_by_one(&self, rule: usize) -> bool {
+        self.one_by_one.contains_key(&self.block_of(rule))
+    }
+
+    /// The same with each rule at its part of what its kind costs together.
+    pub fn together(&self) -> Costs {
+        Costs { one_by_one: HashMap::new(), ..self.clone() }
+    }
+
+    /// The block that a rule is of.
+    pub fn block_of(&self, rule: usize) -> usize {
+        let holds = |block: &Vec<usize>| block.contains(&rule);
+        self.pools.blocks.iter().position(holds).unwrap_or(0)
+    }
+
     /// Per operation, of one rule.
     pub fn of_rule(&self, rule: usize) -> Vec<Cost> {
-        match self.own.get(&rule) {
-            Some(own) => own.clone(),
-            None => {
-                (0..self.pools.operations()).map(|operation| self.mean(rule, operation)).collect()
-            }
+        match self.known_of(rule) {
+            Some(costs) => costs.clone(),
+            None => self.of_its_pool(rule),
         }
+    }
+
+    /// What leaving out told of it, where that is not what its pool has it.
+    fn known_of(&self, rule: usize) -> Option<&Vec<Cost>> {
+        let of_block = || self.one_by_one.get(&self.block_of(rule));
+        self.own.get(&rule).or_else(of_block)
     }
 
     /// What a rule would cost that is as most of its pool, whatever was found of this one.
@@ -111,16 +140,24 @@ impl Costs {
     /// pool share is not counted as if it were known of each independently.
     pub fn total(&self, rules: impl IntoIterator<Item = usize>, weights: &[Vec<f64>]) -> Cost {
         let mut parts = Vec::new();
-        let mut shared: HashMap<usize, (Cost, f64)> = HashMap::new();
+        // By operation, and by pool, or by block where that is known one by one.
+        let mut shared: HashMap<(usize, usize, bool), (Cost, f64)> = HashMap::new();
         for rule in rules {
+            let block = self.block_of(rule);
             for (operation, weight) in weights[rule].iter().enumerate() {
                 if let Some(own) = self.own.get(&rule) {
                     parts.push(times(own[operation], *weight));
                     continue;
                 }
+                let of_block = self.one_by_one.get(&block);
                 let pool = self.pools.of_rule[rule][operation];
-                let entry = shared.entry(pool);
-                entry.or_insert_with(|| (self.mean(rule, operation), 0.0)).1 += weight;
+                let number = if of_block.is_some() { block } else { pool };
+                let entry = shared.entry((operation, number, of_block.is_some()));
+                let cost = || match of_block {
+                    Some(costs) => costs[operation],
+                    None => self.mean(rule, operation),
+                };
+                entry.or_insert_with(|| (cost(), 0.0)).1 += weight;
             }
         }
         parts.extend(shared.into_values().map(|(cost, weight)| times(cost, weight)));
@@ -164,6 +201,18 @@ mod tests {
         // Alone in its pool it is what its pool is.
         costs.stands_out(0, vec![exact(3.0), exact(2.0)]);
         assert_eq!(costs.of_its_pool(0)[1].value, 10.0);
+    }
+
+    #[test]
+    fn what_rules_cost_one_by_one_is_another_matter_than_what_they_cost_together() {
+        let mut costs = costs();
+        costs.one_by_one(0, vec![exact(1.0), exact(6.0)]);
+        assert_eq!(costs.of_rule(2), [exact(1.0), exact(6.0)]);
+        assert_eq!(costs.of_rule(1), [exact(3.0), exact(1.0)]);
+        let weights = vec![vec![1.0, 1.0]; 4];
+        assert_eq!(costs.total([0, 2], &weights).value, 14.0);
+        assert_eq!(costs.total(0..4, &weights).value, 22.0);
+        assert_eq!(costs.together().total(0..4, &weights).value, 34.0);
     }
 
     #[test]

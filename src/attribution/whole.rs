@@ -54,9 +54,8 @@ impl Whole {
 /// Of a profile, calls that a rule treats otherwise than the operation they are like are corrected by what
 /// the lines say.
 fn correction(measured: &Measured, mix: &Mix) -> f64 {
-    let total = |weights: &[Vec<f64>]| {
-        measured.attribution.costs.total(0..measured.rules.len(), weights).value
-    };
+    let together = measured.attribution.costs.together();
+    let total = |weights: &[Vec<f64>]| together.total(0..measured.rules.len(), weights).value;
     let each: Vec<Vec<f64>> = measured.decoded.iter().map(|rule| mix.weights_for(rule)).collect();
     total(&each) - total(&vec![mix.weights(); measured.rules.len()])
 }

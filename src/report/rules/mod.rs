@@ -11,7 +11,7 @@ mod rewrites;
 mod sample;
 mod tables;
 pub mod terminal;
-mod words;
+pub mod words;
 
 use std::path::PathBuf;
 
@@ -70,9 +70,9 @@ pub struct RuleReport {
     pub total_ns: Cost,
     /// Per system call of the mix, the part of that which any single rule brings.
     pub armed: Cost,
-    /// Per system call of the mix, the sum of what the lines show by themselves.
+    /// Per system call of the mix, the sum of what the classes cost by themselves.
     pub sum_of_lines: Cost,
-    /// The same of the rules alone that were left out one by one, and confirmed.
+    /// The sum of the rules alone that were left out one by one, and confirmed.
     pub sum_of_confirmed: Cost,
     /// Extra CPU time of the profile's program, in per cent of what it used, for going through the rules;
     /// only with a profile.
@@ -194,6 +194,9 @@ pub struct Class {
     pub rules: usize,
     /// Per system call of the mix, of all of them together.
     pub per_syscall: Cost,
+    /// The sum of what each of them gives back when it alone is left out, where that is not the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_by_one: Option<Cost>,
     /// Of the sum of all lines, in per cent.
     pub share_pct: f64,
 }

@@ -76,6 +76,7 @@ pub fn stig() -> RuleReport {
         title: titles[class].to_owned(),
         rules,
         per_syscall: cost(of(class)),
+        one_by_one: None,
         share_pct: 100.0 * of(class) / sum,
     });
     RuleReport {
