@@ -86,7 +86,9 @@ fn stall_again_and_again(home: &Home, running: &mut Running, long: Duration) -> 
     let mut stalls = 0;
     while !running.has_ended() && stall(home, running, long) {
         stalls += 1;
-        std::thread::sleep(REST);
+        // One stall for each sample: the kernel's tries of several would add up.
+        let before = home.samples();
+        wait_until(Duration::from_secs(20), || home.samples() > before || running.has_ended());
     }
     stalls
 }

@@ -13,7 +13,7 @@
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
 
-/* A batch lasts a 32nd of the target: its clock is read twice in half a millisecond or more. */
+/* A batch lasts a 32nd of the target: its clock is read twice in 0.3 ms or more. */
 enum { BATCHES = 32 };
 
 uint64_t now_ns(void)
@@ -37,13 +37,19 @@ uint64_t time_batch(uint64_t n)
  * that takes is not foretold from the warm-up, so the warm-up may be short. */
 static uint64_t time_batches(uint64_t *n, uint64_t target_ns, uint64_t *slices)
 {
+	const uint64_t too_short_ns = target_ns / BATCHES / 8;
 	uint64_t batch = *n / BATCHES + 1, elapsed = 0, count = 0;
+	bool has_grown = false;
 
 	do {
 		uint64_t one = time_batch(batch);
+		/* What seems long enough now may have been held up itself. */
+		if (count == 0 && has_grown && one >= too_short_ns)
+			one = time_batch(batch);
 		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
-		if (count == 0 && one < target_ns / BATCHES / 8 && batch < 1ull << 40) {
+		if (count == 0 && one < too_short_ns && batch < 1ull << 40) {
 			batch *= 8;
+			has_grown = true;
 			continue;
 		}
 		if (count < MAX_SLICES)
@@ -61,9 +67,9 @@ static uint64_t time_batches(uint64_t *n, uint64_t target_ns, uint64_t *slices)
  * The batch grows until it lasts as long as one of the timed part; that is long enough to be scaled. A
  * batch that was preempted lasts too long and would end the growth too early, so a batch that seems long
  * enough runs again, and the faster of the two is believed; but not one operation that fills a quarter of
- * the target, which would cost too much. The answer is never smaller than a batch that was needed to get
- * there, and never smaller than one operation. */
-static uint64_t calibrate(uint64_t target_ns)
+ * the target, which would cost too much, where the batches of the timed part still grow. The answer is
+ * never smaller than a batch that was needed to get there, and never smaller than one operation. */
+static uint64_t calibrate(uint64_t target_ns, bool grows)
 {
 	uint64_t enough = target_ns / BATCHES, n = 1;
 
@@ -71,7 +77,7 @@ static uint64_t calibrate(uint64_t target_ns)
 	uint64_t cold = time_batch(1);
 	for (;;) {
 		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
-		if (elapsed >= enough && !(n == 1 && elapsed >= target_ns / 4)) {
+		if (elapsed >= enough && !(grows && n == 1 && elapsed >= target_ns / 4)) {
 			uint64_t again = time_batch(n);
 			if (again < elapsed)
 				elapsed = again;
@@ -153,6 +159,12 @@ static void print_slices(uint64_t slices)
 	printf("]");
 }
 
+/* Otherwise operations are timed one by one, or all at once. */
+static bool is_in_batches(const struct options *options)
+{
+	return !options->latencies && !options->count_instructions && !current->only_in_batches;
+}
+
 uint64_t warm_up(const struct options *options, struct sample *sample)
 {
 	uint64_t n = options->operations, started;
@@ -163,7 +175,7 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 	if (n)
 		time_batch(n / 32 + 1);
 	else
-		n = calibrate(options->target_ns);
+		n = calibrate(options->target_ns, is_in_batches(options) && options->copies <= 1);
 	while (now_ns() - started < options->warm_up_ns)
 		time_batch(n / BATCHES + 1);
 	sample->calibration_ms = (now_ns() - started) / 1e6;
@@ -230,10 +242,10 @@ void take_sample(const struct options *options)
 	start_counter(&cycles);
 	if (options->latencies)
 		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
-	else if (options->operations || current->only_in_batches || count)
-		sample.elapsed_ns = time_batch(n);
-	else
+	else if (!options->operations && is_in_batches(options))
 		sample.elapsed_ns = time_batches(&n, options->target_ns, &slices);
+	else
+		sample.elapsed_ns = time_batch(n);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
 	sample.operations = n;

@@ -1,5 +1,5 @@
-//! Of rules that were left out one by one: which are not as their kind, and which kinds are not one by one what
-//! they are together.
+//! Of rules that were left out one by one: which are not as their kind, and which kinds are not one by one
+//! what they are together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ pub struct Seen<'a> {
     pub stands_out: bool,
 }
 
-/// Gives a rule that is not as its kind costs of its own, and a kind those that its rules have one by one, where
-/// they agree with each other and not with their part of what they cost together.
+/// Gives a rule that is not as its kind costs of its own, and a kind those that its rules have one by one,
+/// where they agree with each other and not with their part of what they cost together.
 pub fn find<'a>(
     question: &Question,
     costs: &mut Costs,

@@ -46,8 +46,8 @@ pub(super) const MIN_PAIRS: usize = 8;
 /// What is surely no more than this, in the metric, is nothing.
 const NOTHING: f64 = 0.01;
 pub(super) const MAX_PAIRS: usize = 1000;
-/// Of a block, or of a rule that is left out, at a time. Whatever else the machine does for a second or two then spoils a few pairs of every
-/// block, and not all of one.
+/// Of a block, or of a rule that is left out, at a time. Whatever else the machine does for a second or two
+/// then spoils a few pairs of every one, and not all of one.
 pub(super) const PAIRS_PER_VISIT: usize = 2;
 /// Of the time, for all rules together: what the lines are held against.
 const TOTAL_SHARE: f64 = 0.1;

@@ -7,7 +7,7 @@ use syscalls::Sysno;
 use super::assemble::Measured;
 use super::operation::Operation;
 use super::processes::CALLS_OF_FORK;
-use crate::audit::rule::Rule;
+use crate::audit::rule::{Rule, field};
 use crate::audit::rule_fields::{Action, Decoded, List};
 use crate::profile::record::Profile;
 use crate::report::rules::{Matched, ProfileRecords};
@@ -31,10 +31,13 @@ pub fn records(profile: &Profile, measured: &Measured) -> Option<ProfileRecords>
 /// What making the records of one such call takes. An exemption may come before a rule.
 fn record_ns(call: Sysno, rules: &[Decoded], measured: &Measured) -> Option<f64> {
     let number = call.id() as u32;
-    let exempts = |rule: &&Decoded| {
-        rule.list == List::Exit && rule.action == Action::Never && rule.syscalls.contains(number)
+    let may_spare = |rule: &Decoded| match rule.list {
+        List::Exit => rule.action == Action::Never && rule.syscalls.contains(number),
+        // It takes records of one kind from everybody, as it did when they were weighed; or those of some.
+        List::Exclude => rule.fields.iter().any(|one| one.kind != field::MSGTYPE),
+        _ => false,
     };
-    if rules.iter().any(|rule| exempts(&rule)) {
+    if rules.iter().any(may_spare) {
         return None;
     }
     let (rule, decoded) = rules.iter().enumerate().find(|(_, rule)| rule.records_always(number))?;

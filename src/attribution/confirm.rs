@@ -64,26 +64,23 @@ fn leave_out(
     let all: Vec<usize> = (0..question.pools.rules()).collect();
     let begun = Instant::now();
     let least = least_pairs(looked_at.len()).div_ceil(PAIRS_PER_VISIT);
-    // Of each half; how many the time allows, the first round tells.
+    // Of each half; how many the time allows, the first one tells.
     let mut rounds = least;
-    for half in 0..2 {
-        let mut round = 0;
-        while round < rounds {
-            let done = (half * rounds + round) as f64 / (2 * rounds) as f64;
-            progress("the dearest, left out one by one", 0.7 + 0.3 * done);
-            for (place, rule) in looked_at.iter().enumerate() {
-                let without: Vec<usize> =
-                    all.iter().copied().filter(|other| other != rule).collect();
-                let first = round % 2;
-                let pairs = first..first + PAIRS_PER_VISIT;
-                left_out[place][half].extend(Differences::visit(scale, &without, &all, pairs)?);
-            }
-            round += 1;
-            if (half, round) == (0, 1) {
-                let each = left.as_secs_f64() / (2 * looked_at.len()).max(1) as f64;
-                let pair = begun.elapsed() / (PAIRS_PER_VISIT * looked_at.len()).max(1) as u32;
-                rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least);
-            }
+    let mut done = 0;
+    while done < 2 * rounds {
+        let share = done as f64 / (2 * rounds) as f64;
+        progress("the dearest, left out one by one", 0.7 + 0.3 * share);
+        for (rule, halves) in looked_at.iter().zip(left_out.iter_mut()) {
+            let without: Vec<usize> = all.iter().copied().filter(|other| other != rule).collect();
+            let first = done % 2;
+            let pairs = first..first + PAIRS_PER_VISIT;
+            halves[done / rounds].extend(Differences::visit(scale, &without, &all, pairs)?);
+        }
+        done += 1;
+        if done == 1 {
+            let each = left.as_secs_f64() / (2 * looked_at.len()).max(1) as f64;
+            let pair = begun.elapsed() / (PAIRS_PER_VISIT * looked_at.len()).max(1) as u32;
+            rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least);
         }
     }
     Ok(())

@@ -30,8 +30,8 @@ fn one_by_one(class: &Class, metric: Metric) -> Option<String> {
     let amount = |value: f64| words::amount(value, metric);
     let one_by_one = class.one_by_one?.value;
     Some(format!(
-        "{}: all {} together cost {}, and left out one by one they give back {} in all. A line is shown with what \
-         it gives back: among others of its kind it need not cost what it costs alone.",
+        "{}: all {} together cost {}, and left out one by one they give back {} in all. A line is shown \
+         with what it gives back: among others of its kind it need not cost what it costs alone.",
         class.title,
         class.rules,
         amount(class.per_syscall.value),

@@ -119,9 +119,7 @@ fn measure(
     let work = request.subject.resolve(&bench())?;
     let (machine, warnings) = fitness::look(Some(file_system(&scratch)), &std::env::temp_dir());
     let counted = count(request, bench(), &work, guard, announce).map_err(reason)?;
-    let compressed = compress::compress_log(&scratch)
-        .map_err(|error| format!("the log of the samples: {error}"))?;
-    let per_operation = counted.per_operation;
+    let Counted { per_operation, compressed, .. } = counted;
     let mut report = BudgetReport {
         schema: SCHEMA,
         command: request.again.clone(),
@@ -155,6 +153,7 @@ fn measure(
 /// What was counted while no record was dropped.
 struct Counted {
     per_operation: PerOperation,
+    compressed: Option<Compressed>,
     /// Of the load; `None` where the operation makes none, and there is no load.
     records_per_step: Result<Option<f64>, Stop>,
     facts: Vec<String>,
@@ -172,11 +171,14 @@ fn count(
     let label = replace(&request.treatment, &["backlog", "wait"], WITH_WAITS);
     let mut treated = Treated::set_up(bench, &label, guard, announce)?;
     announce("Counting the records of an operation…");
-    let counted = subject::measure(&mut treated, work).map(|per_operation| {
+    let counted = subject::measure(&mut treated, work).and_then(|per_operation| {
+        // Before anything else is written into that log.
+        let compressed = compress::compress_log(treated.bench.scratch)
+            .map_err(|error| Stop::Failed(format!("the log of the samples: {error}")))?;
         let makes_records = per_operation.records > 0.0;
         let records_per_step =
             makes_records.then(|| load::records_per_step(&mut treated)).transpose();
-        Counted { per_operation, records_per_step, facts: treated.facts() }
+        Ok(Counted { per_operation, compressed, records_per_step, facts: treated.facts() })
     });
     let restored = treated.take_down(guard);
     counted.and_then(|counted| restored.map(|()| counted))

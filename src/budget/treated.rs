@@ -63,11 +63,11 @@ impl<'a> Treated<'a> {
     pub fn launch_counted(&mut self, job: &Job) -> Result<(Launched, Evidence), Stop> {
         let mut why = String::new();
         for _ in 0..TRIES {
-            let (launched, mut evidence) = self.launch_proved(job)?;
-            if evidence.records.is_some() {
-                return Ok((launched, evidence));
+            let (launched, evidence) = self.launch_proved(job)?;
+            match evidence.why_not_counted() {
+                None => return Ok((launched, evidence)),
+                Some(reason) => why = reason.to_owned(),
             }
-            why = evidence.other.remove("not_counted").unwrap_or_default();
         }
         Err(Stop::Failed(format!(
             "the records cannot be counted, {TRIES} launches one after the other: {why}. Try it with fewer \

@@ -5,6 +5,7 @@ use crate::report::format;
 use crate::report::summary::Pair;
 use crate::stats::betting::MAD_TO_SD;
 use crate::stats::estimate::{mad, median};
+use crate::stats::judge::MIN_PAIRS;
 
 /// Each third of the pairs has at least this many, or a few noisy ones look like a drift.
 const LEAST_OF_A_THIRD: usize = 8;
@@ -13,27 +14,40 @@ const NOTABLE: f64 = 0.05;
 /// It must also stand out of how the rates scatter within a third, by so many standard deviations.
 const DEVIATIONS: f64 = 2.0;
 
-/// A sentence where both arms' rates in the last third of the pairs differ from those in the first.
+/// A sentence where both arms' rates in the last third of the pairs differ from those in the first, in the
+/// same direction. The pilot's pairs are left out: their samples may have another length.
 pub fn note(series: &[Pair]) -> Option<String> {
+    let series = series.get(MIN_PAIRS..)?;
     let third = series.len() / 3;
     if third < LEAST_OF_A_THIRD {
         return None;
     }
-    // Of the pair: half the sum of both logarithms. What only one arm does is an effect.
-    let level = |pair: &Pair| f64::midpoint(pair.baseline_rate.ln(), pair.treated_rate.ln());
-    let levels = |pairs: &[Pair]| -> Vec<f64> {
-        pairs.iter().map(level).filter(|level| level.is_finite()).collect()
-    };
-    let (first, last) = (levels(&series[..third]), levels(&series[series.len() - third..]));
-    let change = median(&last)? - median(&first)?;
-    let scatter = MAD_TO_SD * mad(&first)?.max(mad(&last)?);
-    (change.abs() >= NOTABLE.max(DEVIATIONS * scatter)).then(|| {
+    let (first, last) = (&series[..third], &series[series.len() - third..]);
+    let changes = [
+        change(first, last, |pair| pair.baseline_rate)?,
+        change(first, last, |pair| pair.treated_rate)?,
+    ];
+    // What only one arm does is a change of the effect.
+    let is_shared = changes[0].signum() == changes[1].signum();
+    is_shared.then(|| {
+        let [baseline, treated] = changes.map(|change| format::percent(change.exp_m1() * 100.0));
         format!(
-            "while it was measured, the rates of both arms changed by {} (last third of the pairs against \
-             the first): pairs cancel that, but the machine was not the same throughout",
-            format::percent(change.exp_m1() * 100.0)
+            "while it was measured, the rates of both arms changed (last third of the pairs against the \
+             first: {baseline} and {treated}): pairs cancel what they share, but the machine was not the \
+             same throughout"
         )
     })
+}
+
+/// Of an arm, as a log-ratio, where that is notable and stands out of its scatter.
+fn change(first: &[Pair], last: &[Pair], rate: fn(&Pair) -> f64) -> Option<f64> {
+    let levels = |pairs: &[Pair]| -> Vec<f64> {
+        pairs.iter().map(|pair| rate(pair).ln()).filter(|level| level.is_finite()).collect()
+    };
+    let (first, last) = (levels(first), levels(last));
+    let change = median(&last)? - median(&first)?;
+    let scatter = MAD_TO_SD * mad(&first)?.max(mad(&last)?);
+    (change.abs() >= NOTABLE.max(DEVIATIONS * scatter)).then_some(change)
 }
 
 #[cfg(test)]
@@ -63,10 +77,25 @@ mod tests {
     #[test]
     fn a_machine_that_slows_down_is_told_and_an_effect_is_no_drift() {
         let slowing = note(&series(Noise::White, 60, -0.15, -0.3, 1)).unwrap();
-        assert!(slowing.contains("changed by −"), "{slowing}");
-        assert!(note(&series(Noise::White, 60, 0.15, 0.0, 2)).unwrap().contains("changed by +"));
+        assert!(slowing.contains("the first: −") && slowing.contains("and −"), "{slowing}");
+        assert!(note(&series(Noise::White, 60, 0.15, 0.0, 2)).unwrap().contains("the first: +"));
         assert_eq!(note(&series(Noise::White, 60, 0.0, -0.3, 3)), None);
         assert_eq!(note(&series(Noise::White, 20, -0.5, 0.0, 4)), None);
+    }
+
+    #[test]
+    fn what_one_arm_alone_does_and_what_the_pilot_did_is_no_drift() {
+        let mut one_arm = series(Noise::White, 60, 0.0, 0.0, 5);
+        let count = one_arm.len() as f64;
+        for (number, pair) in one_arm.iter_mut().enumerate() {
+            pair.treated_rate *= (-0.4 * number as f64 / count).exp();
+        }
+        assert_eq!(note(&one_arm), None);
+        let mut of_another_length = series(Noise::White, 36, 0.0, 0.0, 6);
+        for pair in &mut of_another_length[..MIN_PAIRS] {
+            (pair.baseline_rate, pair.treated_rate) = (800.0, 800.0);
+        }
+        assert_eq!(note(&of_another_length), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::pairs::Measurements;
 use crate::report::summary::Evidence;
 use crate::store::record::Stored;
 use crate::store::samples::Totals;
+use crate::treatment;
 
 /// What its treated samples produced, per operation.
 pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
@@ -27,6 +28,10 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
     let is_noise = startup.is_some()
         && records.is_some_and(|records| sums.besides(records, startup_records) < sums.launches);
     let per_op = |total: Option<f64>, at_startup: Option<f64>| {
+        // What a start makes is not nothing where it was not counted.
+        if started.is_some() && at_startup.is_none() {
+            return None;
+        }
         let per_op = sums.per_operation(total?, at_startup)?;
         Some(if is_noise { 0.0 } else { per_op })
     };
@@ -37,6 +42,10 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
     let log_bytes_per_op =
         per_op(count(treated.log_bytes), count(started.and_then(|s| s.log_bytes)));
     let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
+    let mut other = treated.other.clone();
+    if let Some(why) = started.and_then(treatment::Evidence::why_not_counted) {
+        other.entry(treatment::Evidence::NOT_COUNTED.into()).or_insert(why.into());
+    }
     Evidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
         records_per_op: per_op(records, startup_records),
@@ -53,7 +62,7 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
         kauditd_cpu_ns_per_op: ns_per_op(treated.kauditd_cpu_s, kauditd_s),
         log_bytes,
         treated_s: log_bytes.map(|_| elapsed_s),
-        other: treated.other.clone(),
+        other,
     }
 }
 

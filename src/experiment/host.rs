@@ -139,7 +139,11 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
-        let (launched, evidence, _) = self.launch(arm, arm, job)?;
+        let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
+        // All launches are held against what a start makes.
+        if evidence.why_not_counted().is_some() {
+            (launched, evidence, _) = self.launch(arm, arm, job)?;
+        }
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };

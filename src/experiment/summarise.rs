@@ -19,6 +19,7 @@ use crate::stats::multiplicity::Multiplicity;
 use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::stats::parallel::map_rows;
 use crate::store::record::Stored;
+use crate::treatment;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {
@@ -154,6 +155,9 @@ fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Optio
 
 /// The rows that are shown to cost more than `limit`, a share of the rate, as a sentence names them.
 pub fn costing_more_than(limit: f64, stored: &Stored) -> Vec<String> {
+    if stored.state == State::Failed {
+        return Vec::new(); // nothing is concluded
+    }
     let measurements = gather(stored);
     let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
     let shown = below(bettings.iter(), (-limit).ln_1p(), &pooled(stored, &design(stored)));
@@ -246,7 +250,7 @@ fn notes(evidence: &Evidence) -> Vec<String> {
             }
         });
     }
-    if let Some(why) = evidence.other.get("not_counted") {
+    if let Some(why) = evidence.other.get(treatment::Evidence::NOT_COUNTED) {
         notes.push(format!("counted incompletely: {why}"));
     }
     notes

@@ -7,17 +7,17 @@
 //!
 //! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::workload::kernels::Kernels;
 use crate::workload::launcher::{Launched, Setup};
 
 pub mod audit;
 pub mod claim;
+mod evidence;
 pub mod guard;
 pub mod journal;
 pub mod label;
@@ -31,6 +31,7 @@ pub mod kind {
     include!(concat!(env!("OUT_DIR"), "/treatments.rs"));
 }
 
+pub use evidence::Evidence;
 pub use kind::KINDS;
 
 /// Why a treatment could not do what it was asked to.
@@ -218,50 +219,6 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
-}
-
-/// What a treatment produced during one launch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Audit records of the worker and its descendants.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub records: Option<u64>,
-    /// Bytes that these take in the log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_bytes: Option<u64>,
-    /// Records that the kernel dropped, of anybody.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<u64>,
-    /// Records that came out of the kernel's queue meanwhile, of anybody.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub received: Option<u64>,
-    /// Time that processes waited for room in the audit backlog.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backlog_wait_s: Option<f64>,
-    /// CPU time of the processes that receive the records, until all of this launch were written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sink_cpu_s: Option<f64>,
-    /// CPU time of the kernel's thread that sends them the records, as long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kauditd_cpu_s: Option<f64>,
-    #[serde(flatten)]
-    pub other: BTreeMap<String, String>,
-}
-
-impl Evidence {
-    /// Adds that of another launch. What one of the two does not tell is not known of both.
-    pub fn add(&mut self, other: Evidence) {
-        let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
-        let both_s = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
-        self.records = both(self.records, other.records);
-        self.log_bytes = both(self.log_bytes, other.log_bytes);
-        self.lost = both(self.lost, other.lost);
-        self.received = both(self.received, other.received);
-        self.backlog_wait_s = both_s(self.backlog_wait_s, other.backlog_wait_s);
-        self.sink_cpu_s = both_s(self.sink_cpu_s, other.sink_cpu_s);
-        self.kauditd_cpu_s = both_s(self.kauditd_cpu_s, other.kauditd_cpu_s);
-        self.other.extend(other.other);
-    }
 }
 
 /// The kind of this name.

@@ -48,7 +48,7 @@ pub(super) fn audit(seen: &Seen) -> Option<Finding> {
     };
     let daemon = match audit.daemon_pid {
         0 => "no audit daemon".to_owned(),
-        pid => format!("audit daemon {pid}"),
+        _ => "an audit daemon".to_owned(),
     };
     Some(match audit.enabled {
         0 => found(Good, format!("off, {daemon}"), "No sample pays for it."),
@@ -108,7 +108,7 @@ mod tests {
             with(probes, "Auditing").unwrap()
         };
         assert_eq!((audit(0, 0).severity, audit(1, 7).severity), (Good, Note));
-        assert_eq!(audit(2, 7).now, "on and locked, audit daemon 7");
+        assert_eq!(audit(2, 7).now, "on and locked, an audit daemon");
         assert_eq!(with(Probes::default(), "Auditing").unwrap().severity, Note);
     }
 

@@ -157,7 +157,7 @@ pub struct LineCost {
 pub enum Standing {
     /// Leaving this one rule out of the loaded set gave its cost back, twice.
     Confirmed,
-    /// The mean of the rules that the kernel treats alike: too small to be seen by itself.
+    /// That of the rules that the kernel treats alike: too small to be seen by itself.
     OfItsClass,
     /// Below what can be told apart: its class as a whole is not to be told from nothing, or leaving out
     /// this one rule gave back something else than what the class would have it cost.

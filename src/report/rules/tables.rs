@@ -248,10 +248,10 @@ pub fn legend(r: &RuleReport) -> String {
     let marks = match r.is_estimate {
         true => {
             "≈: an estimate, as this machine has no PMU; confirmed by leaving out the one rule, or in \
-                 brackets the mean of the rules that the kernel treats alike."
+                 brackets that of the rules that the kernel treats alike."
         }
         false => {
-            "≈ the mean of the rules that the kernel treats alike; all others were confirmed by \
+            "≈ that of the rules that the kernel treats alike; all others were confirmed by \
                   leaving out the one rule. 0: counted, and nothing."
         }
     };

@@ -88,17 +88,18 @@ pub fn times(clean: Cost, full: Cost) -> Option<String> {
 fn of_profile(r: &RuleReport, cpu: Cost) -> String {
     const ALL: &str = "`weigh compare audit:rules=FILE -- COMMAND` weighs all of it";
     let interval = format::interval(Some(cpu.low), Some(cpu.high));
-    let (who, rules) = (quoted(&r.mix), format::percent(cpu.value));
+    let about = if r.is_estimate { "≈ " } else { "" };
+    let (who, rules) = (quoted(&r.mix), format!("{about}{}", format::percent(cpu.value)));
     match &r.profile_records {
         None => format!(
             "For {who}: {rules} CPU {interval} for going through the rules, and for its records more: when a \
              rule matches, a list of calls does not tell ({ALL})."
         ),
         Some(records) => format!(
-            "For {who}: at least {} CPU: {rules} {interval} for going through the rules, and {} for the \
+            "For {who}: at least {} CPU: {rules} {interval} for going through the rules, and ≈ {} for the \
              records of {}, which are made whoever calls. What rules with conditions record is not in it \
              ({ALL}).",
-            format::percent(cpu.value + records.cpu_pct),
+            format::percent(cpu.low + records.cpu_pct),
             format::percent(records.cpu_pct),
             named(&records.calls)
         ),

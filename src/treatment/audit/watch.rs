@@ -187,8 +187,7 @@ impl Watch {
             // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
             // many. Of those that only we receive the kernel may have dropped some, and has not counted them
             // as lost (`kauditd_hold_skb` in kernel/audit.c).
-            (evidence.records, evidence.log_bytes, evidence.received) = (None, None, None);
-            evidence.other.insert("not_counted".into(), self.stream.why_not_counted().into());
+            evidence.not_counted(self.stream.why_not_counted());
         }
         evidence
     }
