@@ -13,6 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 mod compare;
 #[path = "../support/duel.rs"]
 mod duel;
+#[path = "../support/end.rs"]
+mod end;
 #[path = "../support/machine.rs"]
 mod here;
 mod options;
@@ -28,13 +30,8 @@ use options::Options;
 const CPU: usize = 0;
 
 fn main() -> ExitCode {
-    match Options::parse(std::env::args().skip(1)).and_then(|options| run(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("fidelity: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let options = Options::parse(std::env::args().skip(1));
+    end::end("fidelity", options.and_then(|options| run(&options)))
 }
 
 fn run(options: &Options) -> Result<(), String> {

@@ -20,6 +20,9 @@ use weighbridge::stats::simulated::{Machine, Noise};
 use weighbridge::store::Store;
 use weighbridge::store::record::{Header, Kind, Work};
 
+#[path = "../support/end.rs"]
+mod end;
+
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
@@ -47,13 +50,7 @@ fn main() -> ExitCode {
         [role, database] if role == CHILD => judge(Path::new(database)),
         _ => compare_sizes(),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("judge: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    end::end("judge", result)
 }
 
 fn compare_sizes() -> Result<(), String> {

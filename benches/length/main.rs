@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::Value;
 use weighbridge::stats::estimate::median;
 
+#[path = "../support/end.rs"]
+mod end;
 #[path = "../support/machine.rs"]
 mod here;
 #[path = "../support/table.rs"]
@@ -51,13 +53,8 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    match Options::parse(std::env::args().skip(1)).and_then(|options| compare(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("length: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let options = Options::parse(std::env::args().skip(1));
+    end::end("length", options.and_then(|options| compare(&options)))
 }
 
 fn compare(options: &Options) -> Result<(), String> {

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 #[path = "../support/duel.rs"]
 mod duel;
+#[path = "../support/end.rs"]
+mod end;
 #[path = "../support/machine.rs"]
 mod here;
 mod loops;

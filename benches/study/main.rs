@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use weighbridge::machine::Facts;
 
 mod calls;
+#[path = "../support/end.rs"]
+mod end;
 #[path = "../support/machine.rs"]
 mod here;
 mod rules;
@@ -57,14 +59,8 @@ struct Part {
 }
 
 fn main() -> ExitCode {
-    let result = Options::parse(std::env::args().skip(1)).and_then(|options| study(&options));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("study: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let options = Options::parse(std::env::args().skip(1));
+    end::end("study", options.and_then(|options| study(&options)))
 }
 
 fn study(options: &Options) -> Result<(), String> {

@@ -15,11 +15,5 @@ pub fn play(
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         _ => bench(&mut arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("{name}: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    crate::end::end(name, result)
 }

@@ -8,6 +8,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+#[path = "../support/end.rs"]
+mod end;
 #[path = "../support/machine.rs"]
 mod here;
 mod machine;
@@ -55,13 +57,8 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    match Options::parse(std::env::args().skip(1)).and_then(|options| compare(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("verdict: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let options = Options::parse(std::env::args().skip(1));
+    end::end("verdict", options.and_then(|options| compare(&options)))
 }
 
 fn compare(options: &Options) -> Result<(), String> {

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 pub mod audit;
 pub mod build;
 pub mod import;
+mod spawn;
 
 /// No command of these tests takes nearly as long.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -109,7 +110,7 @@ impl Home {
         let output = |name| tempfile::Builder::new().prefix(name).tempfile_in(&self.directory);
         let (stdout, stderr) = (output("stdout").unwrap(), output("stderr").unwrap());
         command.stdout(stdout.reopen().unwrap()).stderr(stderr.reopen().unwrap());
-        let child = command.spawn().unwrap();
+        let child = spawn::spawn(&mut command);
         Running { child, stdout, stderr }
     }
 
