@@ -197,8 +197,8 @@ fn a_profile_is_answered_with_what_its_program_pays() {
     let [server, rules, html] = [&server, &rules, &page].map(|path| path.to_str().unwrap());
     let arguments = [rules, "--profile", server, "--budget", "1s", "--html", html];
     let json = audit.weigh_rules(&home, &arguments);
-    // 100,000 calls in a second: what one of them pays, in ns, is so many ten-thousandths. Of two rules, which a
-    // noisy exec outweighs, that may be less than nothing.
+    // 100,000 calls in a second: what one of them pays, in ns, is so many ten-thousandths. Of two rules,
+    // which a noisy exec outweighs, that may be less than nothing.
     let [cpu, total] = ["profile_cpu_pct", "total_ns"].map(|name| number(&json[name]));
     assert!(total != 0.0 && (cpu - total / 100.0).abs() < 1e-6 * cpu.abs(), "{json:#}");
     let weight = |name: &str| {
