@@ -83,6 +83,14 @@ fn limits_that_drop_records_make_no_smaller_log() {
     assert!(number(&json["loads"][2]["lost"]) > 0.0, "{json:#}");
 }
 
+/// A sample has one operation besides the warm-up, more than the launch that tells what a start makes.
+#[test]
+fn an_operation_longer_than_a_sample_is_counted() {
+    let Some(audit) = Audit::take() else { return };
+    let json = budget(&audit, &["-w", "shell8", "--burst", "1"]);
+    assert!(number(&json["per_operation"]["records"]) > 1000.0, "{json:#}");
+}
+
 #[test]
 fn a_command_is_counted_by_the_run() {
     let Some(audit) = Audit::take() else { return };

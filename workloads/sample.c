@@ -172,9 +172,10 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 	if (current->prepare)
 		current->prepare();
 	started = now_ns();
-	if (n)
+	/* One operation alone tells what a start makes, and is all that is done. */
+	if (n > 1)
 		time_batch(n / 32 + 1);
-	else
+	else if (n == 0)
 		n = calibrate(options->target_ns, is_in_batches(options) && options->copies <= 1);
 	while (now_ns() - started < options->warm_up_ns)
 		time_batch(n / BATCHES + 1);

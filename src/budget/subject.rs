@@ -96,7 +96,13 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         sums.per_operation(value(&evidence)?, at_startup)
     };
     let records = per_operation(|evidence| Some(evidence.records? as f64));
-    let missed = || Stop::Failed("not all records were counted".into());
+    let missed = || {
+        Stop::Failed(
+            "the workload does no more operations in a sample than at its start, so its records cannot be \
+             told from the start's: weigh it as a command"
+                .into(),
+        )
+    };
     Ok(PerOperation {
         launches: samples,
         records: records.ok_or_else(missed)?,
