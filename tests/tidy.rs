@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MAX_FILE_LINES: usize = 300;
+/// Of code: a file is one idea. Comments, blank lines and the tests at its end are free.
+const MAX_FILE_LINES: usize = 400;
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COLUMNS: usize = 110;
 
@@ -38,11 +39,27 @@ fn report(problems: Vec<String>) {
 #[test]
 fn files_are_short() {
     let too_long = |(name, text): &(String, String)| {
-        let lines = text.lines().count();
+        let lines = lines_of_code(text);
         (lines > MAX_FILE_LINES)
-            .then(|| format!("{name}: {lines} lines, more than {MAX_FILE_LINES}"))
+            .then(|| format!("{name}: {lines} lines of code, more than {MAX_FILE_LINES}"))
     };
     report(sources(&["rs", "c", "h"]).iter().filter_map(too_long).collect());
+}
+
+fn lines_of_code(text: &str) -> usize {
+    let is_comment =
+        |line: &str| ["//", "/*", "* ", "*/"].iter().any(|mark| line.starts_with(mark));
+    text.lines()
+        .map(str::trim)
+        .take_while(|line| *line != "#[cfg(test)]")
+        .filter(|line| !line.is_empty() && *line != "*" && !is_comment(line))
+        .count()
+}
+
+#[test]
+fn comments_and_tests_are_no_lines_of_code() {
+    let text = "//! what\n\nfn f() {}\n/* why\n * so\n */\nint x;\n#[cfg(test)]\nmod tests {\n}\n";
+    assert_eq!(lines_of_code(text), 2);
 }
 
 #[test]
