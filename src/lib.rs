@@ -14,4 +14,5 @@ pub mod shell;
 pub mod stats;
 pub mod store;
 pub mod treatment;
+pub mod user_file;
 pub mod workload;

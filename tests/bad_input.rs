@@ -26,6 +26,30 @@ fn names_that_do_not_exist_are_named_with_what_is_near() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
+/// A FIFO that nobody writes to, and a device without an end: `finish` gives up on what hangs.
+#[test]
+fn files_that_would_be_waited_for_are_refused_at_once() {
+    let home = Home::new();
+    let fifo = home.path("fifo.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
+    for file in ["./fifo.toml", "/dev/zero"] {
+        let treatment = format!("seccomp:profile={file}");
+        for arguments in [
+            vec!["compare", "none", "-w", file],
+            vec!["compare", &treatment],
+            vec!["run", file],
+            vec!["import", file],
+        ] {
+            let running = home.start(home.weigh(&arguments));
+            running.finish().assert_error(&["no regular file", "save the content to a file"]);
+        }
+        let mut command = home.weigh(&["list", "workloads"]);
+        command.env("WEIGH_KERNELS", file);
+        home.start(command).finish().assert_error(&["WEIGH_KERNELS=", "no regular file"]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let home = Home::new();

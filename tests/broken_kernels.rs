@@ -241,7 +241,7 @@ fn a_file_that_is_no_build_is_refused() {
     home.file("endless", "#!/bin/sh\nexec yes\n");
     for (file, reason) in [
         ("missing", "cannot read it: No such file"),
-        (".", "it is not a file"),
+        (".", "it is a directory"),
         ("text", "Exec format error"),
         ("empty-list", "it lists none"),
         ("other-list", "list a workload wrongly"),

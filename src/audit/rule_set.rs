@@ -1,13 +1,11 @@
 //! Rule files as people write them: the lines of files and directories, in the order in which the
 //! system would load them.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::rule::Rule;
 use super::rule_words::{is_rule, skip_reason};
+use crate::user_file;
 
 /// Far more than ten thousand rules take; what is larger is something else.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -100,7 +98,8 @@ impl RuleSet {
     }
 
     fn read_file(&mut self, path: &Path) -> Result<(), String> {
-        let bytes = read_bytes(path)?;
+        let bytes = user_file::read(path, MAX_FILE_BYTES)
+            .map_err(|error| format!("cannot read the rule file {}: {error}", path.display()))?;
         self.parse(path, &bytes).map_err(|(number, problem)| match number {
             Some(number) => format!("{}:{number}: {problem}", path.display()),
             None => format!("{}: {problem}", path.display()),
@@ -132,28 +131,6 @@ impl RuleSet {
         }
         Ok(())
     }
-}
-
-/// Never waits for a writer, and never reads what has no end.
-fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let cannot = |why: &dyn std::fmt::Display| {
-        format!("cannot read the rule file {}: {why}", path.display())
-    };
-    let kind = std::fs::metadata(path).map_err(|error| cannot(&error))?;
-    if !kind.is_file() {
-        return Err(cannot(&"it is no regular file; save the rules to one"));
-    }
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(|error| cannot(&error))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(cannot(&format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
-    }
-    Ok(bytes)
 }
 
 /// The rule files of a directory, as `augenrules` orders them: those that `ls -v` shows.

@@ -1,8 +1,7 @@
 //! `weigh import`: results that were not measured here.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -13,6 +12,7 @@ use crate::import::{self, FORMATS, Format};
 use crate::report::summary::Summary;
 use crate::report::terminal;
 use crate::shell::command_line;
+use crate::user_file;
 
 /// No result is nearly as long; a wrong file may be.
 const LONGEST_FILE: u64 = 64 << 20;
@@ -59,10 +59,8 @@ impl Import {
         let mut documents = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let bytes = read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
-            if bytes.len() as u64 > LONGEST_FILE {
-                return Err(format!("{name} is larger than any result: 64 MiB is the most"));
-            }
+            let bytes = user_file::read(path, LONGEST_FILE)
+                .map_err(|error| format!("cannot read {name}: {error}"))?;
             let document = import::read(&name, &bytes, self.format);
             documents.push((name, document.map_err(|error| error.to_string())?));
         }
@@ -100,11 +98,4 @@ impl Import {
         }
         imported.command = command_line(words.iter().map(String::as_str));
     }
-}
-
-/// At most one byte more than is allowed: a device has no size, and no end.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

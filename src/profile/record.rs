@@ -2,8 +2,7 @@
 //! `weigh budget`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::foreign;
 use super::ptrace::Counts;
 use super::run::Period;
 use crate::shell::command_line;
+use crate::user_file;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/profile/1";
@@ -100,7 +100,7 @@ impl Profile {
     /// # Errors
     /// A sentence with the file, and what is wrong with it.
     pub fn read(path: &Path) -> Result<Profile, String> {
-        let bytes = read_limited(path)
+        let bytes = user_file::read(path, LONGEST_FILE)
             .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
         Profile::parse(&bytes).map_err(|problem| format!("{}: {problem}", path.display()))
     }
@@ -184,15 +184,6 @@ impl Profile {
             false => command_line(self.command.iter().map(String::as_str)),
         }
     }
-}
-
-fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        return Err(io::Error::other("it is larger than 16 MiB, and so no profile"));
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

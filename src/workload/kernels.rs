@@ -6,16 +6,27 @@ use std::env;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue;
+use crate::user_file;
 
 /// Names the build to use instead of the embedded ones.
 pub const VARIABLE: &str = "WEIGH_KERNELS";
 /// Ours list some 370 workloads in 90 KB. What prints more is another program.
 const MAX_LISTING_BYTES: u64 = 4 << 20;
+/// Ours take a few milliseconds.
+const LISTING_LIMIT: Duration = Duration::from_secs(30);
+
+/// A static build with all debugging information has 3 MB.
+const MAX_BUILD_BYTES: u64 = 64 << 20;
 
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-static"));
@@ -69,7 +80,7 @@ impl Kernels {
         let mut problem = String::new();
         for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
             write_executable(&path, bytes).map_err(|error| cannot_unpack(&path, &error))?;
-            match list(&path) {
+            match list(&path, LISTING_LIMIT) {
                 Ok(listing) => return Ok(Kernels { path, listing, is_static, foreign: None }),
                 Err(error) => problem = error.to_string(),
             }
@@ -84,10 +95,7 @@ impl Kernels {
     /// A copy, so that a build that is made anew meanwhile changes no experiment.
     fn copy(file: &Path, path: PathBuf) -> Result<Kernels, String> {
         let unreadable = |error: io::Error| format!("cannot read it: {error}");
-        if !fs::metadata(file).map_err(unreadable)?.is_file() {
-            return Err("it is not a file".into());
-        }
-        let bytes = fs::read(file).map_err(unreadable)?;
+        let bytes = user_file::read(file, MAX_BUILD_BYTES).map_err(unreadable)?;
         let foreign = Some(file.canonicalize().map_err(unreadable)?);
         write_executable(&path, &bytes).map_err(|error| cannot_unpack(&path, &error))?;
         let is_no_build = |problem: String| {
@@ -95,7 +103,7 @@ impl Kernels {
                 "it is no build of the workloads ({problem}); `make -C workloads OUT=DIR` makes one"
             )
         };
-        let listing = list(&path).map_err(|error| is_no_build(error.to_string()))?;
+        let listing = list(&path, LISTING_LIMIT).map_err(|error| is_no_build(error.to_string()))?;
         let kernels = Kernels { path, listing, is_static: false, foreign };
         match catalogue::read(&kernels) {
             Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
@@ -162,21 +170,38 @@ fn cannot_unpack(path: &Path, error: &io::Error) -> String {
     format!("cannot unpack the workload kernels into {}: {error}", path.display())
 }
 
-fn list(path: &Path) -> io::Result<String> {
+fn list(path: &Path, limit: Duration) -> io::Result<String> {
     let mut child = Command::new(path)
         .arg("list")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .process_group(0)
         .spawn()?;
+    let group = Pid::from_child(&child);
     // With its pipes gone, a program that goes on printing ends.
     // Both at once: a program that waits for one to be read says nothing on the other.
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (listing, complaint) = thread::scope(|scope| {
+    let (has_ended, ended) = channel::<()>();
+    let (listing, complaint, status, is_too_late) = thread::scope(|scope| {
         let complaint = scope.spawn(|| read_some(stderr));
-        (read_some(stdout), complaint.join().expect("reading does not panic"))
+        let is_too_late = scope.spawn(move || {
+            let is_too_late = ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if is_too_late {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            is_too_late
+        });
+        let listing = read_some(stdout);
+        let complaint = complaint.join().expect("reading does not panic");
+        let status = child.wait();
+        drop(has_ended);
+        (listing, complaint, status, is_too_late.join().expect("waiting does not panic"))
     });
-    let status = child.wait()?;
+    let status = status?;
+    if is_too_late {
+        return Err(io::Error::other(format!("it does not end within {} s", limit.as_secs())));
+    }
     if !status.success() {
         let complaint = complaint?;
         let complaint = String::from_utf8_lossy(&complaint);
@@ -194,7 +219,6 @@ fn read_some(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
 
@@ -204,7 +228,7 @@ mod tests {
         let listings = [DYNAMIC, STATIC].map(|bytes| {
             let path = directory.path().join("k");
             write_executable(&path, bytes).unwrap();
-            list(&path).unwrap()
+            list(&path, LISTING_LIMIT).unwrap()
         });
         let names = |listing: &str| -> Vec<String> {
             let value = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -220,8 +244,17 @@ mod tests {
         let path = directory.path().join("k");
         write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
         let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || sender.send(list(&path)));
+        thread::spawn(move || sender.send(list(&path, LISTING_LIMIT)));
         receiver.recv_timeout(Duration::from_secs(30)).ok()
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_what_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k");
+        write_executable(&path, b"#!/bin/sh\nsleep 600 & sleep 600\n").unwrap();
+        let problem = list(&path, Duration::from_millis(300)).unwrap_err().to_string();
+        assert!(problem.contains("does not end within"), "{problem}");
     }
 
     /// A pipe holds 64 KiB: who reads one to its end first waits for ever.

@@ -5,6 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::user_file;
+
+/// One with all workloads and their baselines has 40 KB.
+const LONGEST_FILE: u64 = 1 << 20;
+
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
 /// A named list of workloads.
@@ -72,7 +77,7 @@ pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
 }
 
 /// Reads those of the names that a user gave that are files; no workload or suite of ours is called so. Each
-/// once: a pipe cannot be read again, and what is measured is what is stored.
+/// once: it may change meanwhile, and what is measured is what is stored.
 ///
 /// # Errors
 /// A sentence with the file, the line, and what is wrong.
@@ -87,7 +92,7 @@ pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
 }
 
 fn read(path: &Path) -> Result<Suite, String> {
-    let text = std::fs::read_to_string(path)
+    let text = user_file::read_text(path, LONGEST_FILE)
         .map_err(|error| format!("cannot read the suite {}: {error}", path.display()))?;
     parse(&path.display().to_string(), &text)
 }

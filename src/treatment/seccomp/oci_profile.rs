@@ -11,6 +11,10 @@ use serde::Deserialize;
 
 use super::bpf::{self, Comparison, Condition, Instruction};
 use super::host::Host;
+use crate::user_file;
+
+/// Docker's profile has 12 KB.
+const LONGEST_FILE: u64 = 4 << 20;
 
 /// A profile, compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +71,7 @@ struct Filter {
 /// # Errors
 /// A sentence with the file, the place, and what is wrong.
 pub fn read(path: &Path) -> Result<Compiled, String> {
-    let text = std::fs::read_to_string(path)
+    let text = user_file::read_text(path, LONGEST_FILE)
         .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
     compile(&text, &Host::read()).map_err(|problem| format!("{}: {problem}", path.display()))
 }
