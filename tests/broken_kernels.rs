@@ -225,7 +225,7 @@ fn the_report_says_whose_workloads_were_measured() {
     let command = format!("WEIGH_KERNELS={path} weigh ");
     let outcome = compare(&home, &[], &["none"]).finish();
     assert!(outcome.json()["warnings"].to_string().contains(&warning), "{outcome:#?}");
-    home.succeed(&["show"]).assert_says(&[&warning, &command]);
+    home.succeed(&["show", "-v"]).assert_says(&[&warning, &command]);
     let mut run = home.weigh(&["run", "getppid", "--samples", "3"]);
     run.env("WEIGH_KERNELS", build());
     home.start(run).finish().assert_says(&[&warning, &command]);

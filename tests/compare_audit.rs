@@ -45,7 +45,8 @@ fn auditing_slows_system_calls_and_the_evidence_says_what_it_produced() {
     assert!(dhrystone["evidence"]["records_per_op"].as_f64().unwrap() < 0.01, "{dhrystone:#}");
     let facts = json["treatments"][0]["facts"].to_string();
     assert!(facts.contains("Every system call of the treated processes is audited"), "{facts}");
-    home.succeed(&["show"]).assert_says(&["`audit` slows", "records/op"]);
+    home.succeed(&["show", "-v"]).assert_says(&["`audit` slows", "records/op"]);
+    home.succeed(&["show"]).assert_says(&["Storage: ", "records per operation"]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn every_row_tells_how_long_its_operations_take_and_what_they_use() {
     }
     assert!(home.samples() == 2 * 2 * 8 && details(&home) >= 2 * 2 * 6);
     assert_eq!(json, home.json(), "what is stored says the same again");
-    home.succeed(&["show"]).assert_says(&["Latency per operation", "p99.9", "CPU/op"]);
+    home.succeed(&["show", "-v"]).assert_says(&["Latency per operation", "p99.9", "CPU/op"]);
     let id = json["id"].as_str().unwrap();
     home.succeed(&["export", id, "--html"])
         .assert_says(&["What an operation uses", "Latency per operation"]);

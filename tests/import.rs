@@ -136,9 +136,9 @@ fn an_experiment_of_weigh_survives_the_journey() {
         let lines = text.lines().skip_while(|line| !line.starts_with("workload"));
         lines.take_while(|line| !line.is_empty()).map(String::from).collect()
     };
-    let here = table(&home.succeed(&["show"]).stdout);
+    let here = table(&home.succeed(&["show", "-v"]).stdout);
     assert!(here.len() > 1);
-    assert_eq!(table(&other.succeed(&["show"]).stdout), here);
+    assert_eq!(table(&other.succeed(&["show", "-v"]).stdout), here);
     let second = other.run(&["import", &path, &path]);
     second.assert_error(&["imported by itself"]);
 }

@@ -39,7 +39,7 @@ fn weigh(audit: &Audit, treatment: &str) -> (Value, String) {
     assert_eq!(home.processes(), Vec::<i32>::new());
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
-    home.succeed(&["show"]).assert_says(&["CPU spent elsewhere/op", "kauditd"]);
+    home.succeed(&["show", "-v"]).assert_says(&["CPU spent elsewhere/op", "kauditd"]);
     let json = outcome.json();
     let facts = json["treatments"][0]["facts"].to_string();
     (row(&json, "getppid")["evidence"].clone(), facts)

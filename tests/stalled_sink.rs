@@ -24,7 +24,7 @@ fn an_experiment_goes_on_when_the_receiver_stalls_between_samples() {
     let row = support::row(&json, "getppid");
     // What the kernel may have dropped meanwhile is not told as nothing.
     assert!(row["evidence"]["records_per_op"].is_null(), "{row:#}");
-    home.succeed(&["show"])
+    home.succeed(&["show", "-v"])
         .assert_says(&["counted incompletely: the receiver of the records stood still"]);
     audit.assert_restored();
     assert!(home.processes().is_empty());

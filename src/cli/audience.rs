@@ -78,6 +78,10 @@ struct Watching {
 }
 
 impl Observer for Watching {
+    fn begins(&mut self, row: usize) {
+        self.live.begins(row);
+    }
+
     fn pair(&mut self, row: usize, state: &Row, elapsed: Duration) {
         self.live.update(row, progress(state));
         self.live.clock(elapsed, self.end.map(|end| end.saturating_sub(elapsed)));

@@ -8,7 +8,8 @@ use clap::Args;
 use super::{Context, output};
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
-use crate::report::{self, Format, terminal};
+use crate::report::terminal::{self, Screen};
+use crate::report::{self, Format};
 
 /// Where reports go.
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ pub struct Files {
     /// smalley
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
+    /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 impl Files {
@@ -68,23 +72,26 @@ impl Files {
         if to_stdout || html.as_os_str() == "-" {
             return Ok(());
         }
-        let colour = output::wants_colour(context.color, &io::stdout());
+        let html = html.display().to_string();
+        let on_screen = Screen {
+            width: output::width(),
+            colour: output::wants_colour(context.color, &io::stdout()),
+            is_verbose: self.verbose,
+            html: Some(&html),
+        };
         // What was measured is worth more than the form that it was wanted in.
         let as_wanted = self.dialect.map(|dialect| dialect::render(dialect, &Sheet::of(summary)));
         let text = match as_wanted {
-            Some(Ok(table)) => table,
+            Some(Ok(table)) => {
+                format!("{table}\nHTML:  {html}\nmore:  weigh show {}\n", summary.id)
+            }
             Some(Err(problem)) => {
                 output::problem(&format!("not as wanted: {problem}"));
-                terminal::render(summary, output::width(), colour)
+                terminal::screen(summary, &on_screen)
             }
-            None => terminal::render(summary, output::width(), colour),
+            None => terminal::screen(summary, &on_screen),
         };
-        output::print(&format!(
-            "{}\n\nHTML: {}\nKept: `weigh show {}` shows this again\n",
-            text.trim_end(),
-            html.display(),
-            summary.id
-        ))
+        output::print(&text)
     }
 }
 

@@ -9,13 +9,14 @@ use crate::experiment::run_report::RunReport;
 use crate::experiment::summarise::summarise;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
-use crate::report::terminal;
+use crate::report::terminal::{self, Screen};
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
 
 const EXAMPLES: &str = "\
 Examples:
   weigh show            the latest experiment
+  weigh show -v         with every table: latencies, evidence, and what was done
   weigh show k3f9qx     the one that `weigh history` lists so; its beginning is enough
   weigh show --as unixbench   as UnixBench's table of indices
   weigh show --as nitzberg    an experiment in two sets as Delta-1, Delta-2, Delta-3";
@@ -29,6 +30,9 @@ pub struct Show {
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
+    /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// What the store has of an experiment.
@@ -71,6 +75,12 @@ impl Shown {
     }
 }
 
+/// The report that was written when it was measured, if it is still there.
+fn existing_html(context: &Context, id: &str) -> Option<String> {
+    let path = context.data_directory().ok()?.join("reports").join(format!("{id}.html"));
+    path.is_file().then(|| path.display().to_string())
+}
+
 impl Show {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.open_store()?;
@@ -83,7 +93,11 @@ impl Show {
                 run_text::render(&RunReport::new(stored), output::width(), colour)
             }
             (Shown::Compared(summary), None) => {
-                terminal::render(summary, output::width(), colour) + "\n"
+                let html = existing_html(context, &id);
+                let is_verbose = self.verbose;
+                let width = output::width();
+                let screen = Screen { width, colour, is_verbose, html: html.as_deref() };
+                terminal::screen(summary, &screen)
             }
         };
         output::print(&text)?;

@@ -46,6 +46,7 @@ pub fn run_set(
             if state.failure.is_some() || !state.can_begin_pair(left) {
                 continue;
             }
+            observer.begins(row);
             if let Err(stop) = measure_pair(state, set, coins.baseline_first(), platform) {
                 judge(&mut rows, design);
                 return (rows, Err(stop));

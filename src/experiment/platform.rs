@@ -58,6 +58,8 @@ pub trait Platform {
 
 /// What watches.
 pub trait Observer {
+    /// A pair of this row begins.
+    fn begins(&mut self, _row: usize) {}
     /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
     fn pair(&mut self, row: usize, state: &Row, elapsed: Duration);
     /// A round ended, and all rows were judged together.

@@ -6,6 +6,7 @@ use super::evidence;
 use super::metrics;
 use super::pairs::{Measurements, betting, gather};
 use super::spoilt;
+use crate::report::cost::{Cost, treated};
 use crate::report::format;
 use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
@@ -111,15 +112,20 @@ fn row(
     let series = &measurements.series;
     let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
     let evidence = evidence::of_row(stored, &measurements);
+    let unit = measurements.totals.unit.as_ref().unwrap_or(&work.unit).clone();
+    let baseline = rates(|pair| pair.baseline_rate).unwrap_or(0.0);
+    let effect_pct = percent(judgement.estimate);
     let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
     Row {
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
         metric: "rate".into(),
-        unit: measurements.totals.unit.as_ref().unwrap_or(&work.unit).clone(),
-        baseline: rates(|pair| pair.baseline_rate).unwrap_or(0.0),
-        treated: rates(|pair| pair.treated_rate).unwrap_or(0.0),
-        effect_pct: percent(judgement.estimate),
+        cost: Cost::of(&work.name, &unit, baseline, effect_pct),
+        unit,
+        baseline,
+        treated: treated(baseline, effect_pct),
+        treated_median: rates(|pair| pair.treated_rate),
+        effect_pct,
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
         cost_at_most_pct: cost_at_most_pct(stored, betting, design),

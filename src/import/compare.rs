@@ -7,6 +7,7 @@
 use super::labels::{Labels, as_alternatives, name};
 use super::{Content, Document, Results};
 use crate::machine::Facts;
+use crate::report::cost::Cost;
 use crate::report::imported::{Figure, File, Imported};
 use crate::report::metrics::Metrics;
 use crate::report::summary::{
@@ -194,6 +195,8 @@ fn row(figure: &Figure, base: &[&File], treated: &[&File], arm: &str) -> Result<
         unit: figure.rate_unit(),
         baseline: median(&rates[0]).unwrap_or(0.0),
         treated: median(&rates[1]).unwrap_or(0.0),
+        treated_median: None,
+        cost: Cost::default(),
         effect_pct: percent(sets.iter().sum::<f64>() / sets.len() as f64),
         low_pct: bound(low),
         high_pct: bound(high),

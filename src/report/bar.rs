@@ -42,11 +42,16 @@ impl Bars {
     /// The labels of the axis, to stand above the bars.
     pub fn axis(&self) -> String {
         let mut cells = vec![' '; self.cells];
-        for (at, text) in self.scale.ticks(1.0 / self.cells.max(1) as f64) {
-            let half = (text.chars().count() / 2) as f64;
-            let start = (at * self.cells as f64 - half).floor().max(0.0) as usize;
-            let start = start.min(self.cells.saturating_sub(text.chars().count()));
-            for (cell, character) in cells.iter_mut().skip(start).zip(text.chars()) {
+        for (at, text) in self.scale.labels() {
+            let length = text.chars().count();
+            let start = (at * self.cells as f64 - (length / 2) as f64).floor().max(0.0) as usize;
+            let start = start.min(self.cells.saturating_sub(length));
+            let around = start.saturating_sub(1)..(start + length + 1).min(self.cells);
+            // A blank on either side, or two labels read as one.
+            if length > self.cells || cells[around].iter().any(|cell| *cell != ' ') {
+                continue;
+            }
+            for (cell, character) in cells[start..].iter_mut().zip(text.chars()) {
                 *cell = character;
             }
         }
@@ -111,6 +116,20 @@ mod tests {
                 }
             }
             assert_eq!(bars(cells).axis().chars().count(), cells);
+        }
+    }
+
+    #[test]
+    fn labels_of_the_axis_do_not_touch() {
+        for low in [-2.0, -17.6, -55.0, -99.6] {
+            for cells in 8..60 {
+                let scale = Scale::of([span(low, Some(1.2 * low), Some(-low / 3.0))], 1.0);
+                let axis = Bars { scale, margin_pct: 1.0, cells }.axis();
+                for label in axis.split_whitespace() {
+                    let is_whole = label == "0" || label.ends_with('%');
+                    assert!(is_whole && label.matches('%').count() <= 1, "{cells}: {axis:?}");
+                }
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::format;
+use super::sentence::quoted;
 use super::summary::{Evidence, Row, Summary};
 use super::table::{Align, Table};
 
@@ -23,7 +24,7 @@ pub fn table(s: &Summary) -> Option<Table> {
         ("log B/op", Align::Right),
         ("lost", Align::Right),
         ("wait/op", Align::Right),
-        ("log at full speed", Align::Right),
+        ("log at maximum rate", Align::Right),
         ("CPU spent elsewhere/op", Align::Left),
         ("syscalls/op", Align::Right),
     ];
@@ -40,6 +41,36 @@ pub fn table(s: &Summary) -> Option<Table> {
         cells
     });
     Some(Table::new(columns, cells.collect()))
+}
+
+/// The storage cost in a sentence, for a screen without the table; `None` where nothing was recorded.
+pub fn storage(s: &Summary) -> Option<String> {
+    let evidence = || s.results.iter().map(|row| &row.evidence);
+    let of = |number: fn(&Evidence) -> Option<f64>| {
+        let numbers = || evidence().filter_map(number).filter(|number| *number > 0.0);
+        let low = numbers().fold(f64::INFINITY, f64::min);
+        let high = numbers().fold(0.0, f64::max);
+        let [low_text, high_text] = [low, high].map(format::per_op);
+        match low_text == high_text {
+            _ if high == 0.0 => None,
+            true => Some(high_text),
+            false => Some(format!("{low_text} to {high_text}")),
+        }
+    };
+    let mut clauses = vec![format!("{} records per operation", of(|e| e.records_per_op)?)];
+    clauses.extend(of(|e| e.log_bytes_per_op).map(|bytes| format!("{bytes} B of log")));
+    let growth = |row: &Row| bytes_per_day(&row.evidence).unwrap_or(0.0);
+    let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
+    if growth(most) > 0.0 {
+        let day = format::bytes(growth(most));
+        clauses.push(format!("up to {day} a day at maximum rate ({})", quoted(&most.workload)));
+    }
+    let lost = evidence().filter_map(|e| e.lost).fold(0, u64::saturating_add);
+    clauses.push(match lost {
+        0 => "none lost".to_owned(),
+        _ => format!("{} lost", format::integer(lost)),
+    });
+    Some(format!("{}.", clauses.join(", ")))
 }
 
 /// What a workload declares of itself is no evidence of a treatment.
@@ -77,7 +108,7 @@ fn cpu_elsewhere(evidence: &Evidence) -> Option<String> {
     let kauditd_ns = evidence.kauditd_cpu_ns_per_op?;
     let kauditd = format!("kauditd {}", format::time_ns(kauditd_ns));
     Some(match evidence.sink_cpu_ns_per_op {
-        Some(sink_ns) => format!("sink {}, {kauditd}", format::time_ns(sink_ns)),
+        Some(sink_ns) => format!("receiver {}, {kauditd}", format::time_ns(sink_ns)),
         None => kauditd,
     })
 }
@@ -103,11 +134,27 @@ mod tests {
     }
 
     #[test]
+    fn storage_is_a_sentence_too() {
+        let mut s = sample::audit();
+        assert_eq!(
+            storage(&s).unwrap(),
+            "3 records per operation, 500 B of log, up to 14.4 TiB a day at maximum rate (`pipe`), \
+             16,910 lost."
+        );
+        s.results.truncate(2);
+        s.results[1].evidence.records_per_op = Some(148.25);
+        assert!(storage(&s).unwrap().starts_with("3 to 148.2 records"), "{:?}", storage(&s));
+        assert!(storage(&s).unwrap().ends_with("none lost."));
+        s.results.iter_mut().for_each(|row| row.evidence.records_per_op = Some(0.0));
+        assert_eq!(storage(&s), None);
+    }
+
+    #[test]
     fn the_cpu_time_of_others_is_told_apart() {
         let mut evidence = Evidence { kauditd_cpu_ns_per_op: Some(4200.0), ..Evidence::default() };
         assert_eq!(cpu_elsewhere(&evidence).unwrap(), "kauditd 4.20 µs");
         evidence.sink_cpu_ns_per_op = Some(12_000.0);
-        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "sink 12.0 µs, kauditd 4.20 µs");
+        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "receiver 12.0 µs, kauditd 4.20 µs");
         assert_eq!(cpu_elsewhere(&Evidence::default()), None);
     }
 

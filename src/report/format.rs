@@ -6,7 +6,7 @@
 mod duration;
 mod percent;
 
-pub use duration::{change_ns, time_ns};
+pub use duration::{added_ns, change_ns, factor, time_ns};
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
 use crate::stats::Verdict;

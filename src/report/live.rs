@@ -7,6 +7,7 @@
 use std::io::{self, Stderr, Write};
 use std::time::{Duration, Instant};
 
+use super::countdown::Countdown;
 use super::format;
 use super::live_frame as frame;
 use crate::stats::Verdict;
@@ -74,6 +75,7 @@ pub struct Live<W: Write = Stderr> {
     /// Asked before every redraw, since windows change their size; `None` is no terminal.
     size: fn() -> Option<Size>,
     view: View,
+    countdown: Countdown,
     /// Lines of the frame that is on the screen.
     drawn: usize,
     last: Option<Instant>,
@@ -86,6 +88,8 @@ pub(super) struct View {
     pub budget: Duration,
     pub elapsed: Duration,
     pub left: Option<Duration>,
+    /// The row whose pair is under way.
+    pub current: Option<usize>,
     pub colour: bool,
 }
 
@@ -105,8 +109,16 @@ impl<W: Write> Live<W> {
         budget: Duration,
         colour: bool,
     ) -> Live<W> {
-        let view = View { rows, margin_pct, budget, elapsed: Duration::ZERO, left: None, colour };
-        Live { out, size, view, drawn: 0, last: None }
+        let view = View {
+            rows,
+            margin_pct,
+            budget,
+            elapsed: Duration::ZERO,
+            left: None,
+            current: None,
+            colour,
+        };
+        Live { out, size, view, countdown: Countdown::new(budget), drawn: 0, last: None }
     }
 
     /// Takes what is now known of a row; a number that is no row is ignored.
@@ -125,10 +137,16 @@ impl<W: Write> Live<W> {
         self.show();
     }
 
+    /// Takes which row is measured from now on.
+    pub fn begins(&mut self, row: usize) {
+        self.view.current = Some(row);
+        self.show();
+    }
+
     /// Takes the time measured so far, and the estimate of the time left.
     pub fn clock(&mut self, elapsed: Duration, left: Option<Duration>) {
         self.view.elapsed = elapsed;
-        self.view.left = left;
+        self.view.left = left.map(|left| self.countdown.left(elapsed, left));
         self.show();
     }
 

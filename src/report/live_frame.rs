@@ -18,34 +18,53 @@ const STAGE: usize = 14;
 const EFFECT: usize = 9;
 const PAIRS: usize = 9;
 
-/// The frame, in no more lines and columns than the terminal has.
+/// So long a page of the rows stands, where not all fit.
+const PAGE_S: u64 = 4;
+
+/// The frame, in no more lines and columns than the terminal has. Rows keep their places; where not all fit,
+/// they are on pages, which come in turn while any of their rows is open.
 pub fn lines(view: &View, size: Size) -> Vec<String> {
     // One line is the axis, one the status, and the cursor stands on one below.
     let room = size.rows.saturating_sub(3).max(1);
-    let (open, decided): (Vec<&LiveRow>, Vec<&LiveRow>) =
-        view.rows.iter().partition(|row| row.progress.stage == Stage::Measuring);
-    let ordered: Vec<&LiveRow> = open.iter().chain(&decided).copied().collect();
-    let shown = if ordered.len() <= room { room } else { room - 1 }.min(ordered.len());
+    let rooms = if view.rows.len() <= room { room } else { room.max(2) - 1 };
+    let page = page(view, rooms);
     let layout = Layout::new(view, size.columns);
     let mut lines = vec![paint(&layout.head(), FAINT, view.colour)];
-    lines.extend(ordered[..shown].iter().map(|row| layout.row(row)));
-    let hidden = ordered.len() - shown;
-    if hidden > 0 && room > 1 {
-        let which = if shown >= open.len() { "decided" } else { "rows" };
-        let more = format!("… {} more {which}", format::integer(hidden as u64));
-        lines.push(paint(&format::shorten(&more, size.columns), FAINT, view.colour));
+    let first = page * rooms;
+    let shown = view.rows.iter().skip(first).take(rooms);
+    lines.extend(shown.map(|row| layout.row(row)));
+    if view.rows.len() > rooms && room > 1 {
+        let (last, all) = ((first + rooms).min(view.rows.len()), view.rows.len());
+        let which = format!("… rows {} to {last} of {all}; the others in turn", first + 1);
+        lines.push(paint(&format::shorten(&which, size.columns), FAINT, view.colour));
     }
     let elapsed = format::clock(view.elapsed.as_secs_f64());
     let budget = format::seconds(view.budget.as_secs_f64());
-    let status = format!("{} · {elapsed} of at most {budget}", status(view));
+    let current = view.current.and_then(|row| view.rows.get(row));
+    let current = current.map(|row| format!(" · {}", format::label(&row.workload)));
+    let status =
+        format!("{} · {elapsed} of at most {budget}{}", status(view), current.unwrap_or_default());
     lines.push(format::shorten(&status, size.columns));
     lines
+}
+
+/// Which page is due: pages of decided rows alone are left out while there are others.
+fn page(view: &View, rows: usize) -> usize {
+    let pages = view.rows.chunks(rows.max(1)).enumerate();
+    let is_open = |row: &LiveRow| row.progress.stage == Stage::Measuring;
+    let open: Vec<usize> =
+        pages.filter(|(_, page)| page.iter().any(is_open)).map(|(number, _)| number).collect();
+    let turn = view.elapsed.as_secs() / PAGE_S;
+    match open.len() {
+        0 => 0,
+        count => open[turn as usize % count],
+    }
 }
 
 /// How far the experiment is, and how long it will take.
 pub fn status(view: &View) -> String {
     let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
-    let done = format!("{} of {} decided", view.rows.len() - open, view.rows.len());
+    let done = format!("{} decided, {open} open", view.rows.len() - open);
     match view.left {
         Some(left) => format!("{done}, about {} left", format::clock(left.as_secs_f64())),
         None => done,
@@ -96,11 +115,10 @@ impl<'a> Layout<'a> {
         let name = longest.min(LONGEST_NAME).min(columns / 3);
         let rest = name + 2 + EFFECT + 2 + STAGE + PAIRS + 2;
         let bar = columns.saturating_sub(rest).min(WIDEST_BAR);
-        let spans = view.rows.iter().map(span);
         Layout {
             view,
             bars: Bars {
-                scale: Scale::of(spans, view.margin_pct),
+                scale: Scale::fixed(view.margin_pct),
                 margin_pct: view.margin_pct,
                 cells: if bar < SMALLEST_BAR { 0 } else { bar },
             },
@@ -131,8 +149,10 @@ impl<'a> Layout<'a> {
             Stage::Measuring => (FAINT, false),
             Stage::Failed(_) => (WARNING, false),
         };
-        let effect = now.effect_pct.map(format::percent).unwrap_or_default();
-        let bar = match now.effect_pct {
+        // The estimate of a few pairs is a number that nothing bounds.
+        let bounded = now.effect_pct.filter(|_| now.low_pct.is_some() || now.high_pct.is_some());
+        let effect = bounded.map_or_else(|| format::NONE.to_owned(), format::percent);
+        let bar = match bounded {
             Some(_) => self.bars.draw(span(row), decided),
             None => " ".repeat(self.bars.cells),
         };
@@ -205,17 +225,61 @@ mod tests {
             budget: Duration::from_secs(300),
             elapsed: Duration::from_secs(80),
             left: Some(Duration::from_secs(40)),
+            current: None,
             colour: false,
         }
     }
 
     #[test]
-    fn undecided_rows_come_first_and_the_rest_is_counted() {
+    fn rows_stay_where_they_are_when_decided() {
+        let size = Size { columns: 80, rows: 24 };
+        let names = |view: &View| -> Vec<String> {
+            let rows = lines(view, size).into_iter().skip(1).take(12);
+            rows.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(names(&view(12, 0)), names(&view(12, 7)));
+        assert_eq!(names(&view(12, 0))[11], "workload-11");
+    }
+
+    #[test]
+    fn more_rows_than_fit_come_page_by_page() {
         let size = Size { columns: 80, rows: 10 };
-        let lines = lines(&view(12, 8), size);
-        assert!(lines[1].starts_with("workload-8"), "{lines:#?}");
-        assert_eq!(lines[7], "… 6 more decided");
-        assert_eq!(lines[8], "8 of 12 decided, about 40 s left · 1 min 20 s of at most 5 min 00 s");
+        let mut view = view(14, 8);
+        view.current = Some(13);
+        let frame = lines(&view, size);
+        assert!(
+            frame[1].starts_with("workload-6 ") && frame[6].starts_with("workload-11"),
+            "{frame:#?}"
+        );
+        assert_eq!(frame[7], "… rows 7 to 12 of 14; the others in turn");
+        assert_eq!(
+            frame[8],
+            "8 decided, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workloa…"
+        );
+        view.elapsed += Duration::from_secs(PAGE_S);
+        assert!(lines(&view, size)[1].starts_with("workload-12"), "the first page is decided");
+        view.elapsed += Duration::from_secs(PAGE_S);
+        assert!(lines(&view, size)[1].starts_with("workload-6 "));
+    }
+
+    #[test]
+    fn the_axis_stays_as_it_is() {
+        let size = Size { columns: 80, rows: 24 };
+        let mut wide = view(9, 0);
+        wide.rows[1].progress.low_pct = Some(-99.9);
+        wide.rows[2].progress.effect_pct = Some(600.0);
+        let heads = [view(9, 0), view(9, 7), wide].map(|view| lines(&view, size).remove(0));
+        assert!(heads.iter().all(|head| *head == heads[0]), "{heads:#?}");
+        assert!(["−90%", " 0 ", "+10%"].iter().all(|label| heads[0].contains(label)), "{heads:?}");
+    }
+
+    #[test]
+    fn a_pair_that_nothing_bounds_has_no_number() {
+        let mut view = view(3, 0);
+        let now = &mut view.rows[1].progress;
+        (now.effect_pct, now.low_pct, now.high_pct, now.pairs) = (Some(-17.6), None, None, 1);
+        let line = lines(&view, Size { columns: 80, rows: 24 }).remove(2);
+        assert!(line.contains('–') && !line.contains("17.6") && !line.contains('○'), "{line}");
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod bar;
 mod bounds;
 pub mod budget;
 pub mod checks;
+pub mod cost;
+mod countdown;
 pub mod csv;
 pub mod curve;
 pub mod curve_text;

@@ -50,6 +50,20 @@ impl Page {
         self.lines.extend(wrap(text, self.width, 2));
     }
 
+    /// A list on a small screen: an item is one line, and the last ones are counted.
+    pub fn brief_list(&mut self, title: &str, items: &[String], most: usize) {
+        let shown = if items.len() <= most { items.len() } else { most - 1 };
+        for item in &items[..shown] {
+            let line = format::shorten(&format!("{title}: {}", format::label(item)), self.width);
+            let rest = line.strip_prefix(title).unwrap_or_default();
+            self.lines.push(paint(title, WARNING, self.colour) + rest);
+        }
+        let rest = items.len() - shown;
+        if rest > 0 {
+            self.lines.push(format!("{title}: {rest} more"));
+        }
+    }
+
     pub fn list(&mut self, title: &str, items: Vec<String>) {
         if items.is_empty() {
             return;

@@ -1,5 +1,6 @@
 //! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
 
+use super::cost::Cost;
 use super::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use super::summary::{Evidence, Failure, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
 use crate::machine::Facts;
@@ -172,6 +173,8 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         unit: unit.to_owned(),
         baseline,
         treated,
+        treated_median: Some(treated),
+        cost: Cost::of(workload, unit, baseline, effect_pct),
         effect_pct,
         low_pct: None,
         high_pct: None,

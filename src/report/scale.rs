@@ -77,21 +77,34 @@ impl Scale {
         (x - self.low) / (self.high - self.low)
     }
 
+    /// An axis for what is not known yet, from a hundredth of the rate to its double, so that a view that changes
+    /// keeps its places. What lies beyond is off the scale.
+    pub fn fixed(margin_pct: f64) -> Scale {
+        let ends = [-99.0, 100.0];
+        let spans = ends.map(|effect_pct| Span { effect_pct, low_pct: None, high_pct: None });
+        Scale::of(spans, margin_pct)
+    }
+
+    /// What an axis may label and where that lies, the most useful first.
+    pub fn labels(&self) -> impl Iterator<Item = (f64, String)> {
+        let margin = [0.0, -self.margin_pct, self.margin_pct];
+        // A label near the margin would be taken for the margin's.
+        let least = 2.5 * self.margin_pct;
+        let beyond = LABELS.into_iter().filter(move |pct| pct.abs() > least);
+        let all = margin.into_iter().chain(beyond).map(|pct| (self.at(pct), tick_text(pct)));
+        all.filter(|(at, _)| (0.0..=1.0).contains(at))
+    }
+
     /// Labels and their places, as many as do not collide; `room` is the width of one character.
     pub fn ticks(&self, room: f64) -> Vec<(f64, String)> {
         let mut ticks: Vec<(f64, String)> = Vec::new();
-        let margin = [0.0, -self.margin_pct, self.margin_pct];
-        // A label near the margin would be taken for the margin's.
-        let beyond = LABELS.into_iter().filter(|pct| pct.abs() > 2.5 * self.margin_pct);
-        for pct in margin.into_iter().chain(beyond) {
-            let at = self.at(pct);
-            let text = tick_text(pct);
+        for (at, text) in self.labels() {
             let length = |text: &str| text.chars().count() as f64;
             let free = ticks.iter().all(|(other, taken)| {
                 // Half of each label, and a blank between them.
                 (at - other).abs() >= ((length(&text) + length(taken)) / 2.0 + 1.0) * room
             });
-            if (0.0..=1.0).contains(&at) && free {
+            if free {
                 ticks.push((at, text));
             }
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
 use super::curve::OnCurve;
 use super::imported::Imported;
 use super::metrics::Metrics;
@@ -106,8 +107,15 @@ pub struct Row {
     pub unit: String,
     /// Median rate of the baseline's samples.
     pub baseline: f64,
-    /// Median rate of the treated samples.
+    /// The rate that follows from `baseline` and the effect, so that the three agree:
+    /// `baseline × (1 + effect_pct / 100)`.
     pub treated: f64,
+    /// Median rate of the treated samples, which pairs nothing; absent in documents of before, where
+    /// `treated` is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub treated_median: Option<f64>,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Treated rate over baseline rate − 1, in per cent: negative is slower.
     pub effect_pct: f64,
     /// The interval of the effect; `None` while there are too few pairs to bound that side.

@@ -21,6 +21,25 @@ pub fn time_ns(ns: f64) -> String {
     format!("{} {name}", digits(ns / unit))
 }
 
+/// What an operation takes more or less, with three digits: `+112 ns`, `−4.06 ms`.
+pub fn added_ns(ns: f64) -> String {
+    let text = time_ns(ns.abs());
+    if !ns.is_finite() || !text.contains(|c: char| ('1'..='9').contains(&c)) {
+        return text;
+    }
+    format!("{}{text}", if ns < 0.0 { "−" } else { "+" })
+}
+
+/// How many times as long something takes, with three digits: `×2.04`, `×262`.
+pub fn factor(factor: f64) -> String {
+    match factor {
+        f if !f.is_finite() || f < 0.0 => NONE.to_owned(),
+        f if f < 0.00995 => format!("×{f:.1e}"),
+        f if f < 999.5 => format!("×{}", digits(f)),
+        f => format!("×{}", super::group(&format!("{f:.0}"))),
+    }
+}
+
 /// The largest of which there is at least one, after rounding to three digits.
 fn unit(ns: f64) -> (f64, &'static str) {
     UNITS.into_iter().find(|(unit, _)| ns >= unit * 0.9995).unwrap_or((1.0, "ns"))
@@ -38,6 +57,19 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_added_has_a_sign_and_factors_have_three_digits() {
+        let added = [(112.0, "+112 ns"), (-4_063_232.0, "−4.06 ms"), (0.001, "0.00 ns")];
+        for (ns, expected) in added {
+            assert_eq!(added_ns(ns), expected);
+        }
+        let factors = [(1.0, "×1.00"), (45.92, "×45.9"), (261.5, "×262"), (12_345.0, "×12,345")];
+        for (value, expected) in factors {
+            assert_eq!(factor(value), expected);
+        }
+        assert_eq!((added_ns(f64::NAN), factor(f64::NAN)), ("– ns".into(), NONE.into()));
+    }
 
     #[test]
     fn both_are_in_one_unit_where_that_shows_both() {
