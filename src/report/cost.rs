@@ -1,7 +1,8 @@
 //! The effect in the words of the field: how many times as long an operation takes, and how much longer.
 //!
-//! Both follow from the baseline's typical rate and the effect, so every number of a row agrees with the others:
-//! `treated = baseline × (1 + effect)`, `factor = 1 / (1 + effect)`, `added = (factor − 1) × time per operation`.
+//! Both follow from the baseline's typical rate and the effect, so every number of a row agrees with the
+//! others: `treated = baseline × (1 + effect)`, `factor = 1 / (1 + effect)`, `added = (factor − 1) × time
+//! per operation`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,9 @@ pub struct Cost {
     /// Time that an operation takes under the treatment over that in the baseline: 2 is twice as long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// Nanoseconds that the treatment adds to an operation, or to a run of a command; negative where it takes
-    /// less. Absent where the rate is no number of operations per time (`KBps`, `MWIPS`), and of copies, which
-    /// do many operations at the same time.
+    /// Nanoseconds that the treatment adds to an operation, or to a run of a command; negative where it
+    /// takes less. Absent where the rate is no number of operations per time (`KBps`, `MWIPS`), and of
+    /// copies, which do many operations at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_ns_per_op: Option<f64>,
 }

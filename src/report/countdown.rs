@@ -1,5 +1,5 @@
-//! The time left as a person can read it: estimates of it jump with every verdict, so what is shown follows them
-//! slowly. It begins with the budget, which is a promise, falls quickly and rises slowly.
+//! The time left as a person can read it: estimates of it jump with every verdict, so what is shown follows
+//! them slowly. It begins with the budget, which is a promise, falls quickly and rises slowly.
 
 use std::time::Duration;
 

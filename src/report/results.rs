@@ -33,7 +33,8 @@ const COLUMNS: [(&str, Align); COUNT] = [
 const EFFECT: usize = 4;
 const ADDED: usize = 6;
 const VERDICT: usize = 8;
-/// The columns that go when there is no room, the least needed first: what follows from others, then the rest.
+/// The columns that go when there is no room, the least needed first: what follows from others, then the
+/// rest.
 const EXPENDABLE: [&[usize]; 6] = [&[7], &[2], &[9], &[1, 3], &[5, 6], &[8]];
 
 /// The table, laid out for a width.
@@ -159,8 +160,8 @@ fn cells(row: &Row, margin_pct: f64) -> [String; COUNT] {
     ]
 }
 
-/// The effect, the treated rate that follows from it, the factor, and the time added to an operation: in words,
-/// each a dash where the pairs are too few for any bound.
+/// The effect, the treated rate that follows from it, the factor, and the time added to an operation: in
+/// words, each a dash where the pairs are too few for any bound.
 pub(super) fn measured(row: &Row) -> [String; 4] {
     if !has_interval(row) {
         return [format::NONE, format::NONE, "", ""].map(str::to_owned);

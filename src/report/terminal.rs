@@ -1,7 +1,7 @@
 //! The report on a terminal: the sentence, one table with the intervals drawn, then the rest.
 //!
-//! [`screen`] is what a person sees: as much as 24 lines bear, or with `-v` everything, and the sentence again at the
-//! end, where a terminal stops. [`render`] is everything once, for a file.
+//! [`screen`] is what a person sees: as much as 24 lines bear, or with `-v` everything, and the sentence
+//! again at the end, where a terminal stops. [`render`] is everything once, for a file.
 
 use super::format;
 use super::page::Page;
