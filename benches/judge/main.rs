@@ -162,6 +162,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         arms: vec!["none".into(), "seccomp".into()],
         suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
+        origin: None,
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
     insert(database, &id, samples).map_err(|error| error.to_string())?;

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use weighbridge::experiment::engine::run_set;
+use weighbridge::experiment::engine::{fresh_rows, run_set};
+use weighbridge::experiment::order::Coins;
 use weighbridge::experiment::platform::{Observer, Platform, SampleError, Slot, Stop};
 use weighbridge::experiment::row::{Row, Unit};
 use weighbridge::stats::betting::DEFAULT_SCALE;
@@ -67,7 +68,15 @@ pub fn fight(
         .collect();
     let design = Design { margin: margin_from_percent(margin_pct), ..Design::default() };
     let mut bench = Bench { contests, started: Instant::now() };
-    let (rows, _) = run_set(&units, &design, seed, 0, budget, &mut bench, &mut Nobody);
+    let (rows, _) = run_set(
+        fresh_rows(&units, &design),
+        &design,
+        Coins::new(seed, 0, 0),
+        0,
+        budget,
+        &mut bench,
+        &mut Nobody,
+    );
     rows.into_iter().map(outcome).collect()
 }
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use weighbridge::experiment::engine::run_set;
+use weighbridge::experiment::engine::{fresh_rows, run_set};
+use weighbridge::experiment::order::Coins;
 use weighbridge::experiment::platform::{Observer, Platform, SampleError, Slot, Stop};
 use weighbridge::experiment::row::{Row, Unit};
 use weighbridge::stats::betting::DEFAULT_SCALE;
@@ -41,7 +42,15 @@ pub fn weigh(
         differed: vec![false; units.len()],
     };
     let mut bench = Bench { machines, effect, elapsed_s: 0.0 };
-    let (rows, _) = run_set(&units, &design, seed, 0, budget, &mut bench, &mut watch);
+    let (rows, _) = run_set(
+        fresh_rows(&units, &design),
+        &design,
+        Coins::new(seed, 0, 0),
+        0,
+        budget,
+        &mut bench,
+        &mut watch,
+    );
     rows.iter()
         .enumerate()
         .map(|(number, row)| Outcome {

@@ -97,6 +97,11 @@ impl RuleSet {
         self.lines.iter().filter(|line| is_rule(&line.text)).count()
     }
 
+    /// Its lines, without comments and blank ones.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|line| line.text.clone() + "\n").collect()
+    }
+
     fn read_file(&mut self, path: &Path) -> Result<(), String> {
         let bytes = user_file::read(path, MAX_FILE_BYTES)
             .map_err(|error| format!("cannot read the rule file {}: {error}", path.display()))?;

@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::files::Files;
-use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, output, value};
+use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, go_on, output, value};
 use crate::experiment::request::{Plan, Request};
-use crate::experiment::session::execute;
+use crate::experiment::session::{Done, execute};
 use crate::experiment::summarise::{costing_more_than, summarise};
 use crate::report::format;
 use crate::report::summary::{State, Summary};
@@ -19,6 +19,7 @@ use crate::stats::Verdict;
 use crate::stats::design::Design;
 use crate::stats::judge::MIN_PAIRS;
 use crate::stats::multiplicity::Multiplicity;
+use crate::store::Store;
 use crate::store::record::Kind;
 use crate::treatment;
 use crate::workload::suite;
@@ -34,6 +35,8 @@ Examples:
       {\"operations\":N,\"elapsed_ns\":N} is measured by that, others from start to end.
   weigh compare seccomp -w getppid -w stat --fail-above 3% --json result.json
       For CI: exit status 1 where a workload is shown to lose more than 3 %.
+  weigh compare --continue k3f9qx --budget 5m
+      Go on with an experiment that is not decided, or was interrupted.
   weigh compare none
       Two identical arms: what this machine calls different is a false alarm.
 
@@ -95,6 +98,12 @@ pub struct Compare {
     /// Leave out the launches after the pairs that tell how long single operations take (p50, p99)
     #[arg(long)]
     no_detail: bool,
+    /// Go on with a stored experiment for the time of --budget: the same treatments and workloads, more
+    /// pairs, judged together
+    #[arg(long = "continue", value_name = "ID")]
+    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
+        "margin", "seed", "sets", "no_detail", "copies", "command"])]
+    go_on: Option<String>,
     /// Copies of each workload at the same time, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
     #[arg(conflicts_with = "command")]
@@ -112,23 +121,12 @@ pub struct Compare {
 
 impl Compare {
     pub fn run(mut self, context: &Context) -> Result<u8, String> {
-        if self.treatments.is_empty() {
-            self.treatments.push(default_treatment());
-        }
         if !self.command.is_empty() && !self.workloads.is_empty() {
             return Err("give workloads with -w or a command after `--`, not both".into());
         }
         self.files.check()?;
         let store = context.open_store()?;
-        let request = self.request()?;
-        let interrupted = listen_for_signals()?;
-        let mut audience = Terminal {
-            color: context.color,
-            margin_pct: self.margin * 100.0,
-            budget: self.budget,
-            sets: self.sets as usize,
-        };
-        let done = execute(&request, &store, &mut audience, &interrupted)?;
+        let done = self.measure(&store, context)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = store.load(&done.id).map_err(|error| error.to_string())?;
         let summary = summarise(&stored);
@@ -138,6 +136,25 @@ impl Compare {
         let above = above.unwrap_or_default();
         tell_what_is_above(&above, self.fail_above);
         Ok(if is_as_before { exit_code(&summary, !above.is_empty()) } else { super::ERROR })
+    }
+
+    fn measure(&mut self, store: &Store, context: &Context) -> Result<Done, String> {
+        if let Some(id) = &self.go_on {
+            let interrupted = listen_for_signals()?;
+            return go_on::run(id, self.budget, store, context, &interrupted);
+        }
+        if self.treatments.is_empty() {
+            self.treatments.push(default_treatment());
+        }
+        let request = self.request()?;
+        let interrupted = listen_for_signals()?;
+        let mut audience = Terminal {
+            color: context.color,
+            margin_pct: self.margin * 100.0,
+            budget: self.budget,
+            sets: self.sets as usize,
+        };
+        execute(&request, store, &mut audience, &interrupted)
     }
 
     fn request(&self) -> Result<Request, String> {

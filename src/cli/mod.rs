@@ -18,6 +18,7 @@ mod doctor;
 mod export;
 mod files;
 mod generate;
+mod go_on;
 mod history;
 mod import;
 mod list;

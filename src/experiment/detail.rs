@@ -14,8 +14,8 @@ pub const PAIRS: usize = 6;
 /// Length of the timed part of such a launch: as long as a sample, so that what sets in late, as waiting
 /// for room in the audit backlog does, is seen in the latencies as in the rates.
 pub const TARGET_MS: u64 = LONG_START_MS;
-/// The coins' stream; those before it are for sets.
-const STREAM: usize = u32::MAX as usize;
+/// The set of its coins; those before it are sets of samples.
+pub const COINS: usize = u32::MAX as usize;
 
 /// A row of a kernel that is started in a few milliseconds needs less than this for all its pairs.
 const RESERVE_PER_ROW: Duration = Duration::from_millis(1500);
@@ -49,10 +49,21 @@ pub fn reserve(time: Duration, rows: usize) -> Duration {
     (time / 20).min(RESERVE_PER_ROW.saturating_mul(rows as u32))
 }
 
+/// What an earlier session looked at of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Had {
+    /// Whole pairs.
+    pub pairs: usize,
+    /// The number of the next, which no half pair has.
+    pub next: usize,
+}
+
 /// A row in the pass.
 struct Looked {
     unit: Unit,
+    /// Those of this session.
     pairs: usize,
+    had: Had,
     spent: Duration,
     /// That of a pair of samples: what a pair is expected to take before there was one.
     expected: Duration,
@@ -61,6 +72,10 @@ struct Looked {
 }
 
 impl Looked {
+    fn has_all(&self) -> bool {
+        self.had.pairs + self.pairs >= PAIRS
+    }
+
     fn cost(&self) -> Duration {
         if self.pairs == 0 { self.expected } else { self.spent / self.pairs as u32 }
     }
@@ -73,7 +88,8 @@ impl Looked {
 /// Why the experiment must end.
 pub fn run_detail(
     rows: &[Row],
-    seed: u64,
+    had: impl Fn(&Unit) -> Had,
+    mut coins: Coins,
     deadline: Duration,
     platform: &mut impl DetailPlatform,
     observer: &mut dyn Observer,
@@ -84,13 +100,13 @@ pub fn run_detail(
         .map(|row| Looked {
             unit: row.unit,
             pairs: 0,
+            had: had(&row.unit),
             spent: Duration::ZERO,
             expected: row.pair_cost(),
             is_given_up: false,
             is_uncounted: false,
         })
         .collect();
-    let mut coins = Coins::new(seed, STREAM);
     // Arms in which nothing is counted: all without a PMU, or those whose filter forbids to ask it.
     let mut uncounted = BTreeSet::new();
     for round in 0..PAIRS {
@@ -99,7 +115,10 @@ pub fn run_detail(
         for row in order {
             let baseline_first = coins.baseline_first();
             let state = &mut looked[row];
-            if !state.is_given_up && platform.elapsed() + state.cost() <= deadline {
+            if !state.is_given_up
+                && !state.has_all()
+                && platform.elapsed() + state.cost() <= deadline
+            {
                 look_at_pair(state, baseline_first, &mut uncounted, platform)?;
             }
         }
@@ -126,7 +145,13 @@ fn look_at_pair(
             if look == Look::Counters && is_uncounted {
                 continue;
             }
-            let slot = Slot { unit: state.unit, arm, set: 0, pair: state.pairs, position };
+            let slot = Slot {
+                unit: state.unit,
+                arm,
+                set: 0,
+                pair: state.had.next + state.pairs,
+                position,
+            };
             match platform.detail(&slot, look) {
                 Ok(true) => {}
                 Ok(false) if look == Look::Counters => {

@@ -12,18 +12,17 @@ use crate::stats::estimate::mad;
 use crate::stats::judge::MIN_PAIRS;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
-/// deadline comes. Returns the rows as they are then, also where it stopped early.
+/// deadline comes. The rows may have pairs already. Returns them as they are then, also where it stopped
+/// early.
 pub fn run_set(
-    units: &[Unit],
+    mut rows: Vec<Row>,
     design: &Design,
-    seed: u64,
+    mut coins: Coins,
     set: usize,
     deadline: Duration,
     platform: &mut impl Platform,
     observer: &mut dyn Observer,
 ) -> (Vec<Row>, Result<(), Stop>) {
-    let mut rows: Vec<Row> = units.iter().map(|unit| Row::new(*unit, design)).collect();
-    let mut coins = Coins::new(seed, set);
     let mut judged_pairs = 0;
     loop {
         let left = deadline.saturating_sub(platform.elapsed());
@@ -57,6 +56,11 @@ pub fn run_set(
     }
 }
 
+/// Rows that nothing was measured of yet.
+pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<Row> {
+    units.iter().map(|unit| Row::new(*unit, design)).collect()
+}
+
 /// Whether to judge after a round. That takes a time in proportion to the pairs, on a CPU that is to measure;
 /// so where there are many, only when a fiftieth of them are new. Fewer looks leave the promise as it is.
 fn is_due(pairs: usize, judged_pairs: usize) -> bool {
@@ -81,7 +85,8 @@ fn measure_pair(
     platform: &mut impl Platform,
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
-    let pair = row.betting.pairs();
+    let pair = row.next_pair;
+    row.next_pair += 1;
     let arms = if baseline_first { [0, row.unit.treated_arm] } else { [row.unit.treated_arm, 0] };
     let mut rates = [0.0; 2];
     for (position, &arm) in arms.iter().enumerate() {
@@ -116,6 +121,7 @@ fn measure_pair(
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::Past;
     use super::*;
     use crate::stats::Verdict;
     use crate::stats::betting::DEFAULT_SCALE;
@@ -199,7 +205,9 @@ mod tests {
         design: &Design,
         budget_s: u64,
     ) -> (Vec<Row>, Result<(), Stop>) {
-        run_set(&units(works), design, 42, 0, Duration::from_secs(budget_s), fake, &mut Nobody)
+        let rows = fresh_rows(&units(works), design);
+        let coins = Coins::new(42, 0, 0);
+        run_set(rows, design, coins, 0, Duration::from_secs(budget_s), fake, &mut Nobody)
     }
 
     #[test]
@@ -247,9 +255,9 @@ mod tests {
     fn the_budget_goes_where_a_verdict_is_in_reach() {
         let mut uneven = Uneven(Fake::new(0.998));
         let (rows, result) = run_set(
-            &units(2),
+            fresh_rows(&units(2), &Design::default()),
             &Design::default(),
-            42,
+            Coins::new(42, 0, 0),
             0,
             Duration::from_secs(30),
             &mut uneven,
@@ -283,6 +291,41 @@ mod tests {
         assert_eq!(fake.failures, ["1 it broke"]);
         assert_eq!(rows[1].failure.as_deref(), Some("it broke"));
         assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn a_row_goes_on_where_an_earlier_session_stopped() {
+        let design = Design::default();
+        let mut whole = Fake::new(0.998);
+        let (rows, _) = run(&mut whole, 1, &design, 600);
+        let values = rows[0].betting.values();
+        let past = Past {
+            log_ratios: values[..5].to_vec(),
+            spent: Duration::from_secs(1),
+            // The sixth was cut in half.
+            next_pair: 6,
+        };
+        let mut fake = Fake::new(0.998);
+        let resumed = vec![Row::resumed(units(1)[0], &design, &past)];
+        let coins = Coins::new(42, 0, 1);
+        let budget = Duration::from_secs(600);
+        let (rows, result) = run_set(resumed, &design, coins, 0, budget, &mut fake, &mut Nobody);
+        result.unwrap();
+        assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
+        assert_eq!(fake.slots[0].pair, 6);
+        assert_eq!(rows[0].betting.pairs(), 5 + fake.slots.len() / 2);
+        assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn what_is_decided_is_not_measured_again() {
+        let design = Design::default();
+        let (rows, _) = run(&mut Fake::new(0.5), 1, &design, 600);
+        let (pairs, mut fake) = (rows[0].betting.pairs(), Fake::new(0.5));
+        let coins = Coins::new(42, 0, 1);
+        let budget = Duration::from_secs(600);
+        let (rows, _) = run_set(rows, &design, coins, 0, budget, &mut fake, &mut Nobody);
+        assert_eq!((rows[0].betting.pairs(), fake.slots.len()), (pairs, 0));
     }
 
     #[test]

@@ -47,8 +47,10 @@ pub struct Site<'a> {
     pub id: &'a str,
     pub works: &'a [Work],
     pub started: Instant,
-    /// Length of a sample of a kernel; with `None` the first pairs choose it.
-    pub sample_ms: Option<u64>,
+    /// Time that earlier sessions measured.
+    pub before: Duration,
+    /// Per work: length of a sample of a kernel; with `None` the first pairs choose it.
+    pub sample_ms: Vec<Option<u64>>,
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
 }
@@ -85,7 +87,8 @@ impl<'a> Host<'a> {
             arms.push(Arm { label: treatments[own].label.clone(), launcher, setup });
         }
         let sets_in_late = sets_in_late(&treatments);
-        let lengths = vec![SampleLength::new(site.sample_ms, sets_in_late); site.works.len()];
+        let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
+        let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
         Ok(Host { site, arms, treatments, units: vec![None; lengths.len()], lengths })
     }
 
@@ -108,12 +111,27 @@ impl<'a> Host<'a> {
         store.set_baseline_state(id, state).map_err(stop)
     }
 
+    /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
+    /// sentences.
+    pub fn differences(&self, then: &[Vec<String>]) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (named, then) in self.treatments.iter().zip(then) {
+            let new = named.treatment.facts().into_iter().filter(|fact| !then.contains(fact));
+            differences.extend(new.map(|fact| format!("`{}`: {fact}", named.label)));
+        }
+        differences
+    }
+
     /// Launches every kernel once in every arm for a single operation: one that does not work is
-    /// found before anything is measured, and what a start costs is known apart.
+    /// found before anything is measured, and what a start costs is known apart. Those of `failed`, a work
+    /// and an arm each, have failed before.
     ///
     /// # Errors
     /// Where the experiment cannot go on. Works that fail are given back with the arm.
-    pub fn try_all(&mut self) -> Result<Vec<(usize, usize)>, Stop> {
+    pub fn try_all(
+        &mut self,
+        has_failed: impl Fn(usize, usize) -> bool,
+    ) -> Result<Vec<(usize, usize)>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.site.works.len() {
             let Some(job) =
@@ -121,7 +139,7 @@ impl<'a> Host<'a> {
             else {
                 continue;
             };
-            for arm in 0..self.arms.len() {
+            for arm in (0..self.arms.len()).filter(|arm| !has_failed(work, *arm)) {
                 match self.start_once(work, arm, &job) {
                     Ok(()) => {}
                     Err(SampleError::Stop(stop)) => return Err(stop),
@@ -209,7 +227,7 @@ impl<'a> Host<'a> {
 
 impl Platform for Host<'_> {
     fn elapsed(&self) -> Duration {
-        self.site.started.elapsed()
+        self.site.before + self.site.started.elapsed()
     }
 
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
@@ -218,7 +236,7 @@ impl Platform for Host<'_> {
         let length = self.lengths[slot.unit.work].wanted();
         let mut job = work.job(self.site.bench.kernels, self.site.bench.scratch, length);
         job.environment.push(padding());
-        let started_s = self.site.started.elapsed().as_secs_f64();
+        let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let sample =

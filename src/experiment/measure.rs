@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::detail::{self, run_detail};
+use super::earlier::Earlier;
 use super::engine::run_set;
 use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
+use super::order::Coins;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled, build_treatments};
-use super::row::Unit;
+use super::row::{Row, Unit};
 use super::run_progress::Progress;
 use super::work::Work;
 use crate::report::format;
@@ -33,6 +35,7 @@ pub struct Session<'a> {
     pub scratch: &'a Path,
     pub interrupted: &'a AtomicBool,
     pub started: Instant,
+    pub earlier: &'a Earlier,
 }
 
 impl Session<'_> {
@@ -46,12 +49,9 @@ impl Session<'_> {
         guard: &mut Guard,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let sets = match self.request.plan {
-            Plan::Compare { sets } => sets,
-            Plan::Run { .. } | Plan::Classic => 1,
-        };
+        let sets = self.earlier.sets.clone();
         let mut treatments = Some(treatments);
-        for set in 0..sets {
+        for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
                 None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
@@ -67,21 +67,38 @@ impl Session<'_> {
                 id: self.id,
                 works: self.works,
                 started: self.started,
-                sample_ms: self.fixed_ms(&treatments),
+                before: self.earlier.elapsed,
+                sample_ms: self.lengths_ms(&treatments),
                 timeout: self.request.timeout,
             };
             let mut announce = |sentence: &str| {
-                if set == 0 {
+                if set == sets.start {
                     audience.announce(sentence);
                 }
             };
             let mut host = Host::set_up(site, treatments, guard, &mut announce)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
-            let stored = if set == 0 { host.store_facts() } else { Ok(()) };
-            let result = stored.and_then(|()| self.measure_set(&mut host, set, sets, audience));
+            let is_first = set == 0 && self.earlier.sessions == 0;
+            let stored = if is_first { host.store_facts() } else { Ok(()) };
+            let stored = stored.and_then(|()| match set == sets.start {
+                true => self.tell_differences(&host, audience),
+                false => Ok(()),
+            });
+            let result = stored.and_then(|()| self.measure_set(&mut host, set, audience));
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// A treatment that is not quite what it was in an earlier session is told, and kept as a warning.
+    fn tell_differences(&self, host: &Host, audience: &mut dyn Audience) -> Result<(), Stop> {
+        for difference in host.differences(&self.earlier.facts) {
+            let warning = format!("Session {}: {difference}", self.earlier.sessions + 1);
+            audience.announce(&warning);
+            let stored = self.store.add_warning(self.id, &warning);
+            stored.map_err(|error| Stop::Failed(error.to_string()))?;
         }
         Ok(())
     }
@@ -90,16 +107,16 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         set: usize,
-        sets: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let broken = host.try_all()?;
+        let has_failed = |work, arm| self.has_failed(work, arm);
+        let broken = host.try_all(has_failed)?;
         let works: Vec<usize> =
             (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
         // What one treatment breaks, another may leave alone.
         let units: Vec<Unit> = (1..self.request.arms.len())
             .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
-            .filter(|pair| !broken.contains(pair))
+            .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1))
             .map(|(work, arm)| self.unit(work, arm))
             .collect();
         let compares = matches!(self.request.plan, Plan::Compare { .. });
@@ -107,7 +124,7 @@ impl Session<'_> {
             return Err(Stop::Failed("no workload ran; see the failures".into()));
         }
         match self.request.plan {
-            Plan::Compare { .. } => self.compare(host, units, set, sets, audience),
+            Plan::Compare { .. } => self.compare(host, units, set, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
         }
@@ -118,10 +135,9 @@ impl Session<'_> {
         host: &mut Host,
         units: Vec<Unit>,
         set: usize,
-        sets: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let rows: Vec<(String, String, String)> = units
+        let names: Vec<(String, String, String)> = units
             .iter()
             .map(|unit| {
                 let work = &self.works[unit.work];
@@ -129,16 +145,53 @@ impl Session<'_> {
             })
             .collect();
         // What an earlier set did not use is left to the later ones.
-        let share = self.request.budget * (set as u32 + 1) / sets as u32;
-        let mut observer = audience.set_begins(set, &rows);
+        let Earlier { sets, sessions, elapsed, .. } = self.earlier;
+        let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
+        let deadline = *elapsed + self.request.budget * done / planned;
+        let mut observer = audience.set_begins(set, &names);
         let design = &self.request.design;
-        let seed = self.request.seed;
+        let coins = |set| Coins::new(self.request.seed, set, *sessions);
+        let rows = units.iter().map(|unit| self.row(*unit)).collect();
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
-        let reserve = if has_detail { detail::reserve(share, units.len()) } else { Duration::ZERO };
+        let budget = self.request.budget / planned;
+        let reserve =
+            if has_detail { detail::reserve(budget, units.len()) } else { Duration::ZERO };
+        let of_samples = deadline - reserve;
         let (rows, result) =
-            run_set(&units, design, seed, set, share - reserve, host, &mut *observer);
+            run_set(rows, design, coins(set), set, of_samples, host, &mut *observer);
         result?;
-        if has_detail { run_detail(&rows, seed, share, host, &mut *observer) } else { Ok(()) }
+        if !has_detail {
+            return Ok(());
+        }
+        let (had, coins) = (|unit: &Unit| self.earlier.detail(unit), coins(detail::COINS));
+        run_detail(&rows, had, coins, deadline, host, &mut *observer)
+    }
+
+    /// With the pairs of an earlier session, where there are such.
+    fn row(&self, unit: Unit) -> Row {
+        let design = &self.request.design;
+        match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
+            Some(past) => Row::resumed(unit, design, past),
+            None => Row::new(unit, design),
+        }
+    }
+
+    /// Whether a work has no result in an arm, since an earlier session; in the baseline's, whether it has
+    /// none in any other.
+    fn has_failed(&self, work: usize, arm: usize) -> bool {
+        let failed = &self.earlier.failed;
+        let mut others = 1..self.request.arms.len();
+        failed.contains(&(work, arm))
+            || arm == 0
+                && !others.is_empty()
+                && others.all(|treated| failed.contains(&(work, treated)))
+    }
+
+    /// Per work.
+    fn lengths_ms(&self, treatments: &[Named]) -> Vec<Option<u64>> {
+        let fixed_ms = self.fixed_ms(treatments);
+        let chosen = |work: usize| self.earlier.sample_ms.get(work).copied().flatten();
+        (0..self.works.len()).map(|work| fixed_ms.or(chosen(work))).collect()
     }
 
     /// The length of a kernel's samples, unless the first pairs choose it. With a fixed number of pairs they

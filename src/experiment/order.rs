@@ -8,10 +8,11 @@ use rand_chacha::ChaCha8Rng;
 pub struct Coins(ChaCha8Rng);
 
 impl Coins {
-    /// Sets of one experiment are separate, so each has a stream of its own.
-    pub fn new(seed: u64, set: usize) -> Coins {
+    /// Sets of one experiment are separate, so each has a stream of its own; and so has each session of an
+    /// experiment that was gone on with, counted from 0: no coin is flipped twice.
+    pub fn new(seed: u64, set: usize, session: usize) -> Coins {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
-        generator.set_stream(set as u64);
+        generator.set_stream(((session as u64) << 32) | set as u64);
         Coins(generator)
     }
 
@@ -35,21 +36,22 @@ impl Coins {
 mod tests {
     use super::*;
 
-    fn flips(seed: u64, set: usize) -> Vec<bool> {
-        let mut coins = Coins::new(seed, set);
+    fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
+        let mut coins = Coins::new(seed, set, session);
         (0..10_000).map(|_| coins.baseline_first()).collect()
     }
 
     #[test]
-    fn the_seed_decides_and_sets_differ() {
-        assert_eq!(flips(7, 0), flips(7, 0));
-        assert_ne!(flips(7, 0), flips(8, 0));
-        assert_ne!(flips(7, 0), flips(7, 1));
+    fn the_seed_decides_and_sets_and_sessions_differ() {
+        assert_eq!(flips(7, 0, 1), flips(7, 0, 1));
+        for other in [flips(8, 0, 0), flips(7, 1, 0), flips(7, 0, 1)] {
+            assert_ne!(flips(7, 0, 0), other);
+        }
     }
 
     #[test]
     fn the_rows_of_an_arm_are_together_and_the_rest_is_chance() {
-        let mut coins = Coins::new(1, 0);
+        let mut coins = Coins::new(1, 0, 0);
         let rounds: Vec<Vec<usize>> = (0..50)
             .map(|_| {
                 let mut rows: Vec<usize> = (0..12).collect();
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_coin_is_fair_and_has_no_memory() {
-        let flips = flips(1, 0);
+        let flips = flips(1, 0, 0);
         // Six standard deviations of 10 000 fair flips are 300.
         let heads = flips.iter().filter(|head| **head).count();
         assert!(heads.abs_diff(5000) < 300, "{heads}");

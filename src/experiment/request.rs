@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::platform::Observer;
 use super::run_progress::Progress;
 use crate::stats::design::Design;
@@ -9,8 +11,9 @@ use crate::store::record::Kind;
 use crate::treatment::{self, Named};
 use crate::workload::suite::FromFile;
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+/// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
+/// field that is added later needs `#[serde(default)]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     pub kind: Kind,
     /// Labels of treatments, the baseline's first.
@@ -40,7 +43,7 @@ pub struct Request {
 }
 
 /// How samples are taken.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Plan {
     /// Pairs of arms, in this many complete and separate sets.
     Compare { sets: usize },
@@ -48,6 +51,16 @@ pub enum Plan {
     Run { passes: usize },
     /// The same with the durations and passes of the suite's original.
     Classic,
+}
+
+impl Plan {
+    /// How many sets it has; without pairs there is one.
+    pub fn sets(&self) -> usize {
+        match self {
+            Plan::Compare { sets } => *sets,
+            Plan::Run { .. } | Plan::Classic => 1,
+        }
+    }
 }
 
 /// What a person watches.

@@ -28,6 +28,17 @@ pub struct Row {
     pub(super) failed_alone: bool,
     /// Time that its pairs took, launches and all.
     pub(super) spent: Duration,
+    /// The number of its next pair: that of an earlier session's half pair is not used again.
+    pub(super) next_pair: usize,
+}
+
+/// What an earlier session of the same experiment measured of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    /// Of its whole pairs.
+    pub log_ratios: Vec<f64>,
+    pub spent: Duration,
+    pub next_pair: usize,
 }
 
 impl Row {
@@ -35,7 +46,24 @@ impl Row {
     pub fn new(unit: Unit, design: &Design) -> Row {
         let betting = Betting::new(unit.start_scale);
         let judgement = judge_rows([&betting], design).remove(0);
-        Row { unit, betting, judgement, failure: None, failed_alone: false, spent: Duration::ZERO }
+        Row {
+            unit,
+            betting,
+            judgement,
+            failure: None,
+            failed_alone: false,
+            spent: Duration::ZERO,
+            next_pair: 0,
+        }
+    }
+
+    /// A row with the pairs of an earlier session.
+    pub fn resumed(unit: Unit, design: &Design, past: &Past) -> Row {
+        let betting = Betting::from_log_ratios(&past.log_ratios, unit.start_scale)
+            .expect("what is stored was checked to be finite");
+        let judgement = judge_rows([&betting], design).remove(0);
+        let (spent, next_pair) = (past.spent, past.next_pair);
+        Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) }
     }
 
     /// Whether it needs no more pairs.

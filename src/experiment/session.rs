@@ -5,22 +5,27 @@ use std::collections::BTreeSet;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::calibration::{RECENT, history, start_scales};
+use super::earlier::Earlier;
 use super::fitness;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
+use super::origin::{Origin, check_machine};
+use super::pairs::gather;
 use super::platform::Stop;
-use super::request::{Audience, Plan, Request, build_treatments};
+use super::request::{Audience, Request, build_treatments};
 use super::resolve::resolve;
 use super::work::Work;
+use crate::machine::Facts;
 use crate::machine::file_system::file_system;
+use crate::report::format;
 use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::betting::DEFAULT_SCALE;
 use crate::store::Store;
-use crate::store::record::{self, Header};
+use crate::store::record::{self, Header, Stored};
 use crate::treatment::Named;
 use crate::treatment::claim::{claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, restore_left_behind};
@@ -45,20 +50,57 @@ pub fn execute(
     audience: &mut dyn Audience,
     interrupted: &AtomicBool,
 ) -> Result<Done, String> {
+    conduct(request, None, store, audience, interrupted)
+}
+
+/// Another session of a stored experiment, with so much more time: its pairs are added to those that are
+/// there, and judged with them. The interval is valid at any time, so also when one goes on because it
+/// is still too wide.
+///
+/// # Errors
+/// A sentence, where it cannot be gone on with, or is not as it was: nothing was changed, and the
+/// experiment is as before.
+pub fn go_on(
+    stored: &Stored,
+    budget: Duration,
+    store: &Store,
+    audience: &mut dyn Audience,
+    interrupted: &AtomicBool,
+) -> Result<Done, String> {
+    let origin = Origin::of(stored)?;
+    let request = Request { budget, ..origin.request.clone() };
+    conduct(&request, Some((stored, &origin)), store, audience, interrupted)
+}
+
+fn conduct(
+    request: &Request,
+    resumed: Option<(&Stored, &Origin)>,
+    store: &Store,
+    audience: &mut dyn Audience,
+    interrupted: &AtomicBool,
+) -> Result<Done, String> {
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;
     let _alone = only_one_at_a_time()?;
     let claims = claim_resources(&treatments)?;
     let mut guard =
         Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
-    let Begun { id, kernels, scratch, works, start_scales } =
-        match begin(request, &treatments, store, &mut guard) {
-            Ok(begun) => begun,
-            Err(problem) => {
-                let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
-                return Err(problem + &left);
+    let begun = unpack(request, resumed.map(|(_, origin)| origin), &mut guard).and_then(|place| {
+        match resumed {
+            None => begin(request, &treatments, &place, store).map(|begun| (place, begun)),
+            Some((stored, origin)) => {
+                resume((stored, origin), request, &treatments, &place, store, audience)
+                    .map(|begun| (place, begun))
             }
-        };
+        }
+    });
+    let (Place { kernels, scratch, works, .. }, Begun { id, start_scales, earlier }) = match begun {
+        Ok(begun) => begun,
+        Err(problem) => {
+            let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
+            return Err(problem + &left);
+        }
+    };
     let mut session = Session {
         request,
         store,
@@ -69,6 +111,7 @@ pub fn execute(
         scratch: &scratch,
         interrupted,
         started: Instant::now(),
+        earlier: &earlier,
     };
     let result = session.measure(treatments, &mut guard, audience);
     let left = guard.disarm().err();
@@ -78,7 +121,7 @@ pub fn execute(
         Err(Stop::Failed(reason)) => (State::Failed, Some(reason)),
     };
     let closed = store
-        .set_elapsed(&id, session.started.elapsed().as_secs_f64())
+        .set_elapsed(&id, (earlier.elapsed + session.started.elapsed()).as_secs_f64())
         .and_then(|()| store.finish(&id, state, failure.as_deref()));
     match closed {
         Ok(()) => Ok(Done { id, state, left }),
@@ -114,22 +157,16 @@ pub fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String
     occupied.collect::<BTreeSet<_>>().into_iter().map(claim).collect()
 }
 
-struct Begun {
-    id: String,
+/// Where it is measured, and what.
+struct Place {
     kernels: Kernels,
     scratch: PathBuf,
+    /// Where a command is executed.
+    directory: PathBuf,
     works: Vec<Work>,
-    /// Per work.
-    start_scales: Vec<f64>,
 }
 
-fn begin(
-    request: &Request,
-    treatments: &[Named],
-    store: &Store,
-    guard: &mut Guard,
-) -> Result<Begun, String> {
-    let start_ms = start_ms(sets_in_late(treatments));
+fn unpack(request: &Request, origin: Option<&Origin>, guard: &mut Guard) -> Result<Place, String> {
     let scratch = guard.scratch_directory().map_err(|error| {
         format!(
             "cannot create a directory in {}: {error}; set TMPDIR",
@@ -137,34 +174,60 @@ fn begin(
         )
     })?;
     let kernels = Kernels::unpack(&scratch)?;
+    let directory = match origin {
+        Some(origin) => origin.directory.clone(),
+        None => {
+            std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?
+        }
+    };
     let works = match &request.command {
         Some(argv) => {
-            let directory = std::env::current_dir()
-                .map_err(|error| format!("the current directory: {error}"))?;
-            vec![Work::Command { argv: argv.clone(), directory }]
+            vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
         None => resolve(&request.workloads, &request.suites, &kernels)?
             .iter()
             .flat_map(|work| request.copies.iter().map(|&copies| work.clone().with_copies(copies)))
             .collect(),
     };
-    let place = format!("{} ({})", file_system(&scratch), std::env::temp_dir().display());
-    let (machine, mut warnings) = fitness::look(Some(place), store.directory());
-    warnings.extend(about_build(&kernels));
+    Ok(Place { kernels, scratch, directory, works })
+}
+
+/// The machine as it is now, and what a reader must know of it.
+fn look(place: &Place, store: &Store) -> (Facts, Vec<String>) {
+    let scratch = &place.scratch;
+    let at = format!("{} ({})", file_system(scratch), std::env::temp_dir().display());
+    let (machine, mut warnings) = fitness::look(Some(at), store.directory());
+    warnings.extend(about_build(&place.kernels));
+    (machine, warnings)
+}
+
+struct Begun {
+    id: String,
+    /// Per work.
+    start_scales: Vec<f64>,
+    earlier: Earlier,
+}
+
+fn begin(
+    request: &Request,
+    treatments: &[Named],
+    place: &Place,
+    store: &Store,
+) -> Result<Begun, String> {
+    let start_ms = start_ms(sets_in_late(treatments));
+    let Place { kernels, directory, works, .. } = place;
+    let (machine, warnings) = look(place, store);
     let scales = start_scales(&history(store, &machine, Some(RECENT))?);
     let header = Header {
         kind: request.kind,
-        command: again(request, &kernels),
+        command: again(request, kernels),
         seed: request.seed,
         budget_s: request.budget.as_secs_f64(),
         alpha: request.design.alpha,
         margin: request.margin,
         fixed_pairs: request.design.fixed_pairs,
         multiplicity: request.design.multiplicity,
-        sets: match request.plan {
-            Plan::Compare { sets } => sets,
-            Plan::Run { .. } | Plan::Classic => 1,
-        },
+        sets: request.plan.sets(),
         machine,
         arms: request.arms.clone(),
         suites: request.suites.clone(),
@@ -182,13 +245,64 @@ fn begin(
                 on_curve: work.on_curve(request.copies.len() > 1),
             })
             .collect(),
+        origin: Some(to_json(&Origin::new(request, directory, treatments, kernels))),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
     for warning in &warnings {
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
-    Ok(Begun { id, kernels, scratch, works, start_scales })
+    Ok(Begun { id, start_scales, earlier: Earlier::none(request.plan.sets()) })
+}
+
+fn to_json(origin: &Origin) -> String {
+    serde_json::to_string(origin).expect("plain data with text keys")
+}
+
+/// Opens a stored experiment again, if all is as it was.
+fn resume(
+    (stored, origin): (&Stored, &Origin),
+    request: &Request,
+    treatments: &[Named],
+    place: &Place,
+    store: &Store,
+    audience: &mut dyn Audience,
+) -> Result<Begun, String> {
+    let header = &stored.header;
+    let (machine, mut warnings) = look(place, store);
+    let differences = check_machine(&header.machine, &machine)?;
+    origin.check_contents(treatments, &place.kernels)?;
+    if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
+        return Err("its suites have other workloads in this weigh".into());
+    }
+    let earlier = Earlier::of(stored);
+    if earlier.is_done(stored, request) {
+        return Err(
+            "every row has its verdict, and an interval that is narrow enough: there is nothing \
+                    left to measure"
+                .into(),
+        );
+    }
+    let budget_s = (earlier.elapsed + request.budget).as_secs_f64();
+    let session = store
+        .reopen(&stored.id, budget_s, header.sets.max(earlier.sets.end))
+        .map_err(|error| error.to_string())?;
+    audience.announce(&format!(
+        "Going on with {}: session {session}, after {}.",
+        stored.id,
+        format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair")
+    ));
+    warnings.retain(|warning| !stored.warnings.contains(warning));
+    for difference in &differences {
+        audience.announce(&format!("Different now: {difference}."));
+    }
+    warnings.extend(differences.into_iter().map(|different| format!("different: {different}.")));
+    for warning in warnings {
+        let warning = format!("Session {session}: {warning}");
+        store.add_warning(&stored.id, &warning).map_err(|error| error.to_string())?;
+    }
+    let start_scales = header.works.iter().map(|work| work.start_scale).collect();
+    Ok(Begun { id: stored.id.clone(), start_scales, earlier })
 }
 
 /// A number is only as good as what was measured, so it says whose build that was.

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use super::engine::run_set;
+use super::engine::{fresh_rows, run_set};
+use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, Slot, Stop};
 use super::row::{Row, Unit};
 use crate::stats::Verdict;
@@ -118,13 +119,26 @@ impl Observer for Witness {
     }
 }
 
+/// One set of one session.
+fn run(
+    units: &[Unit],
+    design: &Design,
+    seed: u64,
+    budget: Duration,
+    platform: &mut impl Platform,
+    witness: &mut Witness,
+) -> (Vec<Row>, Result<(), Stop>) {
+    let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, 0, 0));
+    run_set(rows, design, coins, 0, budget, platform, witness)
+}
+
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (Row, Witness) {
     let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE }];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
     let (mut rows, result) =
-        run_set(&units, &Design::default(), seed, 0, budget, simulation, &mut witness);
+        run(&units, &Design::default(), seed, budget, simulation, &mut witness);
     result.expect("nothing stops a simulated machine");
     (rows.remove(0), witness)
 }
@@ -222,7 +236,7 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
                 .collect();
             let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
             let budget = SAMPLE * 2 * 44;
-            run_set(&units, &design, seed, 0, budget, &mut platform, &mut witness)
+            run(&units, &design, seed, budget, &mut platform, &mut witness)
                 .1
                 .expect("nothing stops a simulated machine");
             witness.alarmed

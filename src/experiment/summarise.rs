@@ -46,6 +46,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         failure: stored.failure.clone(),
         command: header.command.clone(),
         seed: header.seed,
+        sessions: stored.sessions,
         elapsed_s: stored.elapsed_s,
         budget_s: header.budget_s,
         alpha: header.alpha,

@@ -81,6 +81,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         failure: None,
         command: String::new(),
         seed: 0,
+        sessions: 1,
         elapsed_s: 0.0,
         budget_s: 0.0,
         alpha: ALPHA,

@@ -51,6 +51,7 @@ mod tests {
             kernel_instructions_per_op: Some(count(1840.0, 10_310.0)),
             cycles_per_op: Some(count(5290.0, 35_830.0)),
         });
+        s.sessions = 2;
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         s.imported = Some(imported());
         s.failure = Some("A canary's record did not arrive.".to_owned());

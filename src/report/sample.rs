@@ -16,6 +16,7 @@ pub fn audit() -> Summary {
         failure: None,
         command: "weigh compare audit -w unixbench --seed 20261121".to_owned(),
         seed: 20_261_121,
+        sessions: 1,
         elapsed_s: 143.2,
         budget_s: 300.0,
         alpha: 0.05,

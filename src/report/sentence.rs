@@ -51,6 +51,9 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             found(treatment, &rows, s.margin_pct)
         });
     }
+    if s.sessions > 1 {
+        sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
+    }
     sentences.extend(dropped_evidence(s));
     sentences.extend(without_result(s));
     sentences
@@ -147,6 +150,14 @@ mod tests {
         assert!(sentence(&s).starts_with(
             "Interrupted after 2 min 23 s of 5 min 00 s; this is what had been measured. `audit`"
         ));
+    }
+
+    #[test]
+    fn it_is_said_that_an_experiment_was_gone_on_with() {
+        let mut s = sample::audit();
+        assert!(!sentence(&s).contains("session"));
+        s.sessions = 3;
+        assert!(sentence(&s).contains(" Measured in 3 sessions."), "{}", sentence(&s));
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub struct Summary {
     /// The command line that measures the same again, ready for a shell.
     pub command: String,
     pub seed: u64,
+    /// In how many sessions it was measured: more than one where it was gone on with.
+    #[serde(default = "one")]
+    pub sessions: usize,
     pub elapsed_s: f64,
     pub budget_s: f64,
     /// Error rate of the intervals, e.g. 0.05.
@@ -77,6 +80,10 @@ pub struct Summary {
     /// Where it is from, if it was not measured here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub imported: Option<Imported>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// What documents were made with that do not say.

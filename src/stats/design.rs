@@ -1,9 +1,11 @@
 //! What an experiment promises, and when it counts as decided.
 
+use serde::{Deserialize, Serialize};
+
 use super::multiplicity::Multiplicity;
 
 /// What was decided before the first pair. It must not change with the data.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// Error rate in (0, ½): of each interval, of each claim of equivalence, and, as `multiplicity`
     /// says, of all claims of slower and faster of an experiment together.

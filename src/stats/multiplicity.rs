@@ -1,7 +1,10 @@
 //! Many rows, one promise about all claims of slower and faster in an experiment.
 
+use serde::{Deserialize, Serialize};
+
 /// What is promised of the claims of an experiment together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Multiplicity {
     /// The chance that any of them is false is at most α: [`holm`].
     #[default]

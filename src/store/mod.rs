@@ -139,6 +139,7 @@ mod tests {
                     x_unit: "copies".into(),
                 }),
             }],
+            origin: Some("{}".into()),
         }
     }
 
@@ -197,6 +198,8 @@ mod tests {
                  ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
                  ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
                  ALTER TABLE experiment DROP COLUMN suites;
+                 ALTER TABLE experiment DROP COLUMN origin;
+                 ALTER TABLE experiment DROP COLUMN sessions;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
@@ -214,12 +217,29 @@ mod tests {
         let path = directory.path().join("weigh.db");
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
-        let back = "ALTER TABLE experiment DROP COLUMN suites; PRAGMA user_version = 3;";
+        let back = "ALTER TABLE experiment DROP COLUMN suites;
+             ALTER TABLE experiment DROP COLUMN origin;
+             ALTER TABLE experiment DROP COLUMN sessions; PRAGMA user_version = 3;";
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.load(&id).unwrap().header, Header { suites: vec![], ..header() });
+        let stored = store.load(&id).unwrap();
+        assert_eq!(stored.header, Header { suites: vec![], origin: None, ..header() });
+        assert_eq!(stored.sessions, 1);
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());
+    }
+
+    #[test]
+    fn an_experiment_that_is_opened_again_runs_in_its_next_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.finish(&id, State::Failed, Some("why")).unwrap();
+        assert_eq!(store.reopen(&id, 90.0, 2).unwrap(), 2);
+        let stored = store.load(&id).unwrap();
+        assert_eq!((stored.state, stored.failure, stored.sessions), (State::Running, None, 2));
+        assert_eq!((stored.header.budget_s, stored.header.sets), (90.0, 2));
+        assert!(store.reopen("zzzzzz", 1.0, 1).is_err());
     }
 
     #[test]

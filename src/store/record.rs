@@ -1,5 +1,7 @@
 //! What is stored, as the other rooms see it.
 
+use serde::{Deserialize, Serialize};
+
 use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
@@ -12,7 +14,8 @@ use crate::workload::sample::Sample;
 use crate::workload::suite::FromFile;
 
 /// What kind of experiment it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Pairs of two arms.
     Compare,
@@ -63,6 +66,8 @@ pub struct Header {
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
     pub works: Vec<Work>,
+    /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
+    pub origin: Option<String>,
 }
 
 /// A workload of an experiment.
@@ -136,6 +141,8 @@ pub struct Stored {
     pub started: String,
     pub elapsed_s: f64,
     pub state: State,
+    /// In how many sessions it was measured so far.
+    pub sessions: usize,
     pub failure: Option<String>,
     pub baseline_state: Option<String>,
     pub warnings: Vec<String>,

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -103,6 +103,10 @@ CREATE TABLE imported (                -- what was not measured here
 /// JSON: suites of the user's own, whose files may be gone when a report is made.
 const NEW_IN_4: &str = "ALTER TABLE experiment ADD COLUMN suites TEXT NOT NULL DEFAULT '[]';";
 
+/// JSON: what a later session needs to go on with the experiment; and in how many it was measured.
+const NEW_IN_5: &str = "ALTER TABLE experiment ADD COLUMN origin TEXT;
+    ALTER TABLE experiment ADD COLUMN sessions INTEGER NOT NULL DEFAULT 1;";
+
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
 /// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
@@ -128,13 +132,14 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4}"),
+        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4}"),
-        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4}"),
-        3 => NEW_IN_4.to_owned(),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
+        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
+        3 => format!("{NEW_IN_4} {NEW_IN_5}"),
+        4 => NEW_IN_5.to_owned(),
         newer => {
             return Err(Error(format!(
                 "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \

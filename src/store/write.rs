@@ -24,8 +24,10 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, multiplicity, sets, machine, suites, warnings, pid, pid_started, boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, '[]', ?14, ?15, ?16)",
+                fixed_pairs, multiplicity, sets, machine, suites, origin, warnings, pid, pid_started,
+                boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                '[]', ?15, ?16, ?17)",
             params![
                 id,
                 header.kind.as_str(),
@@ -40,6 +42,7 @@ impl Store {
                 header.sets,
                 json(&header.machine),
                 json(&header.suites),
+                header.origin,
                 std::process::id(),
                 process_start(std::process::id()),
                 machine::boot_id(),
@@ -68,6 +71,29 @@ impl Store {
             )?;
         }
         transaction.commit()
+    }
+
+    /// Opens an experiment again for another session of this process, and gives its number.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn reopen(&self, id: &str, budget_s: f64, sets: usize) -> Result<usize, Error> {
+        self.connection
+            .query_row(
+                "UPDATE experiment SET state = 'running', failure = NULL, sessions = sessions + 1,
+                    budget_s = ?2, sets = ?3, pid = ?4, pid_started = ?5, boot_id = ?6
+                 WHERE id = ?1 RETURNING sessions",
+                params![
+                    id,
+                    budget_s,
+                    sets,
+                    std::process::id(),
+                    process_start(std::process::id()),
+                    machine::boot_id(),
+                ],
+                |row| row.get(0),
+            )
+            .map_err(|error| self.explain(&error))
     }
 
     /// Stores a sample; when this returns, it is on disk.

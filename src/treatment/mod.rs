@@ -191,6 +191,12 @@ pub trait Treatment {
         Ok(Evidence::default())
     }
 
+    /// What it was made of that its label does not say, as the content of a file: a later session of the same
+    /// experiment must find the same.
+    fn content(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// What was done, in whole sentences, for the report; after [`Treatment::apply`].
     fn facts(&self) -> Vec<String> {
         Vec::new()

@@ -29,6 +29,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
         arms: vec!["none".into(), "none".into()],
         suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
+        origin: None,
     };
     let id = store.begin(&header).unwrap();
     let mut machine = Machine::new(Noise::White, seed);

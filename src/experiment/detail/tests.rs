@@ -1,7 +1,8 @@
 //! The detail pass on a machine whose launches take known times.
 
 use super::*;
-use crate::experiment::engine::run_set;
+use crate::experiment::engine::{fresh_rows, run_set};
+use crate::experiment::order::Coins;
 use crate::stats::betting::DEFAULT_SCALE;
 use crate::stats::design::Design;
 
@@ -78,10 +79,18 @@ fn run(
     let units: Vec<Unit> =
         (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
-    let (rows, result) =
-        run_set(&units, &design, seed, 0, Duration::from_secs(600), fake, &mut Nobody);
+    let (rows, result) = run_set(
+        fresh_rows(&units, &design),
+        &design,
+        Coins::new(seed, 0, 0),
+        0,
+        LONG,
+        fake,
+        &mut Nobody,
+    );
     result.unwrap();
-    run_detail(&rows, seed, deadline, fake, &mut Nobody)
+    let (coins, had) = (Coins::new(seed, COINS, 0), |_: &Unit| Had::default());
+    run_detail(&rows, had, coins, deadline, fake, &mut Nobody)
 }
 
 const LONG: Duration = Duration::from_secs(600);

@@ -17,6 +17,8 @@ use crate::workload::launcher::Setup;
 
 /// The rules of the host itself.
 pub struct Live {
+    /// As the kernel listed them when this was made.
+    rules: Vec<Rule>,
     snapshot: Option<Snapshot>,
     /// Only while it is applied.
     watch: Option<Watch>,
@@ -28,12 +30,17 @@ impl Live {
     /// not tell, [`super::probe`] says why.
     pub fn new() -> Result<Live, String> {
         let look = |mut client: Client| Ok((client.status()?.enabled, client.rules()?));
-        let lacks = |(enabled, rules): (u32, Vec<Rule>)| {
-            nothing_to_weigh(enabled, rules.iter().filter(|rule| !is_about_ours(rule)).count())
+        let found = Client::open().and_then(look).ok();
+        let lacks = |(enabled, rules): &(u32, Vec<Rule>)| {
+            nothing_to_weigh(*enabled, rules.iter().filter(|rule| !is_about_ours(rule)).count())
         };
-        match Client::open().and_then(look).ok().and_then(lacks) {
+        match found.as_ref().and_then(lacks) {
             Some(why) => Err(why.into()),
-            None => Ok(Live { snapshot: None, watch: None }),
+            None => {
+                let mut rules = found.map(|(_, rules)| rules).unwrap_or_default();
+                rules.retain(|rule| !is_about_ours(rule));
+                Ok(Live { rules, snapshot: None, watch: None })
+            }
         }
     }
 }
@@ -92,6 +99,10 @@ impl Treatment for Live {
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
         self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.after(launch)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        format!("{:?}", self.rules).into_bytes()
     }
 
     fn facts(&self) -> Vec<String> {

@@ -184,6 +184,10 @@ impl Treatment for Auditing {
         self.configuration()?.after(arm, launch)
     }
 
+    fn content(&self) -> Vec<u8> {
+        self.rules.as_ref().map(|(file, _)| file.text().into_bytes()).unwrap_or_default()
+    }
+
     fn facts(&self) -> Vec<String> {
         let (Ok(configuration), Some(arm)) = (self.configuration(), self.arm) else {
             return Vec::new();

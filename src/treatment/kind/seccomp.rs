@@ -97,6 +97,10 @@ impl Treatment for Filtering {
         Setup { seccomp: is_treated.then(|| self.program()), ..Setup::default() }
     }
 
+    fn content(&self) -> Vec<u8> {
+        format!("{:?}", self.program()).into_bytes()
+    }
+
     fn after(&mut self, launch: &Launch) -> Result<Evidence, Error> {
         let (own_mode, own_filters) = self.own;
         // The other arm may have a filter too: of another treatment, or of the baseline.
