@@ -83,7 +83,7 @@ impl Origin {
             State::Running => return Err("it is still being measured".into()),
             State::Failed => {
                 return Err(format!(
-                    "it failed ({}): nothing is concluded from it, so there is nothing to add to",
+                    "it failed ({}): nothing is concluded from it",
                     stored.failure.as_deref().unwrap_or("no reason was recorded")
                 ));
             }
