@@ -90,7 +90,8 @@ impl Origin {
         }
         let text = stored.header.origin.as_ref().ok_or_else(|| {
             format!(
-                "it was made by a weigh that did not store how it was asked for. To measure the same anew: {}",
+                "it was made by a weigh that did not store how it was asked for. To measure the same \
+                 anew: {}",
                 stored.header.command
             )
         })?;
