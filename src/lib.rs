@@ -8,6 +8,7 @@ pub mod experiment;
 pub mod import;
 pub mod machine;
 pub mod own_program;
+pub mod printable;
 pub mod profile;
 pub mod report;
 pub mod shell;

@@ -3,10 +3,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use weighbridge::attribution::{prober, prober_process};
 use weighbridge::audit::sink;
-use weighbridge::cli::{self, Cli};
+use weighbridge::cli;
+use weighbridge::printable;
 use weighbridge::treatment::audit::stream;
 use weighbridge::treatment::guard;
 use weighbridge::workload::{launcher, launcher_process, paced};
@@ -23,12 +23,13 @@ fn main() -> ExitCode {
             Some(journal) => guard::run(journal.as_ref()),
             None => Err("the guard needs a journal".into()),
         },
-        _ => return cli::run(Cli::parse()),
+        _ => return cli::main(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("weigh: {}: {problem}", role.unwrap_or_default().display());
+            let role = role.unwrap_or_default();
+            eprintln!("{}", printable::text(&format!("weigh: {}: {problem}", role.display())));
             ExitCode::from(cli::ERROR)
         }
     }

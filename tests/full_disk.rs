@@ -36,6 +36,8 @@ fn of_the_database_ends_the_experiment_and_keeps_what_was_stored() {
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "2000"];
     let outcome = run_on_small_disk(&home, "data", "300k", &experiment);
     outcome.assert_error(&["the disk that holds the database", "weigh.db is full", "is kept"]);
+    // What was measured until then has its verdict, which is valid whenever measuring stops.
+    outcome.assert_says(&["this is what had been measured", "getppid", "pairs in random order"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     let kept = rusqlite::Connection::open(home.path("kept/weigh.db")).unwrap();
     let samples: i64 = kept.query_row("SELECT count(*) FROM sample", [], |row| row.get(0)).unwrap();
@@ -85,13 +87,15 @@ fn of_the_state_directory_stops_before_anything_is_changed() {
         "4k",
         &["compare", "audit", "-w", "getppid", "--pairs", "8"],
     );
-    outcome.assert_error(&["No space left"]);
+    let journal = home.path("state/weighbridge").display().to_string();
+    outcome.assert_error(&["No space left", "the journal", &journal, "XDG_STATE_HOME"]);
+    assert!(!outcome.stderr.contains("guard process"), "{outcome:#?}");
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
-fn of_the_audit_log_fails_the_experiment() {
+fn of_the_audit_log_ends_the_experiment_and_keeps_the_verdict() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
     // Room for the kernels, and for some thousands of records.
@@ -101,8 +105,48 @@ fn of_the_audit_log_fails_the_experiment() {
         "2m",
         &["compare", "audit", "-w", "getppid", "--pairs", "200"],
     );
-    outcome.assert_error(&["There is no verdict", "cannot be kept: No space left"]);
+    let log = home.path("tmp").display().to_string();
+    outcome.assert_error(&["the audit records cannot be kept in", &log, "No space left"]);
+    outcome.assert_says(&["this is what had been measured", "ended early"]);
     audit.assert_restored();
     assert!(home.processes().is_empty());
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn of_the_reports_keeps_nothing_from_the_terminal() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let kinds: [&[&str]; 2] = [
+        &["compare", "none", "-w", "getppid", "--pairs", "8"],
+        &["run", "getppid", "--samples", "3"],
+    ];
+    for command in kinds {
+        let outcome = home.run(&[command, &["--html", "/dev/full"]].concat());
+        outcome.assert_error(&["cannot write /dev/full: No space left", "Kept: `weigh show"]);
+        assert!(outcome.stdout.contains("getppid"), "{outcome:#?}");
+    }
+}
+
+/// Whatever it is that cannot be opened, the message says why.
+#[test]
+fn too_few_open_files_are_called_that() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let mut refused = 0;
+    for limit in (4..28).step_by(3) {
+        let mut command = home.command("sh");
+        let script =
+            format!("ulimit -n {limit}; exec \"$0\" compare none -w getppid --pairs 8 --no-detail");
+        command.args(["-c", &script]).arg(support::program());
+        let outcome = home.start(command).finish();
+        if outcome.code == Some(2) {
+            refused += 1;
+            let said = outcome.stderr.to_lowercase();
+            assert!(said.contains("too many open files"), "{limit}: {outcome:#?}");
+            assert!(!said.contains("choose another") && !said.contains("damaged"), "{said}");
+        }
+        assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new(), "{limit}");
+    }
+    assert!(refused > 2, "the limits were none");
 }

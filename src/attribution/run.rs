@@ -72,8 +72,7 @@ pub fn weigh(
     put_back_what_was_left(progress)?;
     let _alone: File = only_one_at_a_time()?;
     let claims = vec![claim("the kernel's audit configuration")?];
-    let mut guard =
-        Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
+    let mut guard = Guard::arm(claims).map_err(|error| error.to_string())?;
     let measured = measure(request, &set, interrupted, &mut guard, progress);
     let left = guard.disarm().err();
     match measured {

@@ -80,7 +80,9 @@ pub fn run() -> io::Result<()> {
     say(&Reply::Ready)?;
     let result = sink.drain(&socket);
     if let Err(error) = &result {
-        say(&Reply::Error(format!("the audit records cannot be kept: {error}")))?;
+        let place = sink.request.log.as_ref().map(|log| format!(" in {}", log.display()));
+        let place = place.unwrap_or_default();
+        say(&Reply::Error(format!("the audit records cannot be kept{place}: {error}")))?;
     }
     if owns_socket {
         Client::open()?.set(Setting::Pid(0))?;

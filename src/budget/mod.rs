@@ -77,8 +77,7 @@ pub fn execute(
         disk_full::check()?;
     }
     let _alone = only_one_at_a_time()?;
-    let mut guard = Guard::arm(claim_resources(&treatments)?)
-        .map_err(|error| format!("cannot start the guard process: {error}"))?;
+    let mut guard = Guard::arm(claim_resources(&treatments)?).map_err(|error| error.to_string())?;
     let result = measure(request, &mut guard, interrupted, announce);
     let left = guard.disarm().err();
     match result {
@@ -109,9 +108,7 @@ fn measure(
     interrupted: &AtomicBool,
     announce: &mut dyn FnMut(&str),
 ) -> Result<BudgetReport, String> {
-    let scratch = guard.scratch_directory().map_err(|error| {
-        format!("cannot create a directory in {}: {error}", std::env::temp_dir().display())
-    })?;
+    let scratch = guard.scratch_directory().map_err(|error| error.to_string())?;
     let kernels = Kernels::unpack(&scratch)?;
     // Each time that the treatment is applied, on its own.
     let bench =
@@ -145,7 +142,7 @@ fn measure(
     match ended {
         Ok(()) => {}
         Err(Stop::Interrupted) => report.interrupted = true,
-        Err(Stop::Failed(reason)) => report.failure = Some(reason),
+        Err(Stop::Failed(reason) | Stop::NotKept(reason)) => report.failure = Some(reason),
     }
     Ok(report)
 }
@@ -243,6 +240,6 @@ fn under_load(
 fn reason(stop: Stop) -> String {
     match stop {
         Stop::Interrupted => "interrupted before anything was measured".into(),
-        Stop::Failed(reason) => reason,
+        Stop::Failed(reason) | Stop::NotKept(reason) => reason,
     }
 }

@@ -51,7 +51,8 @@ impl Audience for Terminal {
             let (samples, of_samples) = (progress.samples, progress.of_samples);
             let left = format::clock(progress.left().as_secs_f64());
             let line = format!(
-                "{samples} of {of_samples} samples, about {left} left · {work} {pass}/{passes}"
+                "{samples} of {of_samples} samples, about {left} left · {} {pass}/{passes}",
+                format::label(work)
             );
             // A line that is wrapped cannot be taken back.
             let line = format::shorten(&line, size.columns.saturating_sub(1));

@@ -85,7 +85,7 @@ impl Budget {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         if let Some(path) = &self.json {
             let json = serde_json::to_string_pretty(&done.report).map_err(|e| e.to_string())?;
-            output::write_report(path, &(json + "\n"))?;
+            output::write_json(path, &(json + "\n"))?;
         }
         if self.json.as_deref() != Some(Path::new("-")) {
             let colour = output::wants_colour(context.color, &std::io::stdout());

@@ -75,7 +75,7 @@ impl Calibrate {
         let mut audience =
             Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
         let (mut last, mut is_as_before) = (State::Complete, true);
-        let (mut failed, mut these) = (BTreeSet::new(), Vec::new());
+        let (mut failed, mut these, mut not_kept) = (BTreeSet::new(), Vec::new(), None);
         for number in 1..=self.repeat {
             if self.repeat > 1 {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
@@ -84,8 +84,9 @@ impl Calibrate {
             last = done.state;
             these.push(done.id.clone());
             is_as_before &= output::tell_what_is_left(done.left.as_deref());
-            let stored = store.load(&done.id).map_err(|error| error.to_string())?;
+            let stored = done.load(&store)?;
             failed.extend(stored.failures.into_iter().map(|failure| failure.workload));
+            not_kept = done.not_kept;
             if last != State::Complete {
                 break;
             }
@@ -94,7 +95,7 @@ impl Calibrate {
         let calibration = Calibration::of(&all, &these)
             .ok_or("the experiment failed: `weigh show` tells why; there is no calibration")?;
         if let Some(path) = &self.json {
-            output::write_report(path, &calibration.json())?;
+            output::write_json(path, &calibration.json())?;
         }
         if self.json.as_deref() != Some(Path::new("-")) {
             let colour = output::wants_colour(context.color, &std::io::stdout());
@@ -103,6 +104,7 @@ impl Calibrate {
         for workload in &failed {
             output::problem(&format!("{workload} failed; `weigh show` tells why"));
         }
+        not_kept.map_or(Ok(()), Err)?;
         Ok(match last {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,

@@ -128,13 +128,14 @@ impl Compare {
         let store = context.open_store()?;
         let done = self.measure(&store, context)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        let stored = store.load(&done.id).map_err(|error| error.to_string())?;
+        let stored = done.load(&store)?;
         let summary = summarise(&stored);
-        self.files.write(&summary, context)?;
+        let written = self.files.write(&summary, context);
         tell_errors(&summary);
         let above = self.fail_above.map(|limit| costing_more_than(limit, &stored));
         let above = above.unwrap_or_default();
         tell_what_is_above(&above, self.fail_above);
+        done.not_kept.map_or(Ok(()), Err).and(written)?;
         Ok(if is_as_before { exit_code(&summary, !above.is_empty()) } else { super::ERROR })
     }
 

@@ -49,13 +49,12 @@ impl Diff {
         };
         let (before, after) = (load(&self.before)?, load(&self.after)?);
         let diff = diff(&before, &after)?;
-        let text = if self.json {
-            report::diff::json(&diff).map_err(|error| error.to_string())?
+        if self.json {
+            output::print_json(&report::diff::json(&diff).map_err(|error| error.to_string())?)?;
         } else {
             let colour = output::wants_colour(context.color, &io::stdout());
-            report::diff::text(&diff, output::width(), colour)
-        };
-        output::print(&text)?;
+            output::print(&report::diff::text(&diff, output::width(), colour))?;
+        }
         let is_worse = |limit: f64| {
             let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
             decisive.into_iter().any(|change| change.is_worse_by(limit * 100.0))

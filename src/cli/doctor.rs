@@ -69,7 +69,7 @@ impl Doctor {
         };
         let findings = check(&facts, &probes);
         if self.json {
-            output::print(&checks::json(&findings).map_err(|error| error.to_string())?)?;
+            output::print_json(&checks::json(&findings).map_err(|error| error.to_string())?)?;
         } else {
             let colour = output::wants_colour(context.color, &io::stdout());
             output::print(&checks::text(&findings, output::width(), colour))?;

@@ -82,7 +82,10 @@ impl Export {
                 ));
             }
         };
-        output::write_report(&self.output, &text)?;
+        match self.format.json {
+            true => output::write_json(&self.output, &text)?,
+            false => output::write_report(&self.output, &text)?,
+        }
         Ok(0)
     }
 }

@@ -47,11 +47,13 @@ impl Files {
             .try_for_each(|path| output::check_writable(path))
     }
 
-    /// Writes all files, and the terminal's report unless a file goes to stdout.
+    /// Writes all files, and the terminal's report unless a file goes to stdout. What cannot be written, as
+    /// on a full disk, keeps nothing else from being shown.
     ///
     /// # Errors
-    /// A sentence that names the file that cannot be written.
+    /// Sentences that name the files that could not be written.
     pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
+        let mut problems = Vec::new();
         let files = [
             (&self.json, Format::Json),
             (&self.csv, Format::Csv),
@@ -59,31 +61,43 @@ impl Files {
         ];
         for (path, format) in files {
             if let Some(path) = path {
-                write(path, format, summary)?;
+                problems.extend(write(path, format, summary).err());
             }
         }
         let html = match &self.html {
-            Some(path) => path.clone(),
-            None => default_html(context, &summary.id)?,
+            Some(path) => Ok(path.clone()),
+            None => default_html(context, &summary.id),
         };
-        write(&html, Format::Html, summary)?;
+        let html = html.and_then(|path| write(&path, Format::Html, summary).map(|()| path));
         // Where a report goes to stdout, nothing else may.
         let to_stdout = files.iter().any(|(path, _)| path.as_deref() == Some(Path::new("-")));
-        if to_stdout || html.as_os_str() == "-" {
-            return Ok(());
+        if !to_stdout && self.html.as_deref() != Some(Path::new("-")) {
+            problems.extend(self.print(summary, html.as_deref().ok(), context).err());
         }
-        let html = html.display().to_string();
+        problems.extend(html.err());
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+    }
+
+    /// The report on the terminal.
+    fn print(
+        &self,
+        summary: &Summary,
+        html: Option<&Path>,
+        context: &Context,
+    ) -> Result<(), String> {
+        let html = html.map(|path| path.display().to_string());
         let on_screen = Screen {
             width: output::width(),
             colour: output::wants_colour(context.color, &io::stdout()),
             is_verbose: self.verbose,
-            html: Some(&html),
+            html: html.as_deref(),
         };
         // What was measured is worth more than the form that it was wanted in.
         let as_wanted = self.dialect.map(|dialect| dialect::render(dialect, &Sheet::of(summary)));
         let text = match as_wanted {
             Some(Ok(table)) => {
-                format!("{table}\nHTML:  {html}\nmore:  weigh show {}\n", summary.id)
+                let html = html.map(|html| format!("HTML:  {html}\n")).unwrap_or_default();
+                format!("{table}\n{html}more:  weigh show {}\n", summary.id)
             }
             Some(Err(problem)) => {
                 output::problem(&format!("not as wanted: {problem}"));
@@ -97,7 +111,10 @@ impl Files {
 
 fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
     let text = report::render(format, summary).map_err(|error| error.to_string())?;
-    output::write_report(path, &text)
+    match format {
+        Format::Json => output::write_json(path, &text),
+        _ => output::write_report(path, &text),
+    }
 }
 
 /// Beside the database.

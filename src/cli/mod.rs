@@ -126,8 +126,22 @@ impl Context {
     }
 }
 
+/// Reads the command line and runs its command.
+pub fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        // What was asked for: help, or the version.
+        Err(shown) if !shown.use_stderr() => shown.exit(),
+        // It quotes what was typed, which a shell may have taken from the names of files.
+        Err(error) => {
+            output::note(error.render().to_string().trim_end());
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
 /// Runs a command and turns its outcome into an exit status.
-pub fn run(cli: Cli) -> ExitCode {
+fn run(cli: Cli) -> ExitCode {
     let context = Context { database: cli.database, color: cli.color };
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),

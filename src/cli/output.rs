@@ -1,8 +1,11 @@
-//! Writing to the terminal: colours, widths, and readers that close the pipe.
+//! Writing to the terminal: colours, widths, readers that close the pipe, and foreign text.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use clap::ColorChoice;
+
+use crate::printable;
 
 /// Whether stdout or stderr gets colour.
 pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
@@ -28,11 +31,24 @@ pub fn width() -> usize {
         .min(WIDEST_READABLE)
 }
 
-/// Prints a text; a reader who has seen enough (`| head`) is no error.
+/// Prints a text, in which only weigh's own colours may be; a reader who has seen enough (`| head`) is no
+/// error.
 ///
 /// # Errors
 /// A sentence, where stdout is, say, a file on a full disk.
 pub fn print(text: &str) -> Result<(), String> {
+    write_out(&printable::styled(text))
+}
+
+/// Prints JSON, which keeps every character.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(document: &str) -> Result<(), String> {
+    write_out(&printable::json(document))
+}
+
+fn write_out(text: &str) -> Result<(), String> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -42,12 +58,12 @@ pub fn print(text: &str) -> Result<(), String> {
 
 /// Tells what went wrong.
 pub fn problem(text: &str) {
-    let _ = writeln!(io::stderr(), "weigh: {text}");
+    note(&format!("weigh: {text}"));
 }
 
-/// Tells something on the way.
+/// Tells something on the way. It is never coloured.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable::text(text));
 }
 
 /// Says what could not be put back; whether that is nothing.
@@ -62,7 +78,7 @@ pub fn tell_what_is_left(left: Option<&str>) -> bool {
 ///
 /// # Errors
 /// A sentence with the file.
-pub fn check_writable(path: &std::path::Path) -> Result<(), String> {
+pub fn check_writable(path: &Path) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return Ok(());
     }
@@ -70,13 +86,25 @@ pub fn check_writable(path: &std::path::Path) -> Result<(), String> {
     opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Writes a report to a file, or to stdout for `-`.
+/// Writes a report without colours to a file, or to stdout for `-`.
 ///
 /// # Errors
 /// A sentence with the file.
-pub fn write_report(path: &std::path::Path, text: &str) -> Result<(), String> {
+pub fn write_report(path: &Path, text: &str) -> Result<(), String> {
+    write_as(path, &printable::text(text))
+}
+
+/// The same of JSON, which keeps every character.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn write_json(path: &Path, document: &str) -> Result<(), String> {
+    write_as(path, &printable::json(document))
+}
+
+fn write_as(path: &Path, text: &str) -> Result<(), String> {
     if path.as_os_str() == "-" {
-        return print(text);
+        return write_out(text);
     }
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -158,7 +158,7 @@ impl Profile {
                 .into());
         }
         if self.output == Path::new("-") {
-            return output::print(&profile.json().map_err(|error| error.to_string())?);
+            return output::print_json(&profile.json().map_err(|error| error.to_string())?);
         }
         profile.write(&self.output)?;
         let colour = output::wants_colour(context.color, &io::stdout());

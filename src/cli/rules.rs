@@ -9,6 +9,7 @@ use clap::Args;
 use super::compare::listen_for_signals;
 use super::{Context, INTERRUPTED, output, value};
 use crate::attribution::run::{Request, weigh};
+use crate::printable;
 use crate::profile::record::Profile;
 use crate::report::rules::{RuleReport, html, json, terminal};
 use crate::shell::command_line;
@@ -92,7 +93,7 @@ impl Rules {
 
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
         if let Some(path) = &self.json {
-            output::write_report(path, &json::write(report).map_err(|error| error.to_string())?)?;
+            output::write_json(path, &json::write(report).map_err(|error| error.to_string())?)?;
         }
         if let Some(path) = &self.html {
             output::write_report(path, &html::page(report).map_err(|error| error.to_string())?)?;
@@ -139,7 +140,7 @@ impl ProgressLine {
             return;
         }
         self.last = Some(Instant::now());
-        let text = format!("{what}: {:.0} %", 100.0 * share);
+        let text = printable::line(&format!("{what}: {:.0} %", 100.0 * share));
         let _ = match self.is_terminal {
             true => write!(io::stderr(), "\r\x1b[K{text}"),
             false => writeln!(io::stderr(), "{text}"),

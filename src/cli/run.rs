@@ -89,8 +89,9 @@ impl Run {
         let done = execute(&request, &store, &mut audience, &interrupted)?;
         audience.end_of_samples();
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        let stored = store.load(&done.id).map_err(|error| error.to_string())?;
-        self.write(&RunReport::new(&stored), context)?;
+        let stored = done.load(&store)?;
+        let written = self.write(&RunReport::new(&stored), context);
+        done.not_kept.map_or(Ok(()), Err).and(written)?;
         Ok(match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
@@ -101,24 +102,26 @@ impl Run {
 
     /// The files, and the report on the terminal unless one of them goes to stdout.
     fn write(&self, report: &RunReport, context: &Context) -> Result<(), String> {
-        if let Some(path) = &self.json {
-            output::write_report(path, &report.json())?;
-        }
+        let json = self.json.as_ref().map(|path| output::write_json(path, &report.json()));
         let html = match &self.html {
-            Some(path) => path.clone(),
-            None => default_html(context, &report.id)?,
+            Some(path) => Ok(path.clone()),
+            None => default_html(context, &report.id),
         };
-        output::write_report(&html, &run_page::render(report)?)?;
-        if [self.json.as_ref(), Some(&html)]
-            .into_iter()
-            .flatten()
-            .any(|path| path.as_os_str() == "-")
-        {
-            return Ok(());
+        let html = html.and_then(|path| {
+            output::write_report(&path, &run_page::render(report)?).map(|()| path)
+        });
+        let mut problems: Vec<String> = json.and_then(Result::err).into_iter().collect();
+        let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
+        if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
+            let colour = output::wants_colour(context.color, &std::io::stdout());
+            let mut text = run_text::render(report, output::width(), colour);
+            if let Ok(html) = &html {
+                text += &format!("HTML:  {}\n", html.display());
+            }
+            problems.extend(output::print(&text).err());
         }
-        let colour = output::wants_colour(context.color, &std::io::stdout());
-        let text = run_text::render(report, output::width(), colour);
-        output::print(&format!("{text}HTML:  {}\n", html.display()))
+        problems.extend(html.err());
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
     }
 
     fn request(&self) -> Result<Request, String> {

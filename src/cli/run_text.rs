@@ -17,7 +17,7 @@ use crate::report::{curve_text, format};
 pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
     let mut text = String::new();
     if let Some(failure) = &report.failure {
-        let _ = writeln!(text, "Failed: {failure}\n");
+        let _ = writeln!(text, "Failed: {}\n", format::label(failure));
     }
     if report.state == State::Interrupted {
         text.push_str("Interrupted; this is what was measured until then.\n\n");
@@ -57,7 +57,8 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
     for warning in &report.warnings {
         text.push_str(&paragraph(&format!("Warning: {warning}"), width));
     }
-    let _ = writeln!(text, "\nAgain: {}\nKept:  `weigh show {}`", report.command, report.id);
+    let again = format::label(&report.command);
+    let _ = writeln!(text, "\nAgain: {again}\nKept:  `weigh show {}`", report.id);
     text
 }
 
@@ -168,5 +169,7 @@ fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
 
 /// A paragraph of its own.
 fn paragraph(text: &str, width: usize) -> String {
-    wrap(text, width, 0).into_iter().fold("\n".to_owned(), |text, line| text + &line + "\n")
+    wrap(&format::label(text), width, 0)
+        .into_iter()
+        .fold("\n".to_owned(), |text, line| text + &line + "\n")
 }

@@ -12,8 +12,8 @@ use super::row::Unit;
 use super::work::Work;
 use crate::machine::pressure::{Disturbance, Pressure};
 use crate::report::summary::Failure;
-use crate::store::Store;
 use crate::store::record::{Measured, Startup};
+use crate::store::{self, Store};
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Error, Evidence, Launch, Named, Role};
 use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
@@ -104,11 +104,11 @@ impl<'a> Host<'a> {
     pub fn store_facts(&self) -> Result<(), Stop> {
         let Site { store, id, .. } = self.site;
         for (arm, named) in self.treatments.iter().enumerate() {
-            store.set_facts(id, arm, &named.treatment.facts()).map_err(stop)?;
+            store.set_facts(id, arm, &named.treatment.facts())?;
         }
         let state = (self.treatments.iter().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));
-        store.set_baseline_state(id, state).map_err(stop)
+        Ok(store.set_baseline_state(id, state)?)
     }
 
     /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
@@ -206,7 +206,7 @@ impl<'a> Host<'a> {
             arm: self.arms[arm].label.clone(),
             reason: reason.to_owned(),
         };
-        self.site.store.add_failure(self.site.id, &failure).map_err(stop)
+        Ok(self.site.store.add_failure(self.site.id, &failure)?)
     }
 
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
@@ -258,7 +258,7 @@ impl Platform for Host<'_> {
         self.site
             .store
             .add_sample(self.site.id, &measured)
-            .map_err(|error| SampleError::Stop(stop(error)))?;
+            .map_err(|error| SampleError::Stop(error.into()))?;
         self.lengths[slot.unit.work].learn(&measured.sample, started.elapsed());
         Ok(rate)
     }
@@ -267,7 +267,7 @@ impl Platform for Host<'_> {
         let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
             return Ok(());
         };
-        self.site.store.set_sample_ms(self.site.id, unit.work, target_ms).map_err(stop)
+        Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
     }
 
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
@@ -287,8 +287,15 @@ impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
         match error {
             Error::Interrupted => Stop::Interrupted,
+            Error::NotKept(problem) => Stop::NotKept(problem),
             other => stop(other),
         }
+    }
+}
+
+impl From<store::Error> for Stop {
+    fn from(error: store::Error) -> Stop {
+        Stop::NotKept(error.to_string())
     }
 }
 

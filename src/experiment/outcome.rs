@@ -1,6 +1,8 @@
 //! What a launch amounts to: a sample, or the reason why it is none.
 
 use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
+use crate::printable;
+use crate::report::format;
 use crate::workload::catalogue::Workload;
 use crate::workload::launcher::Launched;
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
@@ -95,12 +97,7 @@ fn flood(launched: &Launched) -> Option<String> {
 /// The last line with something in it, fit for a report whatever it is.
 fn last_line(output: &str) -> Option<String> {
     let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    let mut characters = line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut words: String = characters.by_ref().take(MAX_WORDS_CHARS).collect();
-    if characters.next().is_some() {
-        words.push('…');
-    }
-    Some(words)
+    Some(format::shorten(&printable::line(line), MAX_WORDS_CHARS))
 }
 
 /// Holds what a kernel reports against what it declares.
@@ -230,7 +227,7 @@ mod tests {
     #[test]
     fn last_words_fit_a_report() {
         assert_eq!(last_line("one\n \x1b[2Jtwo\n\n").unwrap(), "\u{fffd}[2Jtwo");
-        assert_eq!(last_line(&"x".repeat(100_000)).unwrap().chars().count(), MAX_WORDS_CHARS + 1);
+        assert_eq!(last_line(&"x".repeat(100_000)).unwrap().chars().count(), MAX_WORDS_CHARS);
         assert_eq!(last_line(" \n"), None);
     }
 

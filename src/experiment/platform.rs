@@ -29,6 +29,8 @@ pub enum SampleError {
 pub enum Stop {
     Interrupted,
     Failed(String),
+    /// Nothing more can be kept, as on a full disk; what was kept before stands.
+    NotKept(String),
 }
 
 /// What measures.

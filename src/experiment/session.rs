@@ -38,6 +38,23 @@ pub struct Done {
     pub state: State,
     /// What could not be put back.
     pub left: Option<String>,
+    /// Why nothing more could be kept; what was kept before stands.
+    pub not_kept: Option<String>,
+}
+
+impl Done {
+    /// What the store has of it. Where its disk is full, the end of the experiment is missing there.
+    ///
+    /// # Errors
+    /// A sentence, where it cannot be read.
+    pub fn load(&self, store: &Store) -> Result<Stored, String> {
+        let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
+        stored.state = self.state;
+        if let Some(problem) = &self.not_kept {
+            stored.warnings.push(format!("It ended early: {problem}."));
+        }
+        Ok(stored)
+    }
 }
 
 /// Runs an experiment.
@@ -83,8 +100,7 @@ fn conduct(
     put_back_what_was_left(audience)?;
     let _alone = only_one_at_a_time()?;
     let claims = claim_resources(&treatments)?;
-    let mut guard =
-        Guard::arm(claims).map_err(|error| format!("cannot start the guard process: {error}"))?;
+    let mut guard = Guard::arm(claims).map_err(|error| error.to_string())?;
     let begun = unpack(request, resumed.map(|(_, origin)| origin), &mut guard).and_then(|place| {
         match resumed {
             None => begin(request, &treatments, &place, store).map(|begun| (place, begun)),
@@ -115,21 +131,23 @@ fn conduct(
     };
     let result = session.measure(treatments, &mut guard, audience);
     let left = guard.disarm().err();
-    let (state, failure) = match result {
-        Ok(()) => (State::Complete, None),
-        Err(Stop::Interrupted) => (State::Interrupted, None),
-        Err(Stop::Failed(reason)) => (State::Failed, Some(reason)),
+    let (mut state, failure, mut not_kept) = match result {
+        Ok(()) => (State::Complete, None, None),
+        Err(Stop::Interrupted) => (State::Interrupted, None, None),
+        Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
+        Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
     };
     let closed = store
         .set_elapsed(&id, (earlier.elapsed + session.started.elapsed()).as_secs_f64())
         .and_then(|()| store.finish(&id, state, failure.as_deref()));
-    match closed {
-        Ok(()) => Ok(Done { id, state, left }),
-        Err(error) => {
-            let problems = [failure.or_else(|| Some(error.to_string())), left];
-            Err(problems.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+    if let Err(error) = closed {
+        if let Some(failure) = failure {
+            return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
         }
+        state = State::Interrupted;
+        not_kept.get_or_insert(error.to_string());
     }
+    Ok(Done { id, state, left, not_kept })
 }
 
 fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
@@ -167,12 +185,7 @@ struct Place {
 }
 
 fn unpack(request: &Request, origin: Option<&Origin>, guard: &mut Guard) -> Result<Place, String> {
-    let scratch = guard.scratch_directory().map_err(|error| {
-        format!(
-            "cannot create a directory in {}: {error}; set TMPDIR",
-            std::env::temp_dir().display()
-        )
-    })?;
+    let scratch = guard.scratch_directory().map_err(|error| error.to_string())?;
     let kernels = Kernels::unpack(&scratch)?;
     let directory = match origin {
         Some(origin) => origin.directory.clone(),

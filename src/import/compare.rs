@@ -4,11 +4,13 @@
 //! verdict. Where both sides have their runs there is an interval as `weigh diff` makes it, of what was
 //! not paired, and no verdict either. An experiment of weigh keeps its own.
 
+use std::collections::{HashMap, HashSet};
+
 use super::labels::{Labels, as_alternatives, name};
 use super::{Content, Document, Results};
 use crate::machine::Facts;
 use crate::report::cost::Cost;
-use crate::report::imported::{Figure, File, Imported};
+use crate::report::imported::{Figure, File, Imported, Key};
 use crate::report::metrics::Metrics;
 use crate::report::summary::{
     Evidence, Failure, Row, SCHEMA, SetEffect, State, Summary, Treatment,
@@ -99,18 +101,32 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
     }
 }
 
+/// A result whose figures are found at once: a file may have a hundred thousand.
+struct Indexed<'a> {
+    file: &'a File,
+    figures: HashMap<Key<'a>, &'a Figure>,
+}
+
+/// The results of each label, in the order in which the labels come.
+fn by_arm(files: &[File]) -> Vec<(&str, Vec<Indexed<'_>>)> {
+    let mut arms: Vec<(&str, Vec<Indexed>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for file in files {
+        let place = *places.entry(&file.arm).or_insert_with(|| {
+            arms.push((&file.arm, Vec::new()));
+            arms.len() - 1
+        });
+        arms[place].1.push(Indexed { file, figures: file.index() });
+    }
+    arms
+}
+
 /// Holds every other label against the baseline, set by set.
 fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
-    let of = |arm: &str| files.iter().filter(|file| file.arm == arm).collect::<Vec<&File>>();
-    let base = of(&summary.baseline);
-    let mut treatments: Vec<String> = Vec::new();
-    for file in files.iter().filter(|file| file.arm != summary.baseline) {
-        if !treatments.contains(&file.arm) {
-            treatments.push(file.arm.clone());
-        }
-    }
-    for treatment in treatments {
-        let treated = of(&treatment);
+    let (base, treated): (Vec<_>, Vec<_>) =
+        by_arm(files).into_iter().partition(|(arm, _)| *arm == summary.baseline);
+    let base: Vec<Indexed> = base.into_iter().flat_map(|(_, results)| results).collect();
+    for (treatment, treated) in treated {
         if treated.len() != base.len() {
             return Err(format!(
                 "{:?} has {} results and {treatment:?} has {}: sets need as many of each",
@@ -119,27 +135,27 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
                 treated.len()
             ));
         }
-        let mut names: Vec<&Figure> = Vec::new();
-        for figure in base.iter().chain(&treated).flat_map(|file| &file.figures) {
-            if !names.iter().any(|other| other.is_same(figure)) {
-                names.push(figure);
-            }
-        }
-        for figure in names.into_iter().filter(|figure| figure.rate_of(1.0).is_some()) {
-            let has_it = |file: &&File| file.figures.iter().any(|other| other.is_same(figure));
-            if !base.iter().chain(&treated).all(has_it) {
+        let mut known = HashSet::new();
+        // What all have, the first has.
+        for figure in base.first().into_iter().flat_map(|first| &first.file.figures) {
+            let is_rate = figure.rate_of(1.0).is_some();
+            let mut all = base.iter().chain(&treated);
+            if !is_rate
+                || !known.insert(figure.key())
+                || !all.all(|results| results.figures.contains_key(&figure.key()))
+            {
                 continue;
             }
-            match row(figure, &base, &treated, &treatment) {
+            match row(figure, &base, &treated, treatment) {
                 Ok(row) => summary.results.push(row),
                 Err(reason) => summary.failures.push(Failure {
                     workload: figure.name(),
-                    arm: treatment.clone(),
+                    arm: treatment.to_owned(),
                     reason,
                 }),
             }
         }
-        summary.treatments.push(Treatment { label: treatment, facts: Vec::new() });
+        summary.treatments.push(Treatment { label: treatment.to_owned(), facts: Vec::new() });
     }
     if summary.results.is_empty() && !summary.treatments.is_empty() {
         return Err("the files have no result in common of the same test, in the same unit".into());
@@ -147,15 +163,13 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
     Ok(())
 }
 
-/// One test under one label, or why there is no difference to tell.
-fn row(figure: &Figure, base: &[&File], treated: &[&File], arm: &str) -> Result<Row, String> {
-    let find = |file: &File| -> Result<Figure, String> {
-        let found = file.figures.iter().find(|other| other.is_same(figure)).cloned();
-        let found =
-            found.ok_or_else(|| format!("{} has no result of it ({})", file.file, file.arm))?;
+/// One test under one label, which all results have; or why there is no difference to tell.
+fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Result<Row, String> {
+    let find = |results: &Indexed| -> Result<Figure, String> {
+        let found = results.figures[&figure.key()];
         match found.value > 0.0 {
-            true => Ok(found),
-            false => Err(format!("{} says 0, of which there is no ratio", file.file)),
+            true => Ok(found.clone()),
+            false => Err(format!("{} says 0, of which there is no ratio", results.file.file)),
         }
     };
     let (mut rates, mut sets, mut interval) = ([Vec::new(), Vec::new()], Vec::new(), None);
@@ -240,12 +254,12 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
         );
     }
     let all = || files.iter().flat_map(|file| &file.figures);
-    let alone = all().filter(|figure| {
-        files.iter().any(|file| !file.figures.iter().any(|other| other.is_same(figure)))
-    });
-    let mut alone: Vec<String> = alone.map(Figure::name).collect();
-    alone.sort_unstable();
-    alone.dedup();
+    let mut holders: HashMap<Key, usize> = HashMap::new();
+    for key in files.iter().flat_map(|file| file.index().into_keys().collect::<Vec<Key>>()) {
+        *holders.entry(key).or_default() += 1;
+    }
+    let alone = all().filter(|figure| holders[&figure.key()] < files.len());
+    let alone: HashSet<String> = alone.map(Figure::name).collect();
     if !alone.is_empty() {
         let (number, verb) = (alone.len(), if alone.len() == 1 { "test is" } else { "tests are" });
         said.push(format!("{number} {verb} not in every file, and without a difference there."));

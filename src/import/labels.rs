@@ -1,5 +1,6 @@
 //! What the results are called: by the user, by the files themselves, or after the files.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::Results;
@@ -48,18 +49,22 @@ pub(super) fn name(results: Vec<(String, Results)>, labels: &Labels) -> Result<V
         let stem = Path::new(file).file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     };
-    let stems: Vec<(String, String)> =
-        results.iter().map(|(file, _)| (file.clone(), stem(file))).collect();
+    let mut stems: HashMap<String, HashSet<String>> = HashMap::new();
+    for (file, _) in &results {
+        stems.entry(stem(file)).or_default().insert(file.clone());
+    }
+    let mut sets: HashMap<String, usize> = HashMap::new();
     let mut files: Vec<File> = Vec::new();
     for (number, (file, results)) in results.into_iter().enumerate() {
-        let is_taken = stems.iter().any(|(other, name)| *other != file && *name == stem(&file));
+        let is_taken = stems[&stem(&file)].len() > 1;
         let own = if is_taken { file.clone() } else { stem(&file) };
         let arm = match pattern.is_empty() {
             true => results.label.unwrap_or(own),
             false => pattern[number % pattern.len()].clone(),
         };
-        let set = files.iter().filter(|other| other.arm == arm).count() + 1;
-        files.push(File { file, format: results.format, arm, set, figures: results.figures });
+        let set = sets.entry(arm.clone()).or_default();
+        *set += 1;
+        files.push(File { file, format: results.format, arm, set: *set, figures: results.figures });
     }
     if let Some(base) = &labels.base
         && !files.iter().any(|file| file.arm == *base)

@@ -1,18 +1,21 @@
 //! lmbench's summary (`make see`, 2.x and 3.0): tables of fixed columns under a ruler of dashes, with a
 //! line per result. Lines of the same host and system are runs of the same thing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Problem, Results, figure, number, words};
 use crate::report::imported::Figure;
 use crate::stats::estimate::median;
 
+/// No table of lmbench has nearly as many columns, nor its head as many lines.
+const MOST_COLUMNS: usize = 100;
+const MOST_HEADS: usize = 10;
 /// Columns that are no result of a test.
 const FACTS: [&str; 2] = ["Mhz", "Guesses"];
 
 /// Reads the tables that say which direction is better; the first, of parameters, does not.
 pub fn read(text: &str) -> Result<Vec<Results>, Problem> {
-    let mut results: Vec<Of> = Vec::new();
+    let mut kept = Kept::default();
     let mut section: Option<Section> = None;
     for (at, line) in text.lines().enumerate() {
         if let Some(next) = Section::begin(line) {
@@ -24,10 +27,11 @@ pub fn read(text: &str) -> Result<Vec<Results>, Problem> {
                 section = None;
             } else {
                 let row = open.row(line).map_err(|problem| (Some(at + 1), problem))?;
-                keep(&mut results, row);
+                kept.add(row);
             }
         }
     }
+    let results = kept.results;
     let hosts: BTreeSet<&str> = results.iter().map(|of| of.host.as_str()).collect();
     let is_told_by_host = hosts.len() == results.len();
     let label = |of: &Of| {
@@ -61,17 +65,33 @@ struct Of {
     figures: Vec<Figure>,
 }
 
-/// Keeps the figures of a line; those that are there already get another run.
-fn keep(results: &mut Vec<Of>, row: Of) {
-    let same = |of: &Of| (&of.host, &of.system) == (&row.host, &row.system);
-    let Some(at) = results.iter().position(same) else {
-        results.push(row);
-        return;
-    };
-    for figure in row.figures {
-        match results[at].figures.iter_mut().find(|known| known.is_same(&figure)) {
-            Some(known) => known.runs.extend(figure.runs),
-            None => results[at].figures.push(figure),
+/// What was read so far, and where in it each host with its system is, and each of its figures.
+#[derive(Default)]
+struct Kept {
+    results: Vec<Of>,
+    hosts: HashMap<(String, String), usize>,
+    /// By host, test and unit.
+    figures: HashMap<(usize, String, String), usize>,
+}
+
+impl Kept {
+    /// Keeps the figures of a line; those that are there already get another run.
+    fn add(&mut self, row: Of) {
+        let Of { host, system, figures } = row;
+        let at = *self.hosts.entry((host.clone(), system.clone())).or_insert_with(|| {
+            self.results.push(Of { host, system, figures: Vec::new() });
+            self.results.len() - 1
+        });
+        let known = &mut self.results[at].figures;
+        for figure in figures {
+            let key = (at, figure.test.clone(), figure.unit.clone());
+            match self.figures.get(&key) {
+                Some(&place) => known[place].runs.extend(figure.runs),
+                None => {
+                    self.figures.insert(key, known.len());
+                    known.push(figure);
+                }
+            }
         }
     }
 }
@@ -101,11 +121,14 @@ impl Section {
         let is_ruler = !line.trim().is_empty() && line.chars().all(|c| matches!(c, '-' | ' '));
         if !is_ruler {
             self.heads.push(line.chars().collect());
+            if self.heads.len() > MOST_HEADS {
+                self.heads.remove(0);
+            }
             return;
         }
         // The one without gaps only underlines the title.
         let spans = spans(line);
-        if spans.len() < 3 {
+        if !(3..=MOST_COLUMNS).contains(&spans.len()) {
             self.heads.clear();
             return;
         }

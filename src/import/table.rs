@@ -2,6 +2,8 @@
 //!
 //! A label that comes again is another measurement of the same state: `off,on,off,on` is two sets.
 
+use std::collections::HashSet;
+
 use super::{Problem, Results, figure, number, words};
 
 /// Whether a first line is the head of such a table.
@@ -22,6 +24,7 @@ pub fn read(text: &str) -> Result<Vec<Results>, Problem> {
     let column =
         |label: String| Results { format: "table".into(), label: Some(label), figures: Vec::new() };
     let mut columns: Vec<Results> = split(head.1).into_iter().skip(2).map(column).collect();
+    let mut known: HashSet<(usize, String)> = HashSet::new();
     for (at, line) in lines {
         let said = |problem: String| (Some(at + 1), problem);
         let cells = split(line);
@@ -29,12 +32,12 @@ pub fn read(text: &str) -> Result<Vec<Results>, Problem> {
             let wanted = columns.len() + 2;
             return Err(said(format!("{} cells where the first line has {wanted}", cells.len())));
         }
-        for (column, cell) in columns.iter_mut().zip(&cells[2..]) {
+        for (place, (column, cell)) in columns.iter_mut().zip(&cells[2..]).enumerate() {
             if cell.is_empty() || cell.eq_ignore_ascii_case("n/a") {
                 continue;
             }
             let value = number(cell).ok_or_else(|| said(format!("{cell:?} is no number")))?;
-            if column.figures.iter().any(|figure| figure.test == cells[0]) {
+            if !known.insert((place, cells[0].clone())) {
                 return Err(said(format!("{:?} comes a second time", cells[0])));
             }
             column.figures.push(figure(&cells[0], value, &cells[1]));

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::compare::summary;
 use super::labels::Labels;
 use super::*;
+use crate::report::dialect::{self, Sheet};
+use crate::report::terminal;
 
 /// A file of every format, by its name on the command line.
 const FILES: [(&str, &[u8]); 12] = [
@@ -108,7 +110,7 @@ fn a_report_is_read_whole() {
     assert_eq!((syscall.baseline, syscall.better), (Some(15_000.0), Better::More));
     // Its CSV says the same without units.
     for figure in &mut results(FILES[5].1)[0].figures {
-        let of_report = figures.iter().find(|other| other.is_same(figure)).unwrap();
+        let of_report = figures.iter().find(|other| other.key() == figure.key()).unwrap();
         assert_eq!(figure.value, of_report.value, "{}", figure.name());
     }
     // What has no baseline is a result all the same.
@@ -188,6 +190,72 @@ fn events_are_counts_and_clocks_are_times() {
         ],
         "cycles were not counted"
     );
+}
+
+/// Files of each format with so many results, made up.
+fn long_files(count: usize) -> Vec<(&'static str, String)> {
+    let lines = |head: &str, line: &dyn Fn(usize) -> String| -> String {
+        std::iter::once(head.to_owned()).chain((0..count).map(line)).collect()
+    };
+    let index = "TEST BASELINE RESULT INDEX\n";
+    let ruler =
+        "Processor - times in microseconds - smaller is better\nHost OS null\n---- ---- ----\n";
+    let commands = lines("", &|n| format!("{{\"command\":\"c{n}\",\"mean\":1.5}},"));
+    let columns = |of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<String>();
+    vec![
+        (
+            "unixbench",
+            lines("BYTE UNIX Benchmarks (Version 4.1.0)\n", &|n| {
+                format!("T{n} 1.0 lps (10 secs, 6 samples)\n")
+            }) + &lines(index, &|n| format!("T{n} 1.0 1.0 10.0\n"))
+                + &lines(index, &|n| format!("U{n} 1.0 1.0 10.0\n")),
+        ),
+        (
+            "unixbench-csv",
+            format!("Concurrency{}\n1{}\n", columns(&|n| format!(",t{n}")), ",1".repeat(count)),
+        ),
+        ("lmbench", lines(ruler, &|n| format!("h{n:03} L{} 0.5\n", n % 7))),
+        ("hyperfine", format!("{{\"results\":[{}]}}", commands.trim_end_matches(','))),
+        ("perf", lines("", &|n| format!("1,msec,event{n},1,100\n"))),
+        ("table", lines("test,unit,a,b,a,b\n", &|n| format!("t{n},us,1,2,1,2\n"))),
+        (
+            "table",
+            format!("test,unit{}\nt,us{}\n", columns(&|n| format!(",l{n}")), ",1".repeat(count)),
+        ),
+    ]
+}
+
+/// Reads a file, compares what is in it (or it with itself), and shows that; gives the CPU seconds.
+fn handle(format: &str, text: &str) -> f64 {
+    let now_s = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+    };
+    let started_s = now_s();
+    let document =
+        || ("f".to_owned(), read("f", text.as_bytes(), Some(format.parse().unwrap())).unwrap());
+    let first = document();
+    let Content::Results(results) = &first.1.content else { panic!("these are figures") };
+    let (documents, labels) = match results.len() {
+        1 => (vec![first, document()], vec!["a".to_owned(), "b".to_owned()]),
+        _ => (vec![first], Vec::new()),
+    };
+    let made = summary(documents, &Labels { labels, base: None }).unwrap();
+    assert!(terminal::render(&made, 100, false).contains("Imported"), "{format}");
+    let _ = dialect::render("smalley".parse().unwrap(), &Sheet::of(&made));
+    now_s() - started_s
+}
+
+/// Eight times as long a file takes about eight times as long, not 64 times: whatever there is many of.
+#[test]
+fn the_time_of_an_import_grows_as_its_file() {
+    const TIMES: f64 = 8.0;
+    let (short, long) = (long_files(2_000), long_files(2_000 * TIMES as usize));
+    for ((format, short), (_, long)) in short.iter().zip(&long) {
+        let least_s = |text| (0..3).map(|_| handle(format, text)).fold(f64::INFINITY, f64::min);
+        let ratio = handle(format, long) / least_s(short);
+        assert!(ratio < 3.0 * TIMES, "{format}: {ratio:.1} times as long");
+    }
 }
 
 proptest! {

@@ -3,6 +3,8 @@
 //! A result is a line `TITLE  VALUE UNIT  (SECONDS, N samples)`; a line of the index is
 //! `TITLE  BASELINE  RESULT  INDEX`. 5.x repeats both for each number of parallel copies.
 
+use std::collections::HashMap;
+
 use super::{Document, Problem, Results, figure, number, words};
 use crate::report::dialect::unixbench::Formula;
 use crate::report::imported::Figure;
@@ -41,6 +43,8 @@ struct Report {
     /// are rounded too.
     indices: Vec<[f64; 2]>,
     figures: Vec<Figure>,
+    /// Where each is, by its name.
+    places: HashMap<String, usize>,
     warnings: Vec<String>,
 }
 
@@ -74,14 +78,19 @@ impl Report {
             format!("a result is `TITLE VALUE UNIT ({tail})`, and {value:?} is no value")
         })?;
         let figure = Figure { copies: self.copies, ..figure(&title.join(" "), value, unit) };
-        if self.figures.iter().any(|other| other.name() == figure.name()) {
+        if self.places.contains_key(&figure.name()) {
             return Err(format!(
                 "{:?} comes a second time: give each report a file of its own",
                 figure.name()
             ));
         }
-        self.figures.push(figure);
+        self.keep(figure);
         Ok(())
+    }
+
+    fn keep(&mut self, figure: Figure) {
+        self.places.insert(figure.name(), self.figures.len());
+        self.figures.push(figure);
     }
 
     fn index_line(&mut self, line: &str) -> Result<(), String> {
@@ -122,10 +131,12 @@ impl Report {
                  {index:.1}."
             ));
         }
-        let copies = self.copies;
-        let mut same = self.figures.iter_mut().filter(|figure| figure.copies == copies);
-        match same.find(|figure| figure.test == title) {
-            Some(figure) => {
+        // Where only the index was kept, this is its result.
+        let own = figure(title, result, unit_of(title));
+        let own = Figure { copies: self.copies, baseline: Some(baseline), ..own };
+        match self.places.get(&own.name()) {
+            Some(&place) => {
+                let figure = &mut self.figures[place];
                 if (figure.value - result).abs() > ROUNDING {
                     self.warnings.push(format!(
                         "The file gives {} for {title} among the results, and {result} in its index.",
@@ -134,12 +145,7 @@ impl Report {
                 }
                 figure.baseline = Some(baseline);
             }
-            // Where only the index was kept.
-            None => self.figures.push(Figure {
-                copies,
-                baseline: Some(baseline),
-                ..figure(title, result, unit_of(title))
-            }),
+            None => self.keep(own),
         }
     }
 

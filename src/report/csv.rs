@@ -1,5 +1,6 @@
 //! Every pair as it was measured, one a line: for people who bring their own statistics.
 
+use super::format;
 use super::summary::Summary;
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
@@ -11,10 +12,10 @@ pub fn render(s: &Summary) -> String {
     for row in &s.results {
         for (index, pair) in row.series.iter().enumerate() {
             let cells = [
-                quote(&s.id),
-                quote(&row.workload),
-                quote(&row.treatment),
-                quote(&row.unit),
+                name(&s.id),
+                name(&row.workload),
+                name(&row.treatment),
+                name(&row.unit),
                 pair.set.saturating_add(1).to_string(),
                 (index + 1).to_string(),
                 number(pair.started_s),
@@ -36,13 +37,17 @@ fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
-/// RFC 4180: quotes around what contains a separator, quotes within doubled.
-fn quote(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+/// A name as a cell. RFC 4180: quotes around what contains a separator, quotes within doubled. A
+/// spreadsheet takes what begins with one of `= + - @` for a formula, and what a formula does is not for a
+/// name to decide: an apostrophe makes it text (OWASP, "CSV Injection"). Line breaks and tabs are no part
+/// of a name.
+fn name(text: &str) -> String {
+    let text = format::label(text);
+    let is_formula = text
+        .trim_start()
+        .starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
+    let text = if is_formula { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -65,8 +70,18 @@ mod tests {
     }
 
     #[test]
+    fn no_name_is_a_formula_and_a_number_below_zero_is_a_number() {
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\u{ff1d}1"] {
+            assert_eq!(name(formula), format!("'{formula}"));
+        }
+        assert_eq!(name("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(name("\t=1\r\n"), "\u{fffd}=1\u{fffd}\u{fffd}");
+        assert_eq!((name("a-b"), number(-1.5)), ("a-b".into(), "-1.5".into()));
+    }
+
+    #[test]
     fn odd_names_are_quoted_and_missing_numbers_empty() {
-        assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(name("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(number(f64::NAN), "");
         let text = render(&sample::hostile());
         assert!(!text.contains("NaN") && !text.contains("inf"));

@@ -9,6 +9,7 @@ mod percent;
 pub use duration::{added_ns, change_ns, factor, time_ns};
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
+use crate::printable;
 use crate::stats::Verdict;
 
 /// Shown where there is no number.
@@ -149,7 +150,7 @@ pub fn plural(count: usize, noun: &str) -> String {
 
 /// A label as it may be shown anywhere: control characters could drive the terminal, or break a row.
 pub fn label(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    printable::line(text)
 }
 
 /// Cuts to a number of characters; an ellipsis says that something is missing.

@@ -1,5 +1,7 @@
 //! Results that others published: what was read, what it can bear, and the table of it.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::format;
@@ -51,8 +53,11 @@ pub struct Figure {
     pub baseline: Option<f64>,
 }
 
+/// What two figures share that can be held against each other: test, copies, unit, direction.
+pub type Key<'a> = (&'a str, Option<u32>, &'a str, Better);
+
 /// Which direction is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// A rate.
@@ -72,10 +77,9 @@ impl Figure {
         }
     }
 
-    /// Whether two can be held against each other.
-    pub fn is_same(&self, other: &Figure) -> bool {
+    /// By what it is found in another result.
+    pub fn key(&self) -> Key<'_> {
         (&self.test, self.copies, &self.unit, self.better)
-            == (&other.test, other.copies, &other.unit, other.better)
     }
 
     /// A value of this figure as a rate, of which more is better; `None` for a count.
@@ -105,6 +109,17 @@ pub fn per_second(unit: &str) -> Option<f64> {
         "ms" | "msec" => Some(1e3),
         "s" | "sec" | "seconds" => Some(1.0),
         _ => None,
+    }
+}
+
+impl File {
+    /// Its figures by their keys; of two with the same, the first.
+    pub fn index(&self) -> HashMap<Key<'_>, &Figure> {
+        let mut index = HashMap::new();
+        for figure in &self.figures {
+            index.entry(figure.key()).or_insert(figure);
+        }
+        index
     }
 }
 
@@ -142,24 +157,9 @@ impl Imported {
 
     /// Every test of any file, in the order in which they come.
     pub fn distinct(&self) -> Vec<&Figure> {
-        let mut found: Vec<&Figure> = Vec::new();
-        for figure in self.files.iter().flat_map(|file| &file.figures) {
-            if !found.iter().any(|other| other.is_same(figure)) {
-                found.push(figure);
-            }
-        }
-        found
-    }
-
-    /// What is called how, where several results were compared.
-    fn arms(&self) -> Vec<&str> {
-        let mut arms: Vec<&str> = Vec::new();
-        for file in &self.files {
-            if !arms.contains(&file.arm.as_str()) {
-                arms.push(&file.arm);
-            }
-        }
-        arms
+        let mut known = HashSet::new();
+        let all = self.files.iter().flat_map(|file| &file.figures);
+        all.filter(|figure| known.insert(figure.key())).collect()
     }
 }
 
@@ -187,15 +187,13 @@ pub fn sentences(s: &Summary, imported: &Imported) -> Vec<String> {
 
 /// A row per test with what each file says, and the differences that follow.
 pub fn table(s: &Summary, imported: &Imported) -> Table {
-    let arms = imported.arms();
     let mut titles: Vec<String> = vec!["test".into()];
-    let counts: Vec<usize> = arms
-        .iter()
-        .map(|arm| imported.files.iter().filter(|file| file.arm == **arm).count())
-        .collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
     for file in &imported.files {
-        let several = arms.iter().zip(&counts).any(|(arm, count)| **arm == file.arm && *count > 1);
-        let number = if several { format!(" {}", file.set) } else { String::new() };
+        *counts.entry(&file.arm).or_default() += 1;
+    }
+    for file in &imported.files {
+        let number = if counts[&*file.arm] > 1 { format!(" {}", file.set) } else { String::new() };
         titles.push(format::label(&format!("{}{number}", file.arm)));
     }
     titles.push("unit".into());
@@ -204,18 +202,20 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
         let of = if treatments.len() > 1 { format!(", {treatment}") } else { String::new() };
         titles.extend([format::label(&format!("effect{of}")), "interval".into()]);
     }
+    let indices: Vec<_> = imported.files.iter().map(File::index).collect();
+    let mut results: HashMap<(&str, &str), &Row> = HashMap::new();
+    for row in &s.results {
+        results.entry((&row.treatment, &row.workload)).or_insert(row);
+    }
     let rows = imported.distinct().into_iter().map(|figure| {
-        let mut cells = vec![format::label(&figure.name())];
-        cells.extend(imported.files.iter().map(|file| {
-            let same = file.figures.iter().find(|other| other.is_same(figure));
-            same.map(|other| plain(other.value)).unwrap_or_default()
+        let name = figure.name();
+        let mut cells = vec![format::label(&name)];
+        cells.extend(indices.iter().map(|index| {
+            index.get(&figure.key()).map(|other| plain(other.value)).unwrap_or_default()
         }));
         cells.push(format::label(&figure.unit));
         for treatment in &treatments {
-            let row = s
-                .results
-                .iter()
-                .find(|row| row.treatment == **treatment && row.workload == figure.name());
+            let row = results.get(&(treatment, &name));
             cells.push(row.map(|row| format::percent(row.effect_pct)).unwrap_or_default());
             let bounded = row.filter(|row| row.low_pct.is_some() || row.high_pct.is_some());
             cells.push(

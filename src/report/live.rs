@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::countdown::Countdown;
 use super::format;
 use super::live_frame as frame;
+use crate::printable;
 use crate::stats::Verdict;
 
 /// Redrawing costs CPU time that the workloads should have.
@@ -132,7 +133,7 @@ impl<W: Write> Live<W> {
         if news && (self.size)().is_none() {
             row.said = Some(row.progress.stage.clone());
             let line = frame::verdict_line(row, self.view.elapsed, self.view.margin_pct);
-            self.write(&format!("{line}\n"));
+            self.write(&printable::text(&format!("{line}\n")));
         }
         self.show();
     }
@@ -174,7 +175,7 @@ impl<W: Write> Live<W> {
         let mut text = if self.drawn == 0 { HIDE_CURSOR.to_owned() } else { self.home() };
         for line in &lines {
             // Each line erases what was to its right; the last one erases what was below.
-            text += &format!("{line}\x1b[K\n");
+            text += &format!("{}\x1b[K\n", printable::styled(line));
         }
         text += "\x1b[J";
         self.drawn = lines.len();

@@ -4,6 +4,7 @@ use super::format;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
 use super::{bounds, evidence, facts, imported, latency, machine, sentence, sets};
+use crate::printable;
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -108,8 +109,9 @@ fn code(text: &str) -> String {
 
 /// A code block whose fence is longer than any run of backticks within it.
 fn fenced(text: &str) -> String {
+    let text = printable::text(text);
     let mut fence = "```".to_owned();
-    while text.contains(&fence) {
+    while text.contains(fence.as_str()) {
         fence.push('`');
     }
     format!("{fence}sh\n{text}\n{fence}")
@@ -136,7 +138,7 @@ mod tests {
         let text = render(&sample::hostile());
         let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
         assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
-        assert!(!text.contains('\u{1b}') || text.contains("```sh"));
+        assert!(!text.contains('\u{1b}'));
     }
 
     #[test]

@@ -78,8 +78,16 @@ impl Store {
 
 /// The sentence for an error of SQLite.
 fn explain(path: &Path, error: &rusqlite::Error) -> Error {
+    let has_no_file_left = || {
+        let opened = std::fs::File::open("/dev/null").map_err(|error| error.raw_os_error());
+        matches!(opened, Err(Some(libc::EMFILE | libc::ENFILE)))
+    };
     let path = path.display();
     let problem = match error.sqlite_error_code() {
+        // SQLite does not say why it cannot open a file.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_file_left() => format!(
+            "cannot open the database {path}: too many open files; raise the limit with `ulimit -n`"
+        ),
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => format!(
             "the database {path} is damaged ({error}). Move it away and weigh starts a new one; \
              `sqlite3 {path} .recover` may save what is in it"

@@ -53,7 +53,9 @@ impl Guard {
                 claims.iter().try_for_each(inherit).map_err(io::Error::from)
             });
         }
-        let mut child = command.spawn()?;
+        let mut child = command.spawn().map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
+        })?;
         let done = child.stdin.take();
         Ok(Guard { path, _lock: lock, journal, child, done })
     }
@@ -66,7 +68,11 @@ impl Guard {
         let name = format!("weigh-{}-{:08x}", self.journal.pid, rand::random::<u32>());
         let directory = std::env::temp_dir().join(name);
         self.write_down(SCRATCH, serde_json::to_value(&directory)?)?;
-        fs::DirBuilder::new().mode(0o700).create(&directory)?;
+        fs::DirBuilder::new().mode(0o700).create(&directory).map_err(|error| {
+            let place = std::env::temp_dir();
+            let problem = format!("cannot create a directory in {}: {error}", place.display());
+            io::Error::new(error.kind(), problem + "; set TMPDIR to another")
+        })?;
         Ok(directory)
     }
 

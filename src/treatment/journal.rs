@@ -140,10 +140,20 @@ fn remove_scratch(state: &Value) -> Result<(), String> {
 /// Replaces the journal in one step, and returns when it is on disk.
 pub fn write(path: &Path, journal: &Journal) -> io::Result<()> {
     let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
-    file.write_all(&serde_json::to_vec(journal)?)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    let replace = || -> io::Result<()> {
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec(journal)?)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    replace().map_err(|error| {
+        let problem = format!(
+            "cannot write the journal of changes, {}: {error}; without it nothing is changed. Make room \
+             there, or set XDG_STATE_HOME to another directory",
+            path.display()
+        );
+        io::Error::new(error.kind(), problem)
+    })
 }
 
 #[cfg(test)]

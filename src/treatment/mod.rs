@@ -44,6 +44,9 @@ pub enum Error {
     /// was measured meanwhile is not evidence of anything.
     #[error("{0}")]
     NotInForce(String),
+    /// What it produced could not be kept, as on a full disk: this sample does not count, those before it do.
+    #[error("{0}")]
+    NotKept(String),
     #[error("interrupted")]
     Interrupted,
 }

@@ -23,8 +23,7 @@ impl Changed {
     /// A sentence, where a setting cannot be changed or another `weigh` is at it.
     pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
         let resource = format!("the settings of the CPUs below {}", root.display());
-        let mut guard = Guard::arm(vec![claim(&resource)?])
-            .map_err(|error| format!("cannot start the guard process: {error}"))?;
+        let mut guard = Guard::arm(vec![claim(&resource)?]).map_err(|error| error.to_string())?;
         match change(settings, &mut guard) {
             Ok(()) => Ok(Changed { guard }),
             Err(problem) => {

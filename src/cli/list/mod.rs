@@ -75,7 +75,7 @@ impl List {
         }
         match self.json {
             false => output::print(text.trim_start())?,
-            true => output::print(&format!("{:#}\n", Value::Object(values)))?,
+            true => output::print_json(&format!("{:#}\n", Value::Object(values)))?,
         }
         Ok(0)
     }

@@ -1,6 +1,6 @@
 //! A launch of the detail pass on this machine: like that of a sample, but for what is kept of it.
 
-use super::{Host, padding, stop};
+use super::{Host, padding};
 use crate::experiment::detail::{DetailPlatform, Look};
 use crate::experiment::platform::{SampleError, Slot, Stop};
 use crate::store::record::Detailed;
@@ -32,7 +32,7 @@ impl DetailPlatform for Host<'_> {
             detail,
         };
         let kept = self.site.store.add_detail(self.site.id, &detailed);
-        kept.map(|()| true).map_err(|error| SampleError::Stop(stop(error)))
+        kept.map(|()| true).map_err(|error| SampleError::Stop(error.into()))
     }
 
     fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
@@ -42,6 +42,6 @@ impl DetailPlatform for Host<'_> {
              Its rates are not concerned.",
             self.arms[slot.arm].label
         );
-        self.site.store.add_warning(self.site.id, &warning).map_err(stop)
+        Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 }

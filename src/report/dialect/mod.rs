@@ -3,10 +3,11 @@
 //! They show rates and differences only. None of them has an interval or a verdict, which is why
 //! they are asked for, and never what is shown first.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use super::format;
-use super::imported::{Figure, Imported};
+use super::imported::{Figure, Imported, Key};
 use super::summary::{Row, Summary};
 use super::table::Table;
 use crate::stats::estimate::median;
@@ -117,12 +118,16 @@ impl Sheet {
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),
-            None => s.results.iter().for_each(|row| sheet.add_row(row, &treatments)),
+            None => sheet.add_rows(&s.results, &treatments),
         }
         if treatments.len() == 1 {
+            let mut rows: HashMap<&str, &Row> = HashMap::new();
+            for row in &s.results {
+                rows.entry(&row.workload).or_insert(row);
+            }
             for line in &mut sheet.lines {
-                let row = s.results.iter().find(|row| row.workload == line.title);
-                line.sets = row
+                line.sets = rows
+                    .get(&*line.title)
                     .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
                     .unwrap_or_default();
             }
@@ -132,10 +137,14 @@ impl Sheet {
 
     /// The middle of what the files of each arm say.
     fn add_figures(&mut self, imported: &Imported, arms: &[&str]) {
+        let mut indices: HashMap<&str, Vec<HashMap<Key, &Figure>>> = HashMap::new();
+        for file in &imported.files {
+            indices.entry(&file.arm).or_default().push(file.index());
+        }
         for figure in imported.distinct() {
             let of_arm = |arm: &&str| -> Vec<&Figure> {
-                let files = imported.files.iter().filter(|file| file.arm == *arm);
-                files.filter_map(|file| file.figures.iter().find(|f| f.is_same(figure))).collect()
+                let files = indices.get(*arm).into_iter().flatten();
+                files.filter_map(|index| index.get(&figure.key()).copied()).collect()
             };
             let rate = |figures: Vec<&Figure>| {
                 let rates = figures.iter().filter_map(|figure| figure.rate_of(figure.value));
@@ -154,20 +163,22 @@ impl Sheet {
         }
     }
 
-    fn add_row(&mut self, row: &Row, treatments: &[&str]) {
-        let at = self.lines.iter().position(|line| line.title == row.workload);
-        let at = at.unwrap_or_else(|| {
-            self.lines.push(Line {
-                rates: vec![None; treatments.len() + 1],
-                baselines: vec![None; treatments.len() + 1],
-                ..Line::of(&row.workload, &row.unit)
+    fn add_rows(&mut self, rows: &[Row], treatments: &[&str]) {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for row in rows {
+            let at = *places.entry(&row.workload).or_insert_with(|| {
+                self.lines.push(Line {
+                    rates: vec![None; treatments.len() + 1],
+                    baselines: vec![None; treatments.len() + 1],
+                    ..Line::of(&row.workload, &row.unit)
+                });
+                self.lines.len() - 1
             });
-            self.lines.len() - 1
-        });
-        let rates = &mut self.lines[at].rates;
-        rates[0].get_or_insert(row.baseline);
-        if let Some(arm) = treatments.iter().position(|label| *label == row.treatment) {
-            rates[arm + 1] = Some(row.treated);
+            let rates = &mut self.lines[at].rates;
+            rates[0].get_or_insert(row.baseline);
+            if let Some(arm) = treatments.iter().position(|label| *label == row.treatment) {
+                rates[arm + 1] = Some(row.treated);
+            }
         }
     }
 }

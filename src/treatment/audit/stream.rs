@@ -93,7 +93,7 @@ impl Stream {
             match self.sink.receive(&interrupted, Some(look_up)) {
                 Ok(Reply::Counts(counts)) if counts.marker == self.number => return Ok(counts),
                 Ok(Reply::Counts(_) | Reply::Ready) => {}
-                Ok(Reply::Error(problem)) => return Err(Error::NotInForce(problem)),
+                Ok(Reply::Error(problem)) => return Err(Error::NotKept(problem)),
                 Err(own_program::Error::TimedOut) if Instant::now() < deadline => {
                     client.send_text(marker).map_err(needs)?;
                 }
