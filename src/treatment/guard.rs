@@ -13,7 +13,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::Value;
 
-use super::journal::{Entry, Journal, SCRATCH, lock_path, undo, undo_all, undo_journal, write};
+use super::journal::{
+    Entry, Journal, SCRATCH, lock_path, remove, undo, undo_all, undo_journal, write,
+};
 use super::state_dir;
 use crate::machine;
 
@@ -54,6 +56,8 @@ impl Guard {
             });
         }
         let mut child = command.spawn().map_err(|error| {
+            // Nothing was changed, so nothing is left to undo.
+            remove(&path);
             io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
         })?;
         let done = child.stdin.take();

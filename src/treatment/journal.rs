@@ -94,7 +94,7 @@ pub fn undo_all(path: &Path, journal: &mut Journal) -> Result<(), String> {
 }
 
 /// Whoever died while it replaced a journal left the new one beside it.
-fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     for file in [path.to_owned(), path.with_extension("new"), path.with_extension("lock")] {
         let _ = fs::remove_file(file);
     }
