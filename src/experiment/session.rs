@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,7 @@ pub fn execute(
     request: &Request,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     conduct(request, None, store, audience, interrupted)
 }
@@ -82,7 +83,7 @@ pub fn go_on(
     budget: Duration,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
     let request = Request { budget, ..origin.request.clone() };
@@ -94,7 +95,7 @@ fn conduct(
     resumed: Option<(&Stored, &Origin)>,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;

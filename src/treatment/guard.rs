@@ -17,7 +17,8 @@ use super::journal::{
     Entry, Journal, SCRATCH, lock_path, remove, undo, undo_all, undo_journal, write,
 };
 use super::state_dir;
-use crate::machine;
+use crate::own_program::see_off;
+use crate::{machine, orphans};
 
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
@@ -60,6 +61,7 @@ impl Guard {
             remove(&path);
             io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
         })?;
+        orphans::keep(child.id());
         let done = child.stdin.take();
         Ok(Guard { path, _lock: lock, journal, child, done })
     }
@@ -111,10 +113,11 @@ impl Guard {
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let result = undo_all(&self.path, &mut self.journal);
-        if let Some(mut pipe) = self.done.take() {
+        if let Some(pipe) = &mut self.done {
             let _ = pipe.write_all(b"done");
         }
-        let _ = self.child.wait();
+        drop(self.done.take());
+        see_off(&mut self.child);
         result
     }
 }
@@ -125,11 +128,6 @@ impl Guard {
 /// # Errors
 /// A sentence that says what is left.
 pub fn run(journal: &Path) -> Result<(), String> {
-    // Who stops a service signals all of its processes; this one must outlive the others.
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-        // SAFETY: ignoring a signal runs no code of ours.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
     let mut said = Vec::new();
     let _ = io::stdin().lock().read_to_end(&mut said);
     if said == b"done" { Ok(()) } else { undo_journal(journal) }
