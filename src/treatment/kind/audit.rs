@@ -50,19 +50,16 @@ impl Kind for Audit {
                 form: "rules=FILE",
                 help: "load these rules, of a file or a directory of them, instead of auditing everything",
             },
-            Parameter {
-                form: "backlog=N",
-                help: "records that may wait in the kernel; default 8192",
-            },
+            Parameter { form: "backlog=N", help: "the backlog limit, in records; default 8192" },
             SINK,
             FLUSH,
             Parameter {
                 form: "wait=TIME",
-                help: "how long a process waits for room, 0 to drop the record; default the host's",
+                help: "longest time that a full backlog blocks a process, 0 to drop; default the host's",
             },
             Parameter {
                 form: "live",
-                help: "the rules that are loaded on this host, with none of them taken down",
+                help: "the rules that are loaded on this host, without unloading them",
             },
             Parameter {
                 form: "residual",
