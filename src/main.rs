@@ -19,10 +19,7 @@ fn main() -> ExitCode {
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
-        Some(guard::SUBCOMMAND) => match arguments.next() {
-            Some(journal) => guard::run(journal.as_ref()),
-            None => Err("the guard needs a journal".into()),
-        },
+        Some(guard::SUBCOMMAND) => guard::run(arguments),
         _ => return cli::main(),
     };
     match result {

@@ -160,7 +160,11 @@ fn with_the_guard_killed_as_well_restore_puts_them_back() {
     let running = machine.start_fixed();
     kill_everything(&machine, running);
     assert!(machine.is_fixed(), "nobody was left to restore anything");
-    machine.home.succeed(&["restore"]).assert_says(&["Put back", ".journal"]);
+    let other = machine.home.run(&["restore"]);
+    other.assert_error(&["is no setting that weigh changes"]);
+    assert!(machine.is_fixed(), "a setting below another root was changed");
+    let restore = ["restore", "--root", &machine.root];
+    machine.home.succeed(&restore).assert_says(&["Put back", ".journal"]);
     assert!(machine.is_as_found());
     assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());
 }

@@ -1,8 +1,7 @@
 //! `weigh rules` from the files to the figures: which steps there are, and in which order.
 
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,7 @@ use crate::profile::record::Profile;
 use crate::report::rules::{Metric, RuleReport};
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::audit::{BASELINE_LOGINUID, system};
-use crate::treatment::claim::{claim, only_one_at_a_time};
+use crate::treatment::claim::{AUDIT, claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::treatment::{Bench, Error};
 use crate::workload::kernels::Kernels;
@@ -65,14 +64,14 @@ pub type Progress<'a> = &'a mut dyn FnMut(&str, f64);
 /// A sentence; the system is as it was before.
 pub fn weigh(
     request: &Request,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
     progress: Progress,
 ) -> Result<Done, String> {
     let set = RuleSet::read(&request.paths)?;
     refused::too_many(&set)?;
     put_back_what_was_left(progress)?;
     let _alone: File = only_one_at_a_time()?;
-    let claims = vec![claim("the kernel's audit configuration")?];
+    let claims = vec![claim(AUDIT)?];
     let mut guard = Guard::arm(claims).map_err(|error| error.to_string())?;
     let measured = measure(request, &set, interrupted, &mut guard, progress);
     let left = guard.disarm().err();
@@ -91,7 +90,9 @@ pub fn weigh(
 }
 
 fn put_back_what_was_left(progress: Progress) -> Result<(), String> {
-    for one in restore_left_behind().map_err(|error| format!("the state directory: {error}"))? {
+    for one in restore_left_behind(Path::new("/"))
+        .map_err(|error| format!("the state directory: {error}"))?
+    {
         one.result
             .map_err(|problem| format!("an earlier experiment left this behind: {problem}"))?;
         progress("putting back what an earlier experiment, now dead, had changed", 0.0);
@@ -102,7 +103,7 @@ fn put_back_what_was_left(progress: Progress) -> Result<(), String> {
 fn measure(
     request: &Request,
     set: &RuleSet,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
     guard: &mut Guard,
     progress: Progress,
 ) -> Result<Measured, Error> {

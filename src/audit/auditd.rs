@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use super::netlink::Client;
+use crate::trust::program;
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// It may have the log to write out first.
@@ -137,17 +138,12 @@ fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 /// Where `auditd` is, or a sentence that says how to get it.
 ///
 /// # Errors
-/// It is not installed.
+/// It is not installed, or another user can change it.
 pub fn find_auditd() -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/sbin".into()])
-        .map(|directory| directory.join("auditd"))
-        .find(|candidate| candidate.is_file())
-        .ok_or_else(|| {
-            "`auditd` is not installed: install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
-                .into()
-        })
+    program::find("auditd")?.ok_or_else(|| {
+        "`auditd` is not installed: install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
+            .into()
+    })
 }
 
 /// A running auditd of ours; dropping this ends it.
@@ -230,8 +226,6 @@ impl Drop for Auditd {
     fn drop(&mut self) {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
         let _ = kill_process(pid, Signal::TERM);
-        // It may have been stopped.
-        let _ = kill_process(pid, Signal::CONT);
         let deadline = Instant::now() + END_LIMIT;
         while !self.has_ended() {
             if Instant::now() > deadline {

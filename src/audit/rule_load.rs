@@ -17,6 +17,7 @@ use super::rule_owner::assign;
 use super::rule_set::{Line, Outcome, RuleSet, Source};
 use super::rule_warnings::add_warnings;
 use super::rule_words::{blinds_others, foreign_option, is_prepended, is_rule, skip_reason};
+use crate::trust::program;
 
 /// Lines given to one `auditctl`: few enough to show progress, enough to make listing cheap.
 const BATCH_LINES: usize = 200;
@@ -230,16 +231,11 @@ fn name_copies(report: &mut [Line]) {
 /// Where `auditctl` is, or a sentence that says how to get it.
 ///
 /// # Errors
-/// It is not installed.
+/// It is not installed, or another user can change it.
 pub fn find_auditctl() -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/sbin".into()])
-        .map(|directory| directory.join("auditctl"))
-        .find(|candidate| candidate.is_file())
-        .ok_or_else(|| {
-            "rule files are loaded by `auditctl`, which is not installed: \
-             install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
-                .into()
-        })
+    program::find("auditctl")?.ok_or_else(|| {
+        "rule files are loaded by `auditctl`, which is not installed: \
+         install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
+            .into()
+    })
 }

@@ -7,6 +7,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::trust::program;
+
 const IMAGE_BYTES: u64 = 8 << 20;
 /// So much of it is full from the beginning: the log has 2 to 3 MiB.
 const BALLAST_BYTES: usize = 4 << 20;
@@ -126,9 +128,9 @@ fn listen_for_messages(scratch: &Path) -> Option<UnixDatagram> {
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program)
+    let path = program::find(program)?.ok_or_else(|| format!("`{program}` is not installed"))?;
+    let output = Command::new(path)
         .args(arguments)
-        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("cannot run `{program}`: {error}"))?;

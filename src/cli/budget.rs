@@ -79,7 +79,7 @@ impl Budget {
             disk_full: self.disk_full,
             again: self.again(),
         };
-        put_back_what_was_left()?;
+        put_back_what_was_left(Path::new("/"))?;
         let interrupted = listen_for_signals()?;
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());

@@ -1,4 +1,4 @@
-//! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
+//! `weigh doctor`: what about this machine disturbs a measurement, and how to mend it.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -34,7 +34,7 @@ Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, 
 /// How often a command is looked after that runs with the settings changed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Check whether this machine is fit to measure, and temporarily reduce noise
+/// Check whether this machine is fit to measure, and make it fitter for a while
 ///
 /// Changes nothing without --fix. With it, sets the CPUs' governor to performance and turns their
 /// boost off, and puts both back when COMMAND has ended: also when weigh is killed (a guard process
@@ -79,7 +79,7 @@ impl Doctor {
     }
 
     fn fix(&self) -> Result<u8, String> {
-        put_back_what_was_left()?;
+        put_back_what_was_left(&self.root)?;
         let settings = plan(&self.root);
         if settings.is_empty() {
             output::note("Nothing to change: no governor or boost that disturbs is visible here.");
@@ -109,9 +109,9 @@ impl Doctor {
 }
 
 /// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
-pub(super) fn put_back_what_was_left() -> Result<(), String> {
+pub(super) fn put_back_what_was_left(root: &Path) -> Result<(), String> {
     let restored =
-        restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+        restore_left_behind(root).map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
         one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
         output::note("Put back what an earlier weigh, now dead, had changed.");

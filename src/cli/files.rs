@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::show::Privacy;
 use super::{Context, output};
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
 use crate::report::terminal::{self, Screen};
 use crate::report::{self, Format};
+use crate::trust::owner;
 
 /// Where reports go.
 #[derive(Debug, Args)]
@@ -34,8 +34,6 @@ pub struct Files {
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
-    #[command(flatten)]
-    privacy: Privacy,
 }
 
 impl Files {
@@ -56,7 +54,6 @@ impl Files {
     /// # Errors
     /// Sentences that name the files that could not be written.
     pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
-        let summary = &self.privacy.of_summary(summary.clone())?;
         let mut problems = Vec::new();
         let files = [
             (&self.json, Format::Json),
@@ -124,7 +121,7 @@ fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
 /// Beside the database.
 pub fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
     let directory = context.data_directory()?.join("reports");
-    std::fs::create_dir_all(&directory)
+    owner::create_directory(&directory, 0o755)
         .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     Ok(directory.join(format!("{id}.html")))
 }

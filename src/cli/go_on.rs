@@ -1,6 +1,5 @@
 //! `weigh compare --continue`: another session of a stored experiment.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ pub fn run(
     budget: Duration,
     store: &Store,
     context: &Context,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
 ) -> Result<Done, String> {
     let id = store.find(Some(id)).map_err(|error| error.to_string())?;
     if store.import(&id).map_err(|error| error.to_string())?.is_some() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::ColorChoice;
 
 use crate::printable;
+use crate::trust::owner;
 
 /// Whether stdout or stderr gets colour.
 pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
@@ -82,7 +83,7 @@ pub fn check_writable(path: &Path) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return Ok(());
     }
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let opened = owner::open_to_write(path, std::fs::OpenOptions::new().append(true));
     opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
@@ -106,5 +107,6 @@ fn write_as(path: &Path, text: &str) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return write_out(text);
     }
-    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    owner::write(path, text.as_bytes())
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -1,5 +1,7 @@
 //! `weigh restore`: undoes what a dead experiment left behind, where its guard died too.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::output;
@@ -15,12 +17,16 @@ Example:
 /// experiment does it as well before it starts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Restore {}
+pub struct Restore {
+    /// Where the settings are that `weigh doctor --fix --root DIR` changed
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    root: PathBuf,
+}
 
 impl Restore {
     pub fn run(self) -> Result<u8, String> {
-        let restored =
-            restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+        let restored = restore_left_behind(&self.root)
+            .map_err(|error| format!("the state directory: {error}"))?;
         if restored.is_empty() {
             output::print("Nothing was left behind.\n")?;
             if !rustix::process::geteuid().is_root() {

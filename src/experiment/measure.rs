@@ -1,7 +1,6 @@
 //! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -34,7 +33,7 @@ pub struct Session<'a> {
     pub start_scales: &'a [f64],
     pub kernels: &'a Kernels,
     pub scratch: &'a Path,
-    pub interrupted: &'a Arc<AtomicBool>,
+    pub interrupted: &'a AtomicBool,
     pub started: Instant,
     pub earlier: &'a Earlier,
 }

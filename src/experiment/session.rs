@@ -2,9 +2,7 @@
 //! treatments applied and taken back around every set, and nothing left behind on any way out.
 
 use std::collections::BTreeSet;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -28,7 +26,7 @@ use crate::stats::betting::DEFAULT_SCALE;
 use crate::store::Store;
 use crate::store::record::{self, Header, Stored};
 use crate::treatment::Named;
-use crate::treatment::claim::{claim, only_one_at_a_time};
+use crate::treatment::claim::{Claim, claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, restore_left_behind};
 use crate::workload::kernels::{Kernels, VARIABLE};
 
@@ -66,7 +64,7 @@ pub fn execute(
     request: &Request,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
 ) -> Result<Done, String> {
     conduct(request, None, store, audience, interrupted)
 }
@@ -83,7 +81,7 @@ pub fn go_on(
     budget: Duration,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
     let request = Request { budget, ..origin.request.clone() };
@@ -95,7 +93,7 @@ fn conduct(
     resumed: Option<(&Stored, &Origin)>,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &Arc<AtomicBool>,
+    interrupted: &AtomicBool,
 ) -> Result<Done, String> {
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;
@@ -152,8 +150,8 @@ fn conduct(
 }
 
 fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
-    let restored =
-        restore_left_behind().map_err(|error| format!("the state directory: {error}"))?;
+    let restored = restore_left_behind(Path::new("/"))
+        .map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
         match one.result {
             Ok(()) => {
@@ -171,7 +169,7 @@ fn put_back_what_was_left(audience: &mut dyn Audience) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence, where another process holds it.
-pub fn claim_resources(treatments: &[Named]) -> Result<Vec<UnixListener>, String> {
+pub fn claim_resources(treatments: &[Named]) -> Result<Vec<Claim>, String> {
     let occupied = treatments.iter().filter_map(|named| named.treatment.occupies());
     occupied.collect::<BTreeSet<_>>().into_iter().map(claim).collect()
 }

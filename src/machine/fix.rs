@@ -1,14 +1,22 @@
-//! The few settings of the CPUs that `weigh doctor --fix` changes for a while: the governor and the
-//! boost. Both are one word in a file, take effect at once, and go back by writing the old word.
+//! The few settings that are changed for a while: the governor and the boost of the CPUs by `weigh doctor
+//! --fix`, and how fast audit rules are deleted. All are one word in a file, take effect at once, and go back by writing the old word.
 
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
 
-const CPU: &str = "/sys/devices/system/cpu";
+const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
+const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
+const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+/// 1 makes the kernel wait less for its readers, as when an audit rule is deleted.
+pub const RCU_EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+/// Settings that are 0 or 1.
+const SWITCHES: [&str; 3] = [BOOST, NO_TURBO, RCU_EXPEDITED];
 
 /// A file of the kernel that holds one word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +32,7 @@ impl Setting {
     /// # Errors
     /// As `write(2)`: `PermissionDenied` without root.
     pub fn apply(&self) -> io::Result<()> {
-        fs::write(&self.file, &self.wanted)
+        self.write(&self.wanted)
     }
 
     /// Writes back what was found; a CPU that has gone meanwhile needs nothing.
@@ -32,27 +40,52 @@ impl Setting {
     /// # Errors
     /// As `write(2)`.
     pub fn undo(&self) -> io::Result<()> {
-        match fs::write(&self.file, &self.was) {
+        match self.write(&self.was) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
+    }
+
+    /// The kernel's files are no links, and none is created.
+    fn write(&self, word: &str) -> io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).truncate(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options.open(&self.file)?.write_all(word.as_bytes())
+    }
+
+    /// Whether it is one of those that weigh changes below this directory, and was what such a setting can be.
+    pub fn is_known(&self, root: &Path) -> bool {
+        let Some(file) = self.file.to_str() else { return false };
+        let Some(root) = root.to_str() else { return false };
+        let Some(file) = file.strip_prefix(root.trim_end_matches('/')) else { return false };
+        let is_switch = matches!(self.was.as_str(), "0" | "1");
+        if SWITCHES.contains(&file) {
+            return is_switch;
+        }
+        let policy = file.strip_prefix(CPUFREQ).and_then(|rest| rest.strip_prefix("/policy"));
+        let number = policy.and_then(|rest| rest.strip_suffix("/scaling_governor"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_word = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        };
+        number.is_some_and(is_number) && is_word(&self.was)
     }
 }
 
 /// What below `root` should be changed while measuring; empty where all is well or nothing is visible.
 pub fn plan(root: &Path) -> Vec<Setting> {
     let source = Source::new(root);
-    let policies = source.names(&format!("{CPU}/cpufreq"));
+    let policies = source.names(CPUFREQ);
     let governors =
         policies.iter().filter(|name| name.starts_with("policy")).filter_map(|policy| {
-            let directory = format!("{CPU}/cpufreq/{policy}");
+            let directory = format!("{CPUFREQ}/{policy}");
             let known = source.text(&format!("{directory}/scaling_available_governors"))?;
             let is_known = known.split_whitespace().any(|governor| governor == "performance");
             is_known
                 .then(|| setting(source, &format!("{directory}/scaling_governor"), "performance"))?
         });
-    let boost = setting(source, &format!("{CPU}/cpufreq/boost"), "0");
-    let turbo = setting(source, &format!("{CPU}/intel_pstate/no_turbo"), "1");
+    let boost = setting(source, BOOST, "0");
+    let turbo = setting(source, NO_TURBO, "1");
     governors.chain(boost).chain(turbo).collect()
 }
 
@@ -69,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_what_disturbs_is_changed_and_goes_back() {
-        let policy = |number: u32, file: &str| format!("{CPU}/cpufreq/policy{number}/{file}");
+        let policy = |number: u32, file: &str| format!("{CPUFREQ}/policy{number}/{file}");
         let root = root_with(&[
             (&policy(0, "scaling_governor"), "powersave\n"),
             (&policy(0, "scaling_available_governors"), "performance powersave\n"),
@@ -77,7 +110,7 @@ mod tests {
             (&policy(1, "scaling_available_governors"), "performance powersave\n"),
             (&policy(2, "scaling_governor"), "userspace\n"),
             (&policy(2, "scaling_available_governors"), "userspace\n"),
-            (&format!("{CPU}/cpufreq/boost"), "1\n"),
+            (BOOST, "1\n"),
         ]);
         let settings = plan(root.path());
         let words: Vec<(&str, &str)> =
@@ -91,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_has_gone_needs_no_undoing() {
-        let root = root_with(&[(&format!("{CPU}/intel_pstate/no_turbo"), "0")]);
+        let root = root_with(&[(NO_TURBO, "0")]);
         let settings = plan(root.path());
         drop(root);
         assert_eq!(settings.len(), 1);

@@ -157,7 +157,7 @@ impl Profile {
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let problem = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let text = self.json().map_err(|error| problem(error.into()))?;
-        std::fs::write(path, text).map_err(problem)
+        crate::trust::owner::write(path, text.as_bytes()).map_err(problem)
     }
 
     /// All system calls together, but those of another ABI.

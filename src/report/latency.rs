@@ -6,7 +6,7 @@ use super::summary::{Row, Summary};
 use super::table::{Align, Table};
 
 /// What the star in [`table`] means.
-pub const LEGEND: &str = "baseline → treated; * significant at 95 %, each by itself";
+pub const LEGEND: &str = "baseline → treated; * changed, with 95 % confidence for each by itself";
 
 const LONGEST_NAME: usize = 24;
 

@@ -64,7 +64,7 @@ fn page(view: &View, rows: usize) -> usize {
 /// How far the experiment is, and how long it will take.
 pub fn status(view: &View) -> String {
     let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
-    let done = format!("{} done, {open} open", view.rows.len() - open);
+    let done = format!("{} decided, {open} open", view.rows.len() - open);
     match view.left {
         Some(left) => format!("{done}, about {} left", format::clock(left.as_secs_f64())),
         None => done,
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(frame[7], "… rows 7 to 12 of 14; the others in turn");
         assert_eq!(
             frame[8],
-            "8 done, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workload-13"
+            "8 decided, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workloa…"
         );
         view.elapsed += Duration::from_secs(PAGE_S);
         assert!(lines(&view, size)[1].starts_with("workload-12"), "the first page is decided");

@@ -8,7 +8,6 @@
 //! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
@@ -22,6 +21,7 @@ mod evidence;
 pub mod guard;
 pub mod journal;
 pub mod label;
+pub mod scratch;
 pub mod seccomp;
 pub mod settings;
 pub mod started;
@@ -110,8 +110,7 @@ pub struct Bench<'a> {
     pub kernels: &'a Kernels,
     /// A private directory, removed after the experiment.
     pub scratch: &'a Path,
-    /// Set by Ctrl-C and its kin.
-    pub interrupted: &'a Arc<AtomicBool>,
+    pub interrupted: &'a AtomicBool,
     /// The kernel's one audit configuration, which all arms share that are about auditing.
     pub audit: audit::configuration::Shared,
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::claim::claim;
+use super::claim::claim_cpus;
 use super::guard::Guard;
 use crate::machine::fix::Setting;
 
@@ -22,8 +22,8 @@ impl Changed {
     /// # Errors
     /// A sentence, where a setting cannot be changed or another `weigh` is at it.
     pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
-        let resource = format!("the settings of the CPUs below {}", root.display());
-        let mut guard = Guard::arm(vec![claim(&resource)?]).map_err(|error| error.to_string())?;
+        let claims = vec![claim_cpus(root)?];
+        let mut guard = Guard::arm_below(root, claims).map_err(|error| error.to_string())?;
         match change(settings, &mut guard) {
             Ok(()) => Ok(Changed { guard }),
             Err(problem) => {
@@ -57,14 +57,18 @@ pub fn change(settings: &[Setting], guard: &mut Guard) -> Result<(), String> {
     Ok(())
 }
 
-/// Undoes the journal's entry, the last first.
+/// Undoes the journal's entry, the last first: of the settings that weigh changes, and nothing else.
 ///
 /// # Errors
 /// A sentence for each setting that could not be put back.
-pub fn undo(state: &Value) -> Result<(), String> {
+pub fn undo(state: &Value, root: &Path) -> Result<(), String> {
     let settings: Vec<Setting> = serde_json::from_value(state.clone())
         .map_err(|error| format!("the journal's settings are damaged: {error}"))?;
     let undo = |setting: &Setting| {
+        if !setting.is_known(root) {
+            let (file, was) = (setting.file.display(), &setting.was);
+            return Some(format!("{file} = {was:?} is no setting that weigh changes, so it stays"));
+        }
         let say = |error| format!("cannot put back {}: {error}", setting.file.display());
         setting.undo().map_err(say).err()
     };

@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue;
+use crate::trust::path::trusted_also;
 use crate::user_file;
 
 /// Names the build to use instead of the embedded ones.
@@ -95,7 +96,11 @@ impl Kernels {
     /// A copy, so that a build that is made anew meanwhile changes no experiment.
     fn copy(file: &Path, path: PathBuf) -> Result<Kernels, String> {
         let unreadable = |error: io::Error| format!("cannot read it: {error}");
+        // Looked at before it is read: what nobody can change then is what is read. Said after: what is no
+        // file at all is not to be mended by its owner.
+        let trusted = may_execute(file);
         let bytes = user_file::read(file, MAX_BUILD_BYTES).map_err(unreadable)?;
+        let file = &trusted.map_err(unreadable)?;
         let foreign = Some(file.canonicalize().map_err(unreadable)?);
         write_executable(&path, &bytes).map_err(|error| cannot_unpack(&path, &error))?;
         let is_no_build = |problem: String| {
@@ -153,6 +158,16 @@ impl Kernels {
         }
         argv
     }
+}
+
+/// What root executes, only root and who called `sudo` may have been able to change. Others execute what they
+/// like.
+fn may_execute(file: &Path) -> io::Result<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(file.to_owned());
+    }
+    let caller = env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    trusted_also(file, caller)
 }
 
 fn write_executable(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -236,6 +251,24 @@ mod tests {
         };
         assert_eq!(names(&listings[0]), names(&listings[1]));
         assert!(names(&listings[0]).len() >= 19);
+    }
+
+    #[test]
+    fn root_executes_no_build_that_a_third_party_can_change() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("build");
+        fs::write(&file, DYNAMIC).unwrap();
+        let unpack = || Kernels::copy(&file, directory.path().join("copy"));
+        assert!(unpack().is_ok());
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(unpack().unwrap_err().contains("can be written by everybody"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+        assert!(unpack().unwrap_err().contains("belongs to another user (uid 65534)"));
     }
 
     /// What a script prints as its listing. `None` where that hangs.

@@ -10,5 +10,4 @@ pub mod paced;
 pub mod pipes;
 pub mod sample;
 pub mod seccomp;
-pub mod stamp;
 pub mod suite;

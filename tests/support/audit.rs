@@ -8,6 +8,7 @@ use weighbridge::audit::netlink::Client;
 use weighbridge::audit::rule::Rule;
 use weighbridge::audit::status::{Setting, Status};
 use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
+use weighbridge::treatment::claim::{AUDIT, claim};
 
 use super::{Home, Turn, is_root, wait_until};
 
@@ -136,7 +137,7 @@ impl Audit {
 
 /// A guard keeps its claim until all is put back.
 fn is_in_use() -> bool {
-    std::fs::read_to_string("/proc/net/unix").unwrap().contains("@weighbridge: ")
+    claim(AUDIT).is_err()
 }
 
 /// Rules of ours that nobody claims are of a `weigh` that was killed together with its guard, and its

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Context, output};
 use crate::report::text::wrap;
-use crate::treatment::{KINDS, Parameter};
+use crate::treatment::{KINDS, Parameter, scratch};
 use crate::workload::catalogue::{self, Workload};
 use crate::workload::kernels::Kernels;
 use crate::workload::suite::{self, Suite};
@@ -105,8 +105,9 @@ impl List {
 }
 
 fn read_workloads() -> Result<Vec<Workload>, String> {
-    let directory =
-        tempfile::tempdir().map_err(|error| format!("a temporary directory: {error}"))?;
+    let directory = scratch::place()
+        .and_then(tempfile::tempdir_in)
+        .map_err(|error| format!("a temporary directory: {error}; set TMPDIR"))?;
     catalogue::read(&Kernels::unpack(directory.path())?)
 }
 

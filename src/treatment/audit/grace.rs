@@ -7,11 +7,9 @@
 
 use std::path::Path;
 
-use crate::machine::fix::Setting;
+use crate::machine::fix::{RCU_EXPEDITED, Setting};
 use crate::treatment::guard::Guard;
 use crate::treatment::settings;
-
-const FILE: &str = "/sys/kernel/rcu_expedited";
 
 /// What is to be said of it.
 pub const FACT: &str = "Grace periods of the kernel's RCU are expedited meanwhile \
@@ -20,8 +18,8 @@ pub const FACT: &str = "Grace periods of the kernel's RCU are expedited meanwhil
 
 /// Expedites grace periods until the guard undoes it; whether that was needed and possible.
 pub fn expedite(guard: &mut Guard) -> bool {
-    let Ok(was) = std::fs::read_to_string(FILE) else { return false };
+    let Ok(was) = std::fs::read_to_string(RCU_EXPEDITED) else { return false };
     let was = was.trim().to_owned();
-    let setting = Setting { file: Path::new(FILE).to_owned(), was, wanted: "1".into() };
+    let setting = Setting { file: Path::new(RCU_EXPEDITED).to_owned(), was, wanted: "1".into() };
     setting.was == "0" && settings::change(&[setting], guard).is_ok()
 }

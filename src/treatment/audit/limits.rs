@@ -81,13 +81,13 @@ impl Limits {
 
     /// In words.
     pub fn facts(self) -> Vec<String> {
-        let limit = format!("The backlog limit is {} records.", self.backlog);
+        let limit = format!("The kernel lets {} records wait (backlog limit).", self.backlog);
         let wait = match self.wait {
-            0 => "No process blocks when the backlog is full (wait time 0): a record is then \
+            0 => "No process waits for room among them (wait time 0): a record that finds none is \
                   dropped."
                 .into(),
             jiffies => format!(
-                "A process blocks when the backlog is full, for at most {} s (backlog wait time).",
+                "A process waits for room among them for at most {} s (backlog wait time).",
                 jiffies_to_s(jiffies)
             ),
         };

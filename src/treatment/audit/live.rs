@@ -11,6 +11,7 @@ use super::watch::Watch;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::{KEY, Rule};
+use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Error, Evidence, Launch, Role, Treatment};
 use crate::workload::launcher::Setup;
@@ -47,7 +48,7 @@ impl Live {
 
 impl Treatment for Live {
     fn occupies(&self) -> Option<&'static str> {
-        Some("the kernel's audit configuration")
+        Some(claim::AUDIT)
     }
 
     fn sets_in_late(&self) -> bool {

@@ -9,6 +9,7 @@ use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::Setting;
+use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Error, Evidence, Launch, Treatment};
 use crate::workload::launcher::Setup;
@@ -24,7 +25,7 @@ pub struct Residual {
 
 impl Treatment for Residual {
     fn occupies(&self) -> Option<&'static str> {
-        Some("the kernel's audit configuration")
+        Some(claim::AUDIT)
     }
 
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, Error> {

@@ -51,9 +51,28 @@ impl Snapshot {
     /// Reads it from a journal.
     ///
     /// # Errors
-    /// Where the journal was damaged.
+    /// Where the journal was damaged, or holds what no host can have had when we changed it.
     pub fn from_journal(state: &Value) -> Result<Snapshot, String> {
-        serde_json::from_value(state.clone()).map_err(|error| format!("the audit journal: {error}"))
+        let snapshot: Snapshot = serde_json::from_value(state.clone())
+            .map_err(|error| format!("the audit journal: {error}"))?;
+        match snapshot.impossible() {
+            None => Ok(snapshot),
+            Some(what) => Err(format!("the audit journal: {what}, so it is not put back")),
+        }
+    }
+
+    /// What of it is not of a host that we change: one that is locked, or panics, is left alone; and what was
+    /// there before is none of ours.
+    fn impossible(&self) -> Option<String> {
+        let Status { enabled, failure, .. } = self.status;
+        if enabled > 1 || failure > 1 {
+            return Some(format!(
+                "`enabled {enabled}`, `failure {failure}` cannot have been found"
+            ));
+        }
+        let added = self.added.as_deref().unwrap_or_default();
+        let is_theirs = added.iter().any(|rule| self.rules.contains(rule));
+        is_theirs.then(|| "a rule of the host is among ours".into())
     }
 
     /// Tells the guard how to undo what comes next.
@@ -235,5 +254,20 @@ mod tests {
         let ours = Rule::always_exit(8, "weigh").listed();
         assert_eq!(read.not_in(&[before, ours.clone()]), [hex(&ours)]);
         assert!(Snapshot::from_journal(&Value::Null).is_err());
+    }
+
+    #[test]
+    fn a_journal_that_would_lock_or_panic_the_host_or_take_its_rules_is_refused() {
+        let snapshot = |status, added| {
+            let rules = vec![hex(&Rule::never_task(7))];
+            let snapshot = Snapshot { status, rules, added: Some(added), has_switched: true };
+            Snapshot::from_journal(&serde_json::to_value(&snapshot).unwrap())
+        };
+        let status = |enabled, failure| Status { enabled, failure, ..Status::default() };
+        assert!(snapshot(status(1, 1), vec![hex(&Rule::never_task(8))]).is_ok());
+        assert!(snapshot(status(2, 1), vec![]).unwrap_err().contains("enabled 2"));
+        assert!(snapshot(status(1, 2), vec![]).unwrap_err().contains("failure 2"));
+        let theirs = vec![hex(&Rule::never_task(7))];
+        assert!(snapshot(status(1, 1), theirs).unwrap_err().contains("rule of the host"));
     }
 }

@@ -24,6 +24,7 @@ use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
 use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
 use crate::treatment::{
@@ -50,16 +51,19 @@ impl Kind for Audit {
                 form: "rules=FILE",
                 help: "load these rules, of a file or a directory of them, instead of auditing everything",
             },
-            Parameter { form: "backlog=N", help: "the backlog limit, in records; default 8192" },
+            Parameter {
+                form: "backlog=N",
+                help: "records that may wait in the kernel; default 8192",
+            },
             SINK,
             FLUSH,
             Parameter {
                 form: "wait=TIME",
-                help: "longest time that a full backlog blocks a process, 0 to drop; default the host's",
+                help: "how long a process waits for room, 0 to drop the record; default the host's",
             },
             Parameter {
                 form: "live",
-                help: "the rules that are loaded on this host, without unloading them",
+                help: "the rules that are loaded on this host, with none of them taken down",
             },
             Parameter {
                 form: "residual",
@@ -126,7 +130,7 @@ impl Auditing {
 
 impl Treatment for Auditing {
     fn occupies(&self) -> Option<&'static str> {
-        Some("the kernel's audit configuration")
+        Some(claim::AUDIT)
     }
 
     fn sets_in_late(&self) -> bool {

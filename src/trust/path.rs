@@ -1,0 +1,190 @@
+//! Whether nobody but root and ourselves can change where a path leads.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::process::geteuid;
+
+/// As the kernel (path_resolution(7)).
+const MAX_LINKS: u32 = 40;
+const STICKY: u32 = 0o1000;
+
+/// The path without links, if every directory and link on the way, and what it leads to, is root's or our own
+/// and nobody else's to write. Then nobody can change it behind our back.
+///
+/// # Errors
+/// `PermissionDenied` with a sentence that names what is whose; else as `lstat(2)`.
+pub fn trusted(path: &Path) -> io::Result<PathBuf> {
+    trusted_also(path, None)
+}
+
+/// The same, where this user is trusted too.
+///
+/// # Errors
+/// As [`trusted`].
+pub fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBuf> {
+    // Whoever owns `/` can replace all programs; in a user namespace that is no uid of ours.
+    let owners = [Some(0), Some(geteuid().as_raw()), Some(fs::metadata("/")?.uid()), other];
+    let is_root = geteuid().is_root();
+    walk(path, &mut |path, metadata| match complaint(metadata, &owners, is_root) {
+        None => Ok(()),
+        Some(complaint) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{} {complaint}", path.display()),
+        )),
+    })
+}
+
+/// Makes a directory that only we can enter, and those above it, where nobody else can interfere.
+///
+/// # Errors
+/// As [`trusted`] and `mkdir(2)`.
+pub fn create_private(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let mut prefixes: Vec<&Path> = absolute.ancestors().collect();
+    prefixes.reverse();
+    for prefix in prefixes {
+        match trusted(prefix) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => {
+                other?;
+                continue;
+            }
+        }
+        match fs::DirBuilder::new().mode(0o700).create(prefix) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => other?,
+        }
+    }
+    trusted(&absolute)
+}
+
+/// What another user can do here, in words that follow the path.
+fn complaint(metadata: &Metadata, owners: &[Option<u32>], is_root: bool) -> Option<String> {
+    let (uid, mode) = (metadata.uid(), metadata.mode());
+    if !owners.contains(&Some(uid)) {
+        return Some(format!("belongs to another user (uid {uid})"));
+    }
+    // A link has no mode of its own; in a sticky directory others cannot replace what is not theirs.
+    if metadata.is_symlink() || (metadata.is_dir() && mode & STICKY != 0) {
+        return None;
+    }
+    // The group of an ordinary user is mostly himself; the bit may also stand for an access control list.
+    match mode & 0o022 {
+        0 => None,
+        0o020 => is_root.then(|| "can be written by its group".to_owned()),
+        _ => Some("can be written by everybody".to_owned()),
+    }
+}
+
+/// Goes along a path from `/` on and shows every directory, link and file on the way; gives it without links.
+///
+/// # Errors
+/// What `look` says, or as `lstat(2)`.
+pub(super) fn walk(
+    path: &Path,
+    look: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    walk_links(path, look, &mut 0)
+}
+
+fn walk_links(
+    path: &Path,
+    look: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
+    links: &mut u32,
+) -> io::Result<PathBuf> {
+    let mut real = PathBuf::from("/");
+    look(&real, &fs::symlink_metadata(&real)?)?;
+    for component in std::path::absolute(path)?.components() {
+        match component {
+            Component::Normal(name) => real.push(name),
+            Component::ParentDir => {
+                real.pop();
+                continue;
+            }
+            _ => continue,
+        }
+        let metadata = fs::symlink_metadata(&real)?;
+        look(&real, &metadata)?;
+        if metadata.is_symlink() {
+            *links += 1;
+            if *links > MAX_LINKS {
+                return Err(io::Error::from_raw_os_error(libc::ELOOP));
+            }
+            let target = fs::read_link(&real)?;
+            real.pop();
+            real = walk_links(&real.join(target), look, links)?;
+        }
+    }
+    Ok(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_others_can_write_is_named_also_on_the_way() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("a/b");
+        fs::create_dir_all(&directory).unwrap();
+        let real = directory.canonicalize().unwrap();
+        assert_eq!(trusted(&directory).unwrap(), real);
+        mode(&home.path().join("a"), 0o777);
+        let refused = trusted(&directory).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert!(refused.to_string().ends_with("/a can be written by everybody"), "{refused}");
+        // As `/tmp` is.
+        mode(&home.path().join("a"), 0o1777);
+        assert_eq!(trusted(&directory).unwrap(), real);
+        assert_eq!(trusted(&directory.join("c")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_link_is_followed_and_what_it_leads_to_is_looked_at() {
+        let home = tempfile::tempdir().unwrap();
+        let [open, link] = ["open", "link"].map(|name| home.path().join(name));
+        fs::create_dir_all(open.join("below")).unwrap();
+        symlink("open/below", &link).unwrap();
+        let real = open.join("below").canonicalize().unwrap();
+        assert_eq!(trusted(&link).unwrap(), real);
+        assert_eq!(trusted(&home.path().join("open/../link/.")).unwrap(), real);
+        mode(&open, 0o777);
+        assert!(trusted(&link).is_err());
+        symlink("round", home.path().join("round")).unwrap();
+        assert!(trusted(&home.path().join("round")).is_err(), "a link to itself");
+    }
+
+    #[test]
+    fn another_users_directory_is_not_trusted_and_nothing_is_made_in_it() {
+        if !geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let theirs = home.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        chown(&theirs, Some(65534), Some(65534)).unwrap();
+        let refused = create_private(&theirs.join("state/weighbridge")).unwrap_err().to_string();
+        assert!(refused.contains("belongs to another user (uid 65534)"), "{refused}");
+        assert!(!theirs.join("state").exists());
+        assert!(trusted_also(&theirs, Some(65534)).is_ok());
+        // A link that they can change is not trusted either, wherever it leads.
+        let link = home.path().join("link");
+        symlink(home.path(), &link).unwrap();
+        assert!(trusted(&link).is_ok());
+        std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).unwrap();
+        assert!(trusted(&link).is_err());
+        let ours = home.path().join("ours/deep");
+        let made = create_private(&ours).unwrap();
+        assert_eq!(fs::metadata(made).unwrap().mode() & 0o777, 0o700);
+    }
+}
