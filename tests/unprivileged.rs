@@ -103,10 +103,41 @@ fn a_database_that_may_not_be_written_is_named() {
     fs::set_permissions(others.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let database = others.path("data/weigh.db");
     let path = database.to_str().unwrap();
-    run(&home, &["--database", path, "history"]).assert_error(&[path, "--database FILE"]);
+    // Who only reads needs nothing, and makes nothing.
+    run(&home, &["--database", path, "history"]).assert_says(&["There is no experiment yet"]);
     let deeper = others.path("data/deeper/weigh.db");
-    run(&home, &["--database", deeper.to_str().unwrap(), "history"])
+    let deeper = ["--database", deeper.to_str().unwrap()];
+    run(&home, &[&deeper[..], &["show"]].concat()).assert_error(&["there is no experiment yet"]);
+    run(&home, &[&deeper[..], &["compare", "none", "-w", "getppid"]].concat())
         .assert_error(&["cannot create", "deeper"]);
     let run_there = ["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"];
-    run(&home, &run_there).assert_error(&[path]);
+    run(&home, &run_there).assert_error(&[path, "--database FILE"]);
+}
+
+/// As on a read-only file system: neither the file nor anything beside it can be written.
+#[test]
+fn a_database_that_can_only_be_read_is_shown() {
+    let _turn = Turn::take();
+    let home = home_of_nobody();
+    let compare = ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail"];
+    assert!(matches!(run(&home, &compare).code, Some(0 | 3)));
+    let directory = home.path("data/weighbridge");
+    fs::set_permissions(home.database(), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o555)).unwrap();
+    let before = fs::read(home.database()).unwrap();
+    for command in [&["show"][..], &["history"]] {
+        let outcome = run(&home, command);
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    }
+    let id = run(&home, &["history"]).stdout.split_whitespace().next().unwrap().to_owned();
+    assert_eq!(run(&home, &["export", &id, "--json"]).json()["id"], id.as_str());
+    assert_eq!(run(&home, &["diff", &id, &id]).code, Some(0));
+    run(&home, &compare).assert_error(&["weigh.db", "--database FILE"]);
+    assert_eq!(fs::read(home.database()).unwrap(), before);
+    assert_eq!(
+        fs::read_dir(&directory).unwrap().count(),
+        2,
+        "more than the database and the reports"
+    );
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -19,7 +19,10 @@ pub struct History {}
 
 impl History {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        let entries = context.open_store()?.history().map_err(|error| error.to_string())?;
+        let entries = match context.find_store()? {
+            Some(store) => store.history().map_err(|error| error.to_string())?,
+            None => Vec::new(),
+        };
         if entries.is_empty() {
             output::note("There is no experiment yet: `weigh compare` makes one.");
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 
-use crate::store::{self, Store};
+use crate::store::{self, NO_EXPERIMENT, Store};
 
 mod audience;
 mod budget;
@@ -47,14 +47,14 @@ Examples:
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
   weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
   sudo weigh rules my.rules             which of these audit rules costs what?
-  weigh calibrate                       what is the smallest detectable change?
+  weigh calibrate                       how small a change does this machine show?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh show                            the latest experiment again
   weigh doctor                          is this machine fit to measure?
 
 Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
 
-/// Measures what a change to a Linux system costs the programs that run on it, in paired A/B tests
+/// Tells what a change to a Linux system costs the programs that run on it.
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
@@ -101,16 +101,35 @@ pub struct Context {
 }
 
 impl Context {
-    /// The database that the user chose, or the usual one.
+    /// The database that the user chose, or the usual one, to be written; created where there is none.
     ///
     /// # Errors
     /// A sentence.
     pub fn open_store(&self) -> Result<Store, String> {
-        let path = match &self.database {
-            Some(path) => path.clone(),
-            None => store::default_path().map_err(|error| error.to_string())?,
-        };
-        Store::open(&path).map_err(|error| error.to_string())
+        Store::open(&self.database()?).map_err(|error| error.to_string())
+    }
+
+    /// The same for who only reads: `None` where there is none, and none is created.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn find_store(&self) -> Result<Option<Store>, String> {
+        Store::read(&self.database()?).map_err(|error| error.to_string())
+    }
+
+    /// The same for who needs an experiment that is stored.
+    ///
+    /// # Errors
+    /// A sentence, also where there is none yet.
+    pub fn read_store(&self) -> Result<Store, String> {
+        self.find_store()?.ok_or_else(|| NO_EXPERIMENT.to_owned())
+    }
+
+    fn database(&self) -> Result<PathBuf, String> {
+        match &self.database {
+            Some(path) => Ok(path.clone()),
+            None => store::default_path().map_err(|error| error.to_string()),
+        }
     }
 
     /// The directory of the database, where reports go as well.
@@ -118,11 +137,7 @@ impl Context {
     /// # Errors
     /// A sentence.
     pub fn data_directory(&self) -> Result<PathBuf, String> {
-        let path = match &self.database {
-            Some(path) => path.clone(),
-            None => store::default_path().map_err(|error| error.to_string())?,
-        };
-        Ok(path.parent().map(PathBuf::from).unwrap_or_default())
+        Ok(self.database()?.parent().map(PathBuf::from).unwrap_or_default())
     }
 }
 

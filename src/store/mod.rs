@@ -1,14 +1,16 @@
 //! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+use open::Access;
+
 mod column;
 mod detail;
 mod imported;
+mod open;
 mod read;
 pub mod record;
 pub mod samples;
@@ -21,6 +23,9 @@ mod write;
 #[error("{0}")]
 pub struct Error(String);
 
+/// Where one is wanted and none is stored.
+pub const NO_EXPERIMENT: &str = "there is no experiment yet: `weigh compare` makes one";
+
 /// How long a reader or writer waits for another program's turn to end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,6 +33,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    access: Access,
 }
 
 /// Where the database is unless the user says otherwise: `$XDG_DATA_HOME/weighbridge/weigh.db`,
@@ -47,25 +53,6 @@ pub fn default_path() -> Result<PathBuf, Error> {
 }
 
 impl Store {
-    /// Opens the database, and creates it where there is none.
-    ///
-    /// # Errors
-    /// Where the file is damaged, of a newer version, or not to be written.
-    pub fn open(path: &Path) -> Result<Store, Error> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
-        {
-            // Command lines that were weighed may hold secrets.
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(
-                |error| Error(format!("cannot create {}: {error}", directory.display())),
-            )?;
-        }
-        let said = |error| explain(path, &error);
-        let connection = Connection::open(path).map_err(said)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(said)?;
-        schema::prepare(&connection, path)?;
-        Ok(Store { connection, path: path.to_owned() })
-    }
-
     /// Where its file is, whose disk has to have room.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
@@ -89,7 +76,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
             "cannot open the database {path}: too many open files; raise the limit with `ulimit -n`"
         ),
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => format!(
-            "the database {path} is damaged ({error}). Move it away and weigh starts a new one; \
+            "the database {path} is damaged, or none ({error}). Move it away and weigh starts a new one; \
              `sqlite3 {path} .recover` may save what is in it"
         ),
         Some(ErrorCode::DiskFull) => {

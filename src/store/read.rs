@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::record::{Entry, Header, Kind, Startup, Stored, Work};
 use super::samples::Samples;
-use super::{Error, Store};
+use super::{Error, NO_EXPERIMENT, Store};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::report::curve::OnCurve;
@@ -34,9 +34,7 @@ impl Store {
         };
         match (&ids[..], prefix) {
             ([id], _) => Ok(id.clone()),
-            ([], None) => {
-                Err(Error("there is no experiment yet: `weigh compare` makes one".into()))
-            }
+            ([], None) => Err(Error(NO_EXPERIMENT.into())),
             ([], Some(prefix)) => {
                 Err(Error(format!("there is no experiment `{prefix}`: `weigh history` lists them")))
             }

@@ -141,11 +141,7 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         3 => format!("{NEW_IN_4} {NEW_IN_5}"),
         4 => NEW_IN_5.to_owned(),
         newer => {
-            return Err(Error(format!(
-                "the database {} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
-                 weigh, or another file with --database FILE",
-                path.display()
-            )));
+            return Err(is_newer(newer, path));
         }
     };
     connection
@@ -160,4 +156,31 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
                 connection.pragma_query_value(None, "user_version", |row| row.get(0));
             if now == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
         })
+}
+
+/// Whether it can be read as it is, without being brought up to date.
+///
+/// # Errors
+/// A sentence, where it cannot.
+pub fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let version: i64 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|error| explain(path, &error))?;
+    match version {
+        VERSION => Ok(()),
+        newer if newer > VERSION => Err(is_newer(newer, path)),
+        older => Err(Error(format!(
+            "the database {} is of version {older}, and weigh can bring it to version {VERSION} only where it \
+             can write: copy it, and name the copy with --database FILE",
+            path.display()
+        ))),
+    }
+}
+
+fn is_newer(version: i64, path: &Path) -> Error {
+    Error(format!(
+        "the database {} is of version {version}, newer than this weigh's {VERSION}: use a newer weigh, or \
+         another file with --database FILE",
+        path.display()
+    ))
 }

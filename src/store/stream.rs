@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 use serde::de::DeserializeSeed;
 
 use super::column::{ReadColumn, ReadEvidence, Text};
+use super::open::Access;
 use super::samples::{Kept, Place};
-use super::{BUSY_TIMEOUT, Error, Store};
+use super::{Error, Store};
 
 /// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
 const BATCH: i64 = 2048;
@@ -37,12 +38,12 @@ impl Store {
         }
         let readers = thread::available_parallelism().map_or(1, |cpus| cpus.get());
         // They take turns: each is at most two batches ahead of what was taken.
-        let path = self.path.as_path();
+        let (path, access) = (self.path.as_path(), self.access.of_a_reader());
         thread::scope(|scope| {
             let start = |reader: usize| {
                 let (sender, receiver) = sync_channel(1);
                 let firsts = (first..=last).step_by(BATCH as usize).skip(reader).step_by(readers);
-                scope.spawn(move || read_ahead(path, id, firsts, last, &sender));
+                scope.spawn(move || read_ahead(path, access, id, firsts, last, &sender));
                 receiver
             };
             let receivers: Vec<Receiver<Batch>> = (0..readers).map(start).collect();
@@ -60,16 +61,13 @@ impl Store {
 /// one connection serves one thread.
 fn read_ahead(
     path: &Path,
+    access: Access,
     id: &str,
     firsts: impl Iterator<Item = i64>,
     last: i64,
     to: &SyncSender<Batch>,
 ) {
-    // As no other thread uses it, it needs no lock.
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)
-        .and_then(|connection| connection.busy_timeout(BUSY_TIMEOUT).map(|()| connection));
-    let connection = match connection {
+    let connection = match access.connect(path) {
         Ok(connection) => connection,
         Err(error) => return drop(to.send(Err(error))),
     };
