@@ -160,5 +160,9 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
 
     let whole = ["compare", "none", "--copies", "2", "--", "/bin/true"];
     home.run(&whole).assert_error(&["--copies"]);
+    let many =
+        home.run(&["compare", "none", "-w", "getppid", "--copies", "1000", "--budget", "1s"]);
+    many.assert_error(&["1000 copies of each workload", "add --yes"]);
+    home.run(&["run", "getppid", "--copies", "1,1000"]).assert_error(&["add --yes"]);
     home.run(&["run", "getppid", "--copies", "0"]).assert_error(&["from 1 to 1024, or `all`"]);
 }

@@ -73,7 +73,7 @@ pub fn fight(
         &design,
         Coins::new(seed, 0, 0),
         0,
-        budget,
+        &|_| budget,
         &mut bench,
         &mut Nobody,
     );

@@ -47,7 +47,7 @@ pub fn weigh(
         &design,
         Coins::new(seed, 0, 0),
         0,
-        budget,
+        &|_| budget,
         &mut bench,
         &mut watch,
     );

@@ -99,7 +99,9 @@ impl Observer for Watching {
 
 fn progress(row: &Row) -> Progress {
     let judgement = &row.judgement;
+    let is_decided = judgement.verdict != Verdict::Inconclusive;
     Progress {
+        is_narrowing: row.failure.is_none() && is_decided && !judgement.precise,
         effect_pct: (row.betting.pairs() > 0).then(|| percent(judgement.estimate)),
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),

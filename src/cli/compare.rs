@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::files::Files;
-use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, go_on, output, value};
+use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, copies, go_on, output, value};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::{Done, execute};
 use crate::experiment::summarise::{costing_more_than, summarise};
@@ -108,6 +108,9 @@ pub struct Compare {
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
     #[arg(conflicts_with = "command")]
     copies: usize,
+    /// Do not ask before more than 16 copies per CPU
+    #[arg(long)]
+    yes: bool,
     /// Exit with status 1 where a workload is shown to cost more than this, with 95 % confidence in all
     /// rows together; what passes is not shown to cost more
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
@@ -124,6 +127,19 @@ impl Compare {
         if !self.command.is_empty() && !self.workloads.is_empty() {
             return Err("give workloads with -w or a command after `--`, not both".into());
         }
+        if self.command.is_empty()
+            && std::env::args_os().next_back().is_some_and(|last| last == "--")
+        {
+            return Err(
+                "there is no command after `--`; is a variable empty that should hold one?".into(),
+            );
+        }
+        if self.command.first().is_some_and(String::is_empty) {
+            return Err(
+                "the command after `--` is empty; is a variable empty that should hold one?".into(),
+            );
+        }
+        copies::confirm(self.copies, self.yes)?;
         self.files.check()?;
         let store = context.open_store()?;
         let done = self.measure(&store, context)?;

@@ -1,11 +1,27 @@
 //! `--copies` of `weigh run`: a number, or several to see how a workload scales.
 
+use super::ask::ask;
 use super::value;
 use crate::workload::suite::{self, FromFile, Suite};
 
 /// A range of more numbers than this is measured at its powers of two: beyond, a curve gains points but
 /// no shape.
 const WHOLE_RANGE: usize = 8;
+/// More than so many per CPU say nothing that fewer do not, and may bring a machine down.
+const MANY_PER_CPU: usize = 16;
+
+/// Asks before very many copies, unless `is_meant`.
+///
+/// # Errors
+/// A sentence, where the answer is not yes.
+pub fn confirm(most: usize, is_meant: bool) -> Result<(), String> {
+    let cpus = value::cpus();
+    if is_meant || most <= MANY_PER_CPU * cpus {
+        return Ok(());
+    }
+    let plural = if cpus == 1 { "" } else { "s" };
+    ask(&format!("{most} copies of each workload at the same time, on {cpus} CPU{plural}"), "--yes")
+}
 
 /// How many copies to run at the same time, ascending, none twice.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +107,13 @@ mod tests {
         assert_eq!(parsed("1..12"), [1, 2, 4, 8, 12]);
         assert_eq!(parsed("3..33,5"), [3, 4, 5, 8, 16, 32, 33]);
         assert_eq!(parsed("1..all").last(), parsed("all").last());
+    }
+
+    #[test]
+    fn very_many_copies_have_to_be_meant() {
+        let many = MANY_PER_CPU * value::cpus();
+        assert_eq!(confirm(many, false), Ok(()));
+        assert_eq!(confirm(many + 1, true), Ok(()));
     }
 
     #[test]

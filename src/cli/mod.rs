@@ -7,6 +7,7 @@ use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 
 use crate::store::{self, NO_EXPERIMENT, Store};
 
+mod ask;
 mod audience;
 mod budget;
 mod calibrate;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
-use super::copies::Copies;
+use super::copies::{self, Copies};
 use super::files::default_html;
 use super::{Context, INTERRUPTED, output, run_page, run_text, value};
 use crate::experiment::length::LONG_START_MS;
@@ -62,6 +62,9 @@ pub struct Run {
     /// as UnixBench does, with an index for each]
     #[arg(long, value_name = "N", value_parser = Copies::parse)]
     copies: Option<Copies>,
+    /// Do not ask before more than 16 copies per CPU
+    #[arg(long)]
+    yes: bool,
     /// Measure as long and as often as the suite's original, and score as it does
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
@@ -81,6 +84,8 @@ impl Run {
         for path in [&self.json, &self.html].into_iter().flatten() {
             output::check_writable(path)?;
         }
+        let most = self.copies.as_ref().and_then(|copies| copies.0.last().copied()).unwrap_or(1);
+        copies::confirm(most, self.yes)?;
         let store = context.open_store()?;
         let request = self.request()?;
         let interrupted = listen_for_signals()?;

@@ -8,6 +8,7 @@ use super::length::LONG_START_MS;
 use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, Slot, Stop};
 use super::row::{Row, Unit};
+use crate::stats::judge::MIN_PAIRS;
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
 pub const PAIRS: usize = 6;
@@ -17,8 +18,10 @@ pub const TARGET_MS: u64 = LONG_START_MS;
 /// The set of its coins; those before it are sets of samples.
 pub const COINS: usize = u32::MAX as usize;
 
-/// A row of a kernel that is started in a few milliseconds needs less than this for all its pairs.
-const RESERVE_PER_ROW: Duration = Duration::from_millis(1500);
+/// The pass takes at most this part of the budget; and before every row has the pairs that a verdict needs,
+/// that: verdicts come first.
+const MOST: u32 = 5;
+const MOST_BEFORE_VERDICTS: u32 = 20;
 
 /// What a launch is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +47,21 @@ pub trait DetailPlatform: Platform {
     fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
 }
 
-/// What to keep of a time for the pass: at most a twentieth.
-pub fn reserve(time: Duration, rows: usize) -> Duration {
-    (time / 20).min(RESERVE_PER_ROW.saturating_mul(rows as u32))
+/// What to keep of a budget for the pass: what all pairs of all rows take, as far as their samples tell.
+pub fn reserve(rows: &[Row], had: impl Fn(&Unit) -> Had, budget: Duration) -> Duration {
+    let measured = || rows.iter().filter(|row| row.failure.is_none());
+    let of_row = |row: &Row| match row.betting.pairs() {
+        0 => Duration::ZERO,
+        _ => expected(row) * PAIRS.saturating_sub(had(&row.unit).pairs) as u32,
+    };
+    let could_decide = measured().all(|row| row.betting.pairs() >= MIN_PAIRS);
+    let most = budget / if could_decide { MOST } else { MOST_BEFORE_VERDICTS };
+    measured().map(of_row).sum::<Duration>().min(most)
+}
+
+/// What a pair of the pass takes, before there was one: its launches are as long as a sample, or longer.
+fn expected(row: &Row) -> Duration {
+    row.pair_cost() + Duration::from_millis(2 * TARGET_MS)
 }
 
 /// What an earlier session looked at of a row.
@@ -65,15 +80,21 @@ struct Looked {
     pairs: usize,
     had: Had,
     spent: Duration,
-    /// That of a pair of samples: what a pair is expected to take before there was one.
+    /// What a pair is expected to take before there was one.
     expected: Duration,
     is_given_up: bool,
     is_uncounted: bool,
 }
 
 impl Looked {
-    fn has_all(&self) -> bool {
-        self.had.pairs + self.pairs >= PAIRS
+    fn is_open(&self) -> bool {
+        !self.is_given_up && self.had.pairs + self.pairs < PAIRS
+    }
+
+    /// What its pairs to come take.
+    fn rest(&self) -> Duration {
+        let pairs = if self.is_open() { PAIRS - self.had.pairs - self.pairs } else { 0 };
+        self.cost() * pairs as u32
     }
 
     fn cost(&self) -> Duration {
@@ -102,32 +123,49 @@ pub fn run_detail(
             pairs: 0,
             had: had(&row.unit),
             spent: Duration::ZERO,
-            expected: row.pair_cost(),
+            expected: expected(row),
             is_given_up: false,
             is_uncounted: false,
         })
         .collect();
     // Arms in which nothing is counted: all without a PMU, or those whose filter forbids to ask it.
     let mut uncounted = BTreeSet::new();
-    for round in 0..PAIRS {
-        let mut order: Vec<usize> = (0..looked.len()).collect();
-        coins.shuffle(&mut order, |row| looked[row].unit.treated_arm);
-        for row in order {
-            let baseline_first = coins.baseline_first();
-            let state = &mut looked[row];
-            if !state.is_given_up
-                && !state.has_all()
-                && platform.elapsed() + state.cost() <= deadline
-            {
-                look_at_pair(state, baseline_first, &mut uncounted, platform)?;
+    // Fewer than all pairs have no interval: so as many rows as possible have all of theirs, and the others
+    // what is left.
+    let until = deadline.saturating_sub(platform.elapsed());
+    let whole = affordable(&looked, until);
+    let rest: Vec<usize> = (0..looked.len()).filter(|row| !whole.contains(row)).collect();
+    for group in [whole, rest] {
+        for _ in 0..PAIRS {
+            let mut order = group.clone();
+            coins.shuffle(&mut order, |row| looked[row].unit.treated_arm);
+            for row in order {
+                let baseline_first = coins.baseline_first();
+                let state = &mut looked[row];
+                if state.is_open() && platform.elapsed() + state.cost() <= deadline {
+                    look_at_pair(state, baseline_first, &mut uncounted, platform)?;
+                }
             }
+            let left: Duration = looked.iter().map(Looked::rest).sum();
+            let until = deadline.saturating_sub(platform.elapsed());
+            observer.round(rows, platform.elapsed(), Some(left.min(until)));
         }
-        let cost: Duration = looked.iter().map(Looked::cost).sum();
-        let left = cost * (PAIRS - 1 - round) as u32;
-        let until = deadline.saturating_sub(platform.elapsed());
-        observer.round(rows, platform.elapsed(), Some(left.min(until)));
     }
     Ok(())
+}
+
+/// The rows whose pairs all fit into `time`, the cheapest first, in their own order.
+fn affordable(looked: &[Looked], time: Duration) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..looked.len()).collect();
+    rows.sort_by_key(|&row| looked[row].rest());
+    let mut planned = Duration::ZERO;
+    let fits = |row: &usize| {
+        planned += looked[*row].rest();
+        planned <= time
+    };
+    let mut whole: Vec<usize> = rows.into_iter().take_while(fits).collect();
+    whole.sort_unstable();
+    whole
 }
 
 fn look_at_pair(

@@ -12,26 +12,27 @@ use crate::stats::estimate::mad;
 use crate::stats::judge::MIN_PAIRS;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
-/// deadline comes. The rows may have pairs already. Returns them as they are then, also where it stopped
-/// early.
+/// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns
+/// them as they are then, also where it stopped early.
 pub fn run_set(
     mut rows: Vec<Row>,
     design: &Design,
     mut coins: Coins,
     set: usize,
-    deadline: Duration,
+    deadline: &dyn Fn(&[Row]) -> Duration,
     platform: &mut impl Platform,
     observer: &mut dyn Observer,
 ) -> (Vec<Row>, Result<(), Stop>) {
     let mut judged_pairs = 0;
     loop {
-        let left = deadline.saturating_sub(platform.elapsed());
+        let end = deadline(&rows);
+        let left = end.saturating_sub(platform.elapsed());
         let mut chosen = worth_measuring(&rows, design, left);
         let pairs = rows.iter().map(|row| row.betting.pairs()).sum();
         if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
             judged_pairs = pairs;
             judge(&mut rows, design);
-            let left = deadline.saturating_sub(platform.elapsed());
+            let left = end.saturating_sub(platform.elapsed());
             observer.round(&rows, platform.elapsed(), time_left(&rows, design, left));
             continue;
         }
@@ -41,7 +42,7 @@ pub fn run_set(
         coins.shuffle(&mut chosen, |row| rows[row].unit.treated_arm);
         for row in chosen {
             let state = &mut rows[row];
-            let left = deadline.saturating_sub(platform.elapsed());
+            let left = end.saturating_sub(platform.elapsed());
             if state.failure.is_some() || !state.can_begin_pair(left) {
                 continue;
             }
@@ -207,7 +208,8 @@ mod tests {
     ) -> (Vec<Row>, Result<(), Stop>) {
         let rows = fresh_rows(&units(works), design);
         let coins = Coins::new(42, 0, 0);
-        run_set(rows, design, coins, 0, Duration::from_secs(budget_s), fake, &mut Nobody)
+        let budget = Duration::from_secs(budget_s);
+        run_set(rows, design, coins, 0, &|_| budget, fake, &mut Nobody)
     }
 
     #[test]
@@ -259,7 +261,7 @@ mod tests {
             &Design::default(),
             Coins::new(42, 0, 0),
             0,
-            Duration::from_secs(30),
+            &|_| Duration::from_secs(30),
             &mut uneven,
             &mut Nobody,
         );
@@ -309,7 +311,8 @@ mod tests {
         let resumed = vec![Row::resumed(units(1)[0], &design, &past)];
         let coins = Coins::new(42, 0, 1);
         let budget = Duration::from_secs(600);
-        let (rows, result) = run_set(resumed, &design, coins, 0, budget, &mut fake, &mut Nobody);
+        let (rows, result) =
+            run_set(resumed, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
         result.unwrap();
         assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
         assert_eq!(fake.slots[0].pair, 6);
@@ -324,7 +327,7 @@ mod tests {
         let (pairs, mut fake) = (rows[0].betting.pairs(), Fake::new(0.5));
         let coins = Coins::new(42, 0, 1);
         let budget = Duration::from_secs(600);
-        let (rows, _) = run_set(rows, &design, coins, 0, budget, &mut fake, &mut Nobody);
+        let (rows, _) = run_set(rows, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
         assert_eq!((rows[0].betting.pairs(), fake.slots.len()), (pairs, 0));
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::detail::{self, run_detail};
 use super::earlier::Earlier;
@@ -154,17 +154,18 @@ impl Session<'_> {
         let rows = units.iter().map(|unit| self.row(*unit)).collect();
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
         let budget = self.request.budget / planned;
-        let reserve =
-            if has_detail { detail::reserve(budget, units.len()) } else { Duration::ZERO };
-        let of_samples = deadline - reserve;
+        let had = |unit: &Unit| self.earlier.detail(unit);
+        let of_samples = |rows: &[Row]| match has_detail {
+            true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
+            false => deadline,
+        };
         let (rows, result) =
-            run_set(rows, design, coins(set), set, of_samples, host, &mut *observer);
+            run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
         result?;
         if !has_detail {
             return Ok(());
         }
-        let (had, coins) = (|unit: &Unit| self.earlier.detail(unit), coins(detail::COINS));
-        run_detail(&rows, had, coins, deadline, host, &mut *observer)
+        run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)
     }
 
     /// With the pairs of an earlier session, where there are such.

@@ -25,6 +25,7 @@ pub mod run_progress;
 pub mod run_report;
 pub mod run_row;
 pub mod session;
+mod sets;
 #[cfg(test)]
 mod simulation;
 mod spoilt;

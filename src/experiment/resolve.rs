@@ -72,6 +72,9 @@ fn resolve_one(
 }
 
 fn unknown(name: &str, workloads: &[Workload], suites: &[(&str, &Suite)]) -> String {
+    if name.is_empty() {
+        return "an empty name is no workload; is a variable empty that should hold one?".into();
+    }
     let known =
         workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|(word, _)| *word));
     let near = similar(name, known);
@@ -101,6 +104,11 @@ mod tests {
             x: None,
             x_unit: None,
         }
+    }
+
+    #[test]
+    fn an_empty_name_is_said_to_be_empty() {
+        assert!(resolve_one("", &[], &[]).unwrap_err().contains("is a variable empty"));
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn run(
     witness: &mut Witness,
 ) -> (Vec<Row>, Result<(), Stop>) {
     let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, 0, 0));
-    run_set(rows, design, coins, 0, budget, platform, witness)
+    run_set(rows, design, coins, 0, &|_| budget, platform, witness)
 }
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.

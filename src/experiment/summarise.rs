@@ -4,17 +4,19 @@
 use super::drift;
 use super::evidence;
 use super::metrics;
-use super::pairs::{Measurements, betting, gather};
+use super::pairs::{Measurements, gather};
+use super::sets::{self, Set};
 use super::spoilt;
 use crate::report::cost::{Cost, treated};
 use crate::report::format;
 use crate::report::metrics::Metrics;
-use crate::report::summary::{Evidence, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
+use crate::report::summary::{Evidence, Future, Pair, Row, SCHEMA, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
 use crate::stats::bound::{below, lower_bound};
 use crate::stats::design::Design;
 use crate::stats::estimate::median;
+use crate::stats::forecast::{Forecast, forecast};
 use crate::stats::judge::{Judgement, judge_rows};
 use crate::stats::multiplicity::Multiplicity;
 use crate::stats::order_effect::{OrderEffect, order_effect};
@@ -80,16 +82,32 @@ fn rows(stored: &Stored) -> Vec<Row> {
         for judgement in &mut judgements {
             judgement.verdict = Verdict::Inconclusive;
             judgement.within_margin = false;
-            judgement.pairs_needed = None;
         }
     }
     let count = measurements.len();
+    let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
+    let of_sets: Vec<Vec<String>> = judgements
+        .iter_mut()
+        .zip(&sets)
+        .map(|(whole, sets)| sets::reconcile(whole, sets))
+        .collect();
+    let forecasts = forecasts(stored, &bettings, &judgements, &pooled);
+    let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets));
     map_rows(
-        measurements.into_iter().zip(bettings.iter().zip(judgements)),
-        |(of_row, _)| of_row.series.len(),
-        |(of_row, (betting, judgement))| {
-            let (row_work, row_arm) = (of_row.work, of_row.arm);
+        measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
+        |((of_row, _), _)| of_row.series.len(),
+        |((of_row, (betting, judgement)), (forecast, (sets, notes)))| {
+            let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
             let mut row = row(stored, of_row, betting, &judgement, &design);
+            row.notes.extend(notes);
+            row.sets = sets.iter().map(Set::effect).collect();
+            if sets::differ(&sets) {
+                // Of what a further set costs these say nothing, and more pairs would not either.
+                row.cost_at_most_pct =
+                    row.low_pct.map(|low| -low).filter(|_| row.cost_at_most_pct.is_some());
+            } else {
+                add_forecast(&mut row, &forecast, pair_s);
+            }
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
             row.notes.extend(metrics::note_on_stalls(&row.metrics, &judgement));
             if stored.state != State::Failed {
@@ -132,19 +150,58 @@ fn row(
         cost_at_most_pct: cost_at_most_pct(stored, betting, design),
         verdict: judgement.verdict,
         within_margin: judgement.within_margin,
+        precise: judgement.precise,
         pairs: series.len(),
-        pairs_needed: judgement.pairs_needed,
-        seconds_needed: judgement
-            .pairs_needed
-            .and_then(|pairs| Some(pairs as f64 * measurements.pair_s()?)),
+        pairs_needed: None,
+        pairs_needed_low: None,
+        pairs_needed_high: None,
+        seconds_needed: None,
+        futures: Vec::new(),
         spoilt_pairs,
         metrics: Metrics::default(),
         notes: notes(&evidence),
         evidence,
         on_curve: work.on_curve.clone(),
-        sets: sets(&measurements, design),
+        sets: Vec::new(),
         series: measurements.series,
     }
+}
+
+/// What may become of each row; of one with a verdict, or of an experiment that failed, nothing.
+fn forecasts(
+    stored: &Stored,
+    rows: &[Betting],
+    judgements: &[Judgement],
+    design: &Design,
+) -> Vec<Forecast> {
+    let is = |verdicts: &'static [Verdict]| {
+        judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count()
+    };
+    let (open, differing) = (is(&[Verdict::Inconclusive]), is(&[Verdict::Slower, Verdict::Faster]));
+    let level = design.multiplicity.next_level(design.alpha, differing, rows.len());
+    let of_row = |(row, judgement): (&Betting, &Judgement)| {
+        let is_open = judgement.verdict == Verdict::Inconclusive && stored.state != State::Failed;
+        if is_open { forecast(row, level, open, design) } else { Forecast::default() }
+    };
+    rows.iter().zip(judgements).map(of_row).collect()
+}
+
+fn add_forecast(row: &mut Row, forecast: &Forecast, pair_s: Option<f64>) {
+    if forecast.futures.is_empty() {
+        return;
+    }
+    row.pairs_needed = forecast.quantile(0.5);
+    row.pairs_needed_low = Some(forecast.quantile(0.1).unwrap_or(forecast.horizon));
+    row.pairs_needed_high = forecast.quantile(0.9);
+    row.seconds_needed = row.pairs_needed.and_then(|pairs| Some(pairs as f64 * pair_s?));
+    row.futures = forecast
+        .futures
+        .iter()
+        .map(|pairs| Future {
+            seconds: pairs.unwrap_or(forecast.horizon) as f64 * pair_s.unwrap_or(0.0),
+            is_at_least: pairs.is_none(),
+        })
+        .collect();
 }
 
 /// The design for the pairs of all sets together: a number of pairs that was fixed in advance is
@@ -172,7 +229,15 @@ pub fn costing_more_than(limit: f64, stored: &Stored) -> Vec<String> {
     let name = |row: &Measurements| {
         format!("{} under {}", header.works[row.work].name, header.arms[row.arm])
     };
-    measurements.iter().zip(shown).filter(|(_, shown)| *shown).map(|(row, _)| name(row)).collect()
+    // Where sets differ, each of them has to show it.
+    let set_design = design(stored);
+    let all_show = |row: &Measurements| {
+        let sets = sets::of_row(row, &set_design);
+        let shows = |set: &Set| set.judgement.interval.high < (-limit).ln_1p();
+        !sets::differ(&sets) || sets.iter().all(shows)
+    };
+    let named = measurements.iter().zip(shown).filter(|(row, shown)| *shown && all_show(row));
+    named.map(|(row, _)| name(row)).collect()
 }
 
 /// A log-ratio as a change in per cent.
@@ -183,27 +248,6 @@ pub fn percent(log_ratio: f64) -> f64 {
 /// The same for an end of an interval, which may be infinite.
 pub fn bound(log_ratio: f64) -> Option<f64> {
     log_ratio.is_finite().then(|| percent(log_ratio))
-}
-
-fn sets(measurements: &Measurements, design: &Design) -> Vec<SetEffect> {
-    let series = &measurements.series;
-    let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
-    if count < 2 {
-        return Vec::new();
-    }
-    (0..count)
-        .map(|set| {
-            let of_set = series.iter().filter(|pair| pair.set == set);
-            let betting = betting(of_set, measurements.start_scale);
-            let judgement = judge_rows([&betting], design).remove(0);
-            SetEffect {
-                effect_pct: percent(judgement.estimate),
-                low_pct: bound(judgement.interval.low),
-                high_pct: bound(judgement.interval.high),
-                pairs: betting.pairs(),
-            }
-        })
-        .collect()
 }
 
 /// A reader sees an interval beside zero and no verdict: he is owed the reason.

@@ -1,8 +1,8 @@
 //! What was found under one treatment, as one sentence: [`super::sentence`] joins them.
 
-use super::format;
 use super::sentence::quoted;
 use super::summary::Row;
+use super::{format, needed};
 use crate::stats::Verdict;
 
 /// What one treatment does, led by what costs most.
@@ -68,7 +68,7 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
         Verdict::Inconclusive => format!(
             "Whether {name} changes {workload} is inconclusive: {effect} after {}{}.",
             format::plural(row.pairs, "pair"),
-            more_pairs(&[row])
+            needed::of(&[row])
         ),
     }
 }
@@ -105,7 +105,7 @@ fn no_difference(found: &str, rows: &[&Row], margin_pct: f64) -> String {
         return format!(
             "No verdict: {} of {of} inconclusive{}.",
             inconclusive.len(),
-            more_pairs(&inconclusive)
+            needed::of(&inconclusive)
         );
     }
     let mut clauses = vec![format!(
@@ -114,7 +114,7 @@ fn no_difference(found: &str, rows: &[&Row], margin_pct: f64) -> String {
         format::margin(margin_pct)
     )];
     if !inconclusive.is_empty() {
-        clauses.push(format!("{} inconclusive{}", inconclusive.len(), more_pairs(&inconclusive)));
+        clauses.push(format!("{} inconclusive{}", inconclusive.len(), needed::of(&inconclusive)));
     }
     format!("{}.", clauses.join("; "))
 }
@@ -132,22 +132,10 @@ fn undistinguished(rows: &[&Row], margin_pct: f64) -> Vec<String> {
         clauses.push(format!(
             "{} inconclusive{}",
             are(inconclusive.len()),
-            more_pairs(&inconclusive)
+            needed::of(&inconclusive)
         ));
     }
     clauses
-}
-
-/// How long it would take to know: the row that needs most decides.
-fn more_pairs(rows: &[&Row]) -> String {
-    let open = rows.iter().filter(|row| row.pairs_needed > Some(0));
-    let needed = |row: &&Row| row.seconds_needed.unwrap_or(0.0);
-    let Some(row) = open.max_by(|a, b| needed(a).total_cmp(&needed(b))) else {
-        return String::new();
-    };
-    let pairs = format::plural(row.pairs_needed.unwrap_or(0), "more pair");
-    let time = row.seconds_needed.map(|seconds| format!(", {}", format::seconds(seconds)));
-    format!(" (needs about {pairs}{})", time.unwrap_or_default())
 }
 
 fn with<'a>(rows: &[&'a Row], verdict: Verdict) -> Vec<&'a Row> {
@@ -213,8 +201,8 @@ mod tests {
         assert_eq!(
             said(&sample::audit(), "audit"),
             "`audit` slows 9 of 12 workloads (1 of them by less than 1 %), most of all `syscall` by \
-             85.2 % [84.8, 85.6]; 2 are equivalent within 1 %; 1 is inconclusive (needs about 40 \
-             more pairs, 8.4 s)."
+             85.2 % [84.8, 85.6]; 2 are equivalent within 1 %; 1 is inconclusive (needs 20 to \
+             110 more pairs, 4.2 s to 23 s)."
         );
     }
 
@@ -251,7 +239,7 @@ mod tests {
         assert_eq!(
             found("audit", &[&row], 1.0),
             "Whether `audit` changes `hanoi` is inconclusive: −0.35 % [−1.94, +1.27] after 40 pairs \
-             (needs about 40 more pairs, 8.4 s)."
+             (needs 20 to 110 more pairs, 4.2 s to 23 s)."
         );
         let equal = &s.results[1];
         assert_eq!(
@@ -284,7 +272,7 @@ mod tests {
         let text = said(&s, "audit");
         assert_eq!(
             text,
-            "No verdict: 12 of 12 workloads inconclusive (needs about 40 more pairs, 8.4 s)."
+            "No verdict: 12 of 12 workloads inconclusive (needs 20 to 110 more pairs, 4.2 s to 23 s)."
         );
     }
 }

@@ -45,6 +45,7 @@ mod tests {
         s.results[0].on_curve =
             Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
         s.results[1].pairs_needed = Some(40);
+        (s.results[1].pairs_needed_low, s.results[1].pairs_needed_high) = (Some(20), Some(110));
         s.results[1].evidence.other.insert("seccomp_mode".into(), "2".into());
         let count = |baseline, treated| Contrast { baseline, treated, ..Contrast::default() };
         s.results[0].metrics.counters = Some(Counters {

@@ -6,7 +6,8 @@ use super::summary::{Row, Summary};
 use super::table::{Align, Table};
 
 /// What the star in [`table`] means.
-pub const LEGEND: &str = "baseline → treated; * changed, with 95 % confidence for each by itself";
+pub const LEGEND: &str = "baseline → treated; * changed, with 95 % confidence for each by itself; ? too few \
+                          launches to tell";
 
 const LONGEST_NAME: usize = 24;
 
@@ -16,7 +17,12 @@ pub fn table(s: &Summary) -> Option<Table> {
         let starred = |contrast: &Contrast| {
             let is_sure =
                 contrast.low_pct > Some(0.0) || contrast.high_pct.is_some_and(|h| h < 0.0);
-            format!("{}{}", change_ns(contrast), if is_sure { '*' } else { ' ' })
+            let mark = match (contrast.low_pct, contrast.high_pct) {
+                (None, None) if !is_of_runs(metrics) => '?',
+                _ if is_sure => '*',
+                _ => ' ',
+            };
+            format!("{}{mark}", change_ns(contrast))
         };
         let mut cells = Vec::from(quantiles(metrics).map(|c| c.map(starred).unwrap_or_default()));
         cells.push(used(metrics, Used::cpu_ns, format::change_ns));
@@ -33,7 +39,8 @@ const CPU_TIME: (&str, Align) = ("CPU/op", Align::Right);
 pub fn quantiles_table(s: &Summary) -> Option<Table> {
     let cells = |metrics: &Metrics| {
         let both = |contrast: Option<&Contrast>| {
-            [contrast.map(change_ns).unwrap_or_default(), contrast.map(effect).unwrap_or_default()]
+            let changed = contrast.map(|contrast| effect(contrast, is_of_runs(metrics)));
+            [contrast.map(change_ns).unwrap_or_default(), changed.unwrap_or_default()]
         };
         quantiles(metrics).into_iter().flat_map(both).collect()
     };
@@ -93,6 +100,11 @@ fn has_quantiles(metrics: &Metrics) -> bool {
     quantiles(metrics)[0].is_some()
 }
 
+/// Of runs there are no pairs of launches, and so no intervals.
+fn is_of_runs(metrics: &Metrics) -> bool {
+    metrics.latency.as_ref().is_some_and(|latency| latency.of == "run")
+}
+
 fn change_ns(contrast: &Contrast) -> String {
     format::change_ns(contrast.baseline, contrast.treated)
 }
@@ -105,9 +117,13 @@ fn quantiles(metrics: &Metrics) -> [Option<&Contrast>; 3] {
 }
 
 /// The interval alone: it says more than the estimate, and both would be too wide.
-fn effect(contrast: &Contrast) -> String {
+fn effect(contrast: &Contrast, is_of_runs: bool) -> String {
     match (contrast.low_pct, contrast.high_pct) {
-        (None, None) => contrast.effect_pct.map(format::signed).unwrap_or_default(),
+        (None, None) if is_of_runs => String::new(),
+        (None, None) => {
+            let few = "too few";
+            contrast.effect_pct.map_or(few.into(), |pct| format!("{}, {few}", format::signed(pct)))
+        }
         (low, high) => format::interval(low, high),
     }
 }
@@ -155,6 +171,16 @@ mod tests {
         let rows = table(&s).unwrap().rows;
         assert_eq!(rows[0][1..3], ["2.05 → 13.8 µs*", "2.77 → 21.6 µs "]);
         assert_eq!(rows[1][1], "27.1 → 27.1 ns ");
+    }
+
+    #[test]
+    fn where_the_launches_are_too_few_for_an_interval_that_is_said() {
+        let mut s = sample::audit();
+        let p50 = s.results[0].metrics.latency.as_mut().unwrap().p50_ns.as_mut().unwrap();
+        (p50.low_pct, p50.high_pct) = (None, None);
+        let cell = table(&s).unwrap().rows[0][1].clone();
+        assert!(cell.ends_with('?') && LEGEND.contains("? too few"), "{cell}");
+        assert!(quantiles_table(&s).unwrap().rows[0][2].ends_with("too few"));
     }
 
     #[test]

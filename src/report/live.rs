@@ -48,6 +48,8 @@ pub struct Progress {
     pub high_pct: Option<f64>,
     pub pairs: usize,
     pub stage: Stage,
+    /// Whether it has a verdict and is measured on, for a narrower interval.
+    pub is_narrowing: bool,
 }
 
 /// How far a row is.
@@ -225,6 +227,7 @@ mod tests {
             high_pct: Some(-3.5),
             pairs: 8,
             stage: Stage::Decided { verdict: Verdict::Slower, within_margin: false },
+            is_narrowing: false,
         }
     }
 

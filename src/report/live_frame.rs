@@ -64,7 +64,13 @@ fn page(view: &View, rows: usize) -> usize {
 /// How far the experiment is, and how long it will take.
 pub fn status(view: &View) -> String {
     let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
-    let done = format!("{} decided, {open} open", view.rows.len() - open);
+    let narrowing = view.rows.iter().filter(|row| row.progress.is_narrowing).count();
+    let rest = match narrowing {
+        0 => format!("{open} open"),
+        some if open == 0 => format!("narrowing {}", format::plural(some, "interval")),
+        some => format!("{open} open, {some} to be narrowed"),
+    };
+    let done = format!("{} decided, {rest}", view.rows.len() - open);
     match view.left {
         Some(left) => format!("{done}, about {} left", format::clock(left.as_secs_f64())),
         None => done,
@@ -211,6 +217,7 @@ mod tests {
             treatment: "audit".to_owned(),
             unit: "lps".to_owned(),
             progress: Progress {
+                is_narrowing: false,
                 effect_pct: (!i.is_multiple_of(5)).then_some(-(i as f64)),
                 low_pct: (!i.is_multiple_of(3)).then_some(-2.0 * i as f64),
                 high_pct: Some(2.0),

@@ -31,6 +31,7 @@ mod live_frame;
 mod machine;
 pub mod markdown;
 pub mod metrics;
+mod needed;
 mod page;
 pub(crate) mod paint;
 pub mod profile;

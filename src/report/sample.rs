@@ -2,7 +2,9 @@
 
 use super::cost::Cost;
 use super::metrics::{Contrast, Latency, Metrics, Resources, Used};
-use super::summary::{Evidence, Failure, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment};
+use super::summary::{
+    Evidence, Failure, Future, Pair, Row, SCHEMA, SetEffect, State, Summary, Treatment,
+};
 use crate::machine::Facts;
 use crate::stats::Verdict;
 
@@ -90,6 +92,8 @@ pub fn control() -> Summary {
         row.treatment = "none".to_owned();
         row.verdict = Verdict::Equivalent;
         row.pairs_needed = None;
+        (row.pairs_needed_low, row.pairs_needed_high) = (None, None);
+        row.futures = Vec::new();
         row.seconds_needed = None;
         row.evidence = Evidence::default();
         row.notes.clear();
@@ -155,6 +159,10 @@ fn rows() -> Vec<Row> {
     rows[11].verdict = Verdict::Inconclusive;
     (rows[11].low_pct, rows[11].high_pct) = (Some(-1.94), Some(1.27));
     rows[11].pairs_needed = Some(40);
+    (rows[11].pairs_needed_low, rows[11].pairs_needed_high) = (Some(20), Some(110));
+    let future = |pairs: f64| Future { seconds: 0.21 * pairs, is_at_least: false };
+    rows[11].futures =
+        [20.0, 25.0, 30.0, 36.0, 40.0, 45.0, 60.0, 80.0, 110.0, 200.0].map(future).to_vec();
     rows[11].seconds_needed = Some(8.4);
     rows[11].cost_at_most_pct = Some(1.79);
     rows[4].evidence.lost = Some(16_910);
@@ -182,8 +190,12 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         cost_at_most_pct: None,
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
         within_margin: false,
+        precise: true,
         pairs,
         pairs_needed: None,
+        pairs_needed_low: None,
+        pairs_needed_high: None,
+        futures: Vec::new(),
         seconds_needed: None,
         spoilt_pairs: 0,
         evidence: evidence(treated, unit),

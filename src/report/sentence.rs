@@ -8,6 +8,7 @@ use super::findings::{control, found};
 use super::format;
 use super::imported;
 use super::summary::{Row, State, Summary};
+use crate::stats::Verdict;
 
 /// What the experiment found.
 pub fn sentence(s: &Summary) -> String {
@@ -51,6 +52,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             found(treatment, &rows, s.margin_pct)
         });
     }
+    sentences.extend(still_wide(s));
     if s.sessions > 1 {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
     }
@@ -63,6 +65,16 @@ fn failed(s: &Summary) -> String {
     let reason = s.failure.as_deref().unwrap_or("no reason was recorded");
     let reason = format::label(reason.trim_end_matches(['.', ' ']));
     format!("The experiment failed: {reason}. There is no verdict.")
+}
+
+/// What the rest of the budget was for where every row has its verdict.
+fn still_wide(s: &Summary) -> Option<String> {
+    let is_decided = s.results.iter().all(|row| row.verdict != Verdict::Inconclusive);
+    let wide = s.results.iter().filter(|row| !row.precise).count();
+    let ended = s.state == State::Complete && s.imported.is_none() && is_decided && wide > 0;
+    let intervals = format::plural(wide, "interval");
+    let were = if wide == 1 { "was" } else { "were" };
+    ended.then(|| format!("The budget ended while {intervals} {were} still being narrowed."))
 }
 
 /// A cost that is low because records were thrown away is not a low cost.
@@ -150,6 +162,20 @@ mod tests {
         assert!(sentence(&s).starts_with(
             "Interrupted after 2 min 23 s of 5 min 00 s; this is what had been measured. `audit`"
         ));
+    }
+
+    #[test]
+    fn what_was_measured_after_the_last_verdict_is_said() {
+        let mut s = sample::control();
+        assert!(!sentence(&s).contains("narrowed"));
+        s.results[0].precise = false;
+        assert!(
+            sentence(&s).contains("while 1 interval was still being narrowed."),
+            "{}",
+            sentence(&s)
+        );
+        s.results[1].verdict = Verdict::Inconclusive;
+        assert!(!sentence(&s).contains("narrowed"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::imported::Imported;
 use super::metrics::Metrics;
 use crate::machine::Facts;
 use crate::stats::Verdict;
+use crate::stats::judge::MIN_PAIRS;
 use crate::stats::multiplicity::Multiplicity;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
@@ -135,11 +136,21 @@ pub struct Row {
     pub verdict: Verdict,
     /// Whether a slower or faster row also stays within the margin.
     pub within_margin: bool,
+    /// Whether its interval is as narrow as measuring aims at: half its width is at most the margin, or a
+    /// share of the effect.
+    #[serde(default)]
+    pub precise: bool,
     pub pairs: usize,
-    /// For an inconclusive row: how many more pairs it would probably take.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For an inconclusive row: how many more pairs it would probably take, as the middle of a forecast;
+    /// absent where that is beyond what the forecast looked at, and with fewer pairs than a verdict needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_needed: Option<usize>,
-    /// The same as time: how many seconds these pairs would probably take.
+    /// What one in ten such rows does not need, and what nine in ten do not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_low: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_high: Option<usize>,
+    /// `pairs_needed` as time: how many seconds these pairs would probably take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_needed: Option<f64>,
     /// How many of the pairs the machine spoilt: others took the CPU while a sample ran. They count like
@@ -154,9 +165,28 @@ pub struct Row {
     /// The effect of each set of `--sets`, in order; empty with one set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sets: Vec<SetEffect>,
+    /// The forecast itself; not part of the JSON.
+    #[serde(skip)]
+    pub futures: Vec<Future>,
     /// Every pair in the order measured: for charts and CSV, not part of the JSON.
     #[serde(skip)]
     pub series: Vec<Pair>,
+}
+
+impl Row {
+    /// Whether it has fewer pairs than any verdict needs.
+    pub fn has_few_pairs(&self) -> bool {
+        self.pairs < MIN_PAIRS
+    }
+}
+
+/// What may become of an undecided row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Future {
+    /// What its pairs take until it has a verdict.
+    pub seconds: f64,
+    /// Whether it was not followed any further: it takes longer than that.
+    pub is_at_least: bool,
 }
 
 /// The effect within one complete, separate set of the experiment (a Delta of Nitzberg's Table 2).

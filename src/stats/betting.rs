@@ -172,8 +172,13 @@ impl Betting {
         (-self.best_log_at_zero).exp()
     }
 
+    /// Whether the interval leaves out 0 now.
+    pub(super) fn leaves_zero_out(&self, alpha: f64) -> bool {
+        self.above_zero.log().max(self.below_zero.log()) >= (2.0 / alpha).ln()
+    }
+
     /// s_i of the next pair. One value has no spread, so the first two pairs take s_0.
-    fn next_scale(&self) -> f64 {
+    pub(super) fn next_scale(&self) -> f64 {
         match mad_of_sorted(&self.sorted) {
             Some(mad) if self.sorted.len() >= 2 => self.scale_after(self.sorted.len(), mad),
             _ => self.start_scale,
@@ -191,11 +196,16 @@ impl Betting {
 
     /// ln of the wealth of the gambler who bets `sign` on d_i − `theta`.
     fn log_wealth(&self, theta: f64, sign: f64) -> f64 {
+        self.wealth(theta, sign).log()
+    }
+
+    /// What the gambler has who bets `sign` on d_i − `theta`.
+    pub(super) fn wealth(&self, theta: f64, sign: f64) -> Wealth {
         let mut wealth = Wealth::new();
         for (d, scale) in self.values.iter().zip(&self.scales) {
             wealth.bet(sign * score(*d, theta, *scale));
         }
-        wealth.log()
+        wealth
     }
 
     /// The low end of the interval (`sign` 1) or its high end (−1): where the wealth, which is

@@ -66,11 +66,8 @@ fn reject(rows: &[Measured], design: &Design) -> (Vec<bool>, f64) {
         }
     };
     let decided = rejected.iter().filter(|rejected| **rejected).count();
-    let share = match design.multiplicity {
-        Multiplicity::Holm => 1.0 / (rows.len() - decided).max(1) as f64,
-        Multiplicity::EBh => (decided + 1).min(rows.len()) as f64 / rows.len() as f64,
-    };
-    (rejected, design.alpha * share)
+    let level = design.multiplicity.next_level(design.alpha, decided, rows.len());
+    (rejected, level)
 }
 
 /// One row before the other rows are known.

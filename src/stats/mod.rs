@@ -11,6 +11,7 @@ mod crossing;
 pub mod design;
 pub mod detectable;
 pub mod estimate;
+pub mod forecast;
 pub mod histogram;
 pub mod judge;
 pub mod mean_rate;

@@ -14,6 +14,15 @@ pub enum Multiplicity {
 }
 
 impl Multiplicity {
+    /// The level that is asked of the next row at worst, where so many of `rows` have been found to differ.
+    pub fn next_level(self, alpha: f64, differing: usize, rows: usize) -> f64 {
+        let share = match self {
+            Multiplicity::Holm => 1.0 / rows.saturating_sub(differing).max(1) as f64,
+            Multiplicity::EBh => (differing + 1).min(rows) as f64 / rows as f64,
+        };
+        alpha * share
+    }
+
     /// As it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -48,7 +48,7 @@ pub struct Point {
 }
 
 /// What launches amount to together. What one of them does not tell is not known of all.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     pub launches: usize,
     /// As the first that has a unit gives it.

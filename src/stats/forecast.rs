@@ -1,0 +1,186 @@
+//! How many more pairs an undecided row will probably take: its own pairs, drawn again, are put through the
+//! real rule until it decides.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::betting::Betting;
+use super::design::Design;
+use super::judge::MIN_PAIRS;
+use super::wealth::score;
+
+/// Futures that are drawn of a row.
+pub const FUTURES: usize = 100;
+/// How many pairs are drawn for all futures of all rows together: some tenths of a second.
+const MOST_DRAWS: usize = 1_000_000;
+/// At least so far each future is followed.
+const LEAST_HORIZON: usize = 100;
+
+/// What may become of an undecided row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// For each of [`FUTURES`], how many more pairs until the row has a verdict; `None` for more than
+    /// `horizon`. Empty where nothing is known: with fewer pairs than a verdict needs.
+    pub futures: Vec<Option<usize>>,
+    /// How far the futures were followed, in pairs.
+    pub horizon: usize,
+}
+
+impl Forecast {
+    /// The number of pairs that a `share` of the futures does not exceed; `None` where that is beyond the
+    /// horizon, or nothing is known.
+    pub fn quantile(&self, share: f64) -> Option<usize> {
+        let mut sorted: Vec<usize> = self.futures.iter().copied().flatten().collect();
+        sorted.sort_unstable();
+        let rank = (self.futures.len() as f64 * share).ceil() as usize;
+        sorted.get(rank.max(1) - 1).copied()
+    }
+}
+
+/// Draws the futures of an undecided row, one of `rows` such; `level` is what the correction for many rows
+/// asks of its p-value.
+///
+/// Each future first draws as many of the row's pairs, with replacement, as there are: what the row might
+/// have shown instead. Its pairs to come are drawn from these. So the futures differ as much as so few pairs
+/// leave open.
+pub fn forecast(row: &Betting, level: f64, rows: usize, design: &Design) -> Forecast {
+    let pairs = row.pairs();
+    if let Some(fixed) = design.fixed_pairs {
+        let left = fixed.checked_sub(pairs).filter(|left| *left > 0);
+        let futures = left.map(|left| vec![Some(left); FUTURES]).unwrap_or_default();
+        return Forecast { futures, horizon: fixed };
+    }
+    if pairs < MIN_PAIRS {
+        return Forecast::default();
+    }
+    let horizon = (MOST_DRAWS / FUTURES / rows.max(1)).max(LEAST_HORIZON);
+    let mut random = ChaCha8Rng::seed_from_u64(pairs as u64);
+    let futures = (0..FUTURES)
+        .map(|_| {
+            let mut any = || random.random_range(0..pairs);
+            let world: Vec<f64> = (0..pairs).map(|_| row.values()[any()]).collect();
+            first_verdict(row, level, design, horizon, || world[any()])
+        })
+        .collect();
+    Forecast { futures, horizon }
+}
+
+/// After how many of the pairs that `draw` gives the row has a verdict.
+fn first_verdict(
+    row: &Betting,
+    level: f64,
+    design: &Design,
+    horizon: usize,
+    mut draw: impl FnMut() -> f64,
+) -> Option<usize> {
+    let mut row = row.clone();
+    let margin = design.margin;
+    let (mut above, mut below) = (row.wealth(-margin, 1.0), row.wealth(margin, -1.0));
+    let refuted = (1.0 / design.alpha).ln();
+    (1..=horizon).find(|_| {
+        let (d, scale) = (draw(), row.next_scale());
+        above.bet(score(d, -margin, scale));
+        below.bet(-score(d, margin, scale));
+        row.push(d).expect("values of the row itself");
+        let is_equivalent = above.log() >= refuted && below.log() >= refuted;
+        is_equivalent || row.p_zero() <= level && row.leaves_zero_out(design.alpha)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::super::betting::DEFAULT_SCALE;
+    use super::super::judge::{Judgement, judge_rows};
+    use super::super::simulated::{Machine, Noise, white_row};
+    use super::*;
+
+    const ALPHA: f64 = 0.05;
+
+    fn judged(row: &Betting) -> Judgement {
+        judge_rows([row], &Design::default()).remove(0)
+    }
+
+    /// How many more pairs it takes on this machine; `None` for more than `most`.
+    fn truth(row: &Betting, machine: &mut Machine, effect: f64, most: usize) -> Option<usize> {
+        let mut row = row.clone();
+        (1..=most).find(|_| {
+            row.push(machine.pair(effect)).unwrap();
+            // Only where a verdict is near is it asked for: that takes long.
+            let differs = row.p_zero() <= ALPHA;
+            let margin = Design::default().margin;
+            let is_close =
+                row.log_e_value_upper(-margin) > 2.9 && row.log_e_value_lower(margin) > 2.9;
+            (differs || is_close) && judged(&row).verdict != Verdict::Inconclusive
+        })
+    }
+
+    /// Four fifths of the futures are within the range, so about four fifths of what really becomes of such
+    /// rows should be.
+    #[test]
+    fn what_becomes_of_a_row_is_within_the_range_in_about_four_of_five() {
+        let (mut within, mut all) = (0, 0);
+        for noise in [Noise::White, Noise::HeavyTailed, Noise::Drifting, Noise::Stealing] {
+            for (effect, pairs) in [(0.0, 8), (0.0, 16), (-0.007, 12), (-0.02, 8)] {
+                for seed in 0..20 {
+                    let mut machine = Machine::new(noise, 100 * seed + pairs);
+                    let mut row = Betting::new(DEFAULT_SCALE);
+                    (0..pairs).for_each(|_| row.push(machine.pair(effect)).unwrap());
+                    if judged(&row).verdict != Verdict::Inconclusive {
+                        continue;
+                    }
+                    // As if there were 25 such rows, so that each is followed for 400 pairs.
+                    let forecast = forecast(&row, ALPHA, 25, &Design::default());
+                    let real = truth(&row, &mut machine, effect, forecast.horizon);
+                    let low = forecast.quantile(0.1).unwrap_or(forecast.horizon);
+                    let high = forecast.quantile(0.9);
+                    all += 1;
+                    within += usize::from(match (real, high) {
+                        (Some(real), Some(high)) => (low..=high).contains(&real),
+                        (Some(real), None) => real >= low,
+                        (None, high) => high.is_none(),
+                    });
+                }
+            }
+        }
+        let share = f64::from(within as u32) / f64::from(all as u32);
+        assert!(all > 200 && (0.70..=0.92).contains(&share), "{within} of {all}");
+    }
+
+    #[test]
+    fn nothing_is_known_of_few_pairs_and_a_fixed_number_is_what_it_is() {
+        let design = Design::default();
+        let few = white_row(0.0, MIN_PAIRS - 1, 1);
+        assert_eq!(forecast(&few, ALPHA, 1, &design).quantile(0.5), None);
+        let fixed = Design { fixed_pairs: Some(20), ..design };
+        let range = |pairs| {
+            let forecast = forecast(&white_row(0.0, pairs, 1), ALPHA, 1, &fixed);
+            [0.1, 0.9].map(|share| forecast.quantile(share))
+        };
+        assert_eq!((range(6), range(20)), ([Some(14); 2], [None; 2]));
+    }
+
+    #[test]
+    fn more_noise_and_stricter_levels_take_longer() {
+        // Nothing is ever equivalent within that.
+        let design = Design { margin: 1e-6, ..Design::default() };
+        let middle = |row: &Betting, level| {
+            let forecast = forecast(row, level, 1, &design);
+            forecast.quantile(0.5).unwrap_or(forecast.horizon)
+        };
+        let quiet = white_row(-0.007, 12, 3);
+        let doubled: Vec<f64> = quiet.values().iter().map(|d| -0.007 + 2.0 * (d + 0.007)).collect();
+        let noisy = Betting::from_log_ratios(&doubled, DEFAULT_SCALE).unwrap();
+        assert!(middle(&noisy, ALPHA) > 2 * middle(&quiet, ALPHA));
+        assert!(middle(&quiet, ALPHA / 50.0) > middle(&quiet, ALPHA));
+    }
+
+    #[test]
+    fn the_same_row_has_the_same_forecast_and_many_rows_are_not_followed_as_far() {
+        let row = white_row(0.0, 10, 4);
+        let design = Design::default();
+        assert_eq!(forecast(&row, ALPHA, 3, &design), forecast(&row, ALPHA, 3, &design));
+        let near = forecast(&row, ALPHA, 1000, &design);
+        assert_eq!(near.horizon, LEAST_HORIZON);
+    }
+}
