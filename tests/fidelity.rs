@@ -194,6 +194,16 @@ fn a_tree_of_lmbench_is_found_below_bin_and_its_operation_may_be_half_of_ours() 
     assert_eq!(one.scale, 0.5);
 }
 
+/// Written for this bench, they are compiled when it runs, and count what ours count.
+#[test]
+fn programs_after_the_definitions_run_beside_ours() {
+    for one in rows::COUNTERPARTS.iter().filter(|one| one.suite == rows::Suite::Definitions) {
+        let row = only_row(&[], one.theirs);
+        let ratio: f64 = row[4].parse().unwrap();
+        assert!((0.1..10.0).contains(&ratio), "of the same work: {row:?}");
+    }
+}
+
 #[test]
 fn where_nothing_is_there_a_sentence_says_what_to_do() {
     let problem = compare::compare(&parse(&["--only", "lat_"]).unwrap()).err().unwrap();

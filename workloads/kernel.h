@@ -1,7 +1,8 @@
 /* The contract between the driver (main.c, sample.c) and a workload.
  *
  * A workload is one C file in a directory that names its group. It registers itself with
- * WORKLOAD(), and the build finds it by a wildcard: there is no list to edit.
+ * WORKLOAD(), and the build finds it by a wildcard: there is no list to edit. What forks or executes its
+ * own image is in process/small/: it runs in a build of the driver that has little else to copy.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -22,6 +23,7 @@ struct workload {
 	const char *syscalls_note; /* optional: where that number depends on the machine */
 	const char *source;        /* who defined this workload */
 	const char *group;         /* set by WORKLOAD() */
+	bool is_in_small;          /* runs in the small image; set by WORKLOAD() */
 
 	/* Parameters, for a file that registers several workloads. Read them as current->size. */
 	long size;
@@ -52,7 +54,8 @@ struct workload {
 
 /* A pointer per workload, in a section of its own: the linker makes the table. */
 #define WORKLOAD(id, ...)                                                                \
-	static const struct workload workload_##id = {.group = GROUP, __VA_ARGS__};      \
+	static const struct workload workload_##id = {                                   \
+		.group = GROUP, .is_in_small = IN_SMALL, __VA_ARGS__};                   \
 	static const struct workload *const workload_at_##id                             \
 		__attribute__((used, section("workloads"))) = &workload_##id
 

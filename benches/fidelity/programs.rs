@@ -52,11 +52,31 @@ impl<'a> Site<'a> {
                 .find(|path| path.is_file())
         };
         match counterpart.suite {
+            Suite::Definitions => self.compiled(name),
             Suite::UnixBench => Some(self.options.unixbench.as_ref()?.join("pgms").join(name)),
             Suite::Lmbench => in_lmbench(self.options.lmbench.as_ref()?, name),
             Suite::Perf => in_path(),
         }
         .filter(|path| path.is_file())
+    }
+
+    /// A program of `reference/`, compiled as UnixBench compiles its own; `None` where there is no compiler.
+    fn compiled(&self, name: &str) -> Option<PathBuf> {
+        let program = self.scratch.join(format!("reference-{name}"));
+        if !program.is_file() {
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/fidelity/reference");
+            let mut compiler = Command::new("cc");
+            compiler.args([
+                "-O3",
+                "-ffast-math",
+                "-march=native",
+                "-mtune=native",
+                "-D_GNU_SOURCE",
+            ]);
+            compiler.arg("-o").arg(&program).arg(sources.join(name).with_extension("c"));
+            compiler.status().ok().filter(|status| status.success())?;
+        }
+        Some(program)
     }
 
     /// The rate of one run of theirs, in operations of ours.
@@ -88,7 +108,7 @@ impl<'a> Site<'a> {
             Suite::UnixBench => as_unixbench(&mut command, binaries, self.scratch),
             // Else it looks for as long as a second for the least time that it can believe.
             Suite::Lmbench => drop(command.env("ENOUGH", "100000")),
-            Suite::Perf => {}
+            Suite::Definitions | Suite::Perf => {}
         }
         let started = Instant::now();
         let output = run(&mut command)?;
@@ -128,6 +148,8 @@ fn run(command: &mut Command) -> Result<String, String> {
     let mut output = tempfile::tempfile().map_err(said)?;
     let copy = || output.try_clone().map(Stdio::from).map_err(said);
     let mut child = command
+        // What cargo sets sends the loader of every program that is executed through more directories.
+        .env_remove("LD_LIBRARY_PATH")
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(copy()?)

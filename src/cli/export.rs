@@ -15,6 +15,7 @@ Examples:
   weigh export k3f9qx --html -o report.html
   weigh export k3f9qx --csv | head
   weigh export k3f9qx --as smalley
+  weigh export k3f9qx --as nitzberg --html -o table2.html
   weigh export k3f9qx --json | jq '.results[] | {workload, effect_pct}'";
 
 /// Write an experiment in another format
@@ -25,13 +26,18 @@ pub struct Export {
     id: String,
     #[command(flatten)]
     format: Formats,
+    /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley. Nitzberg's can be `--html`
+    /// too, with his figure
+    #[arg(long = "as", value_name = "TABLE", required_unless_present = "Formats",
+          conflicts_with_all = ["json", "csv", "markdown"])]
+    dialect: Option<Dialect>,
     /// Where to [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Formats {
     /// The results, as documented in docs/json.md
     #[arg(long)]
@@ -48,9 +54,6 @@ struct Formats {
     /// The report as on a terminal
     #[arg(long)]
     text: bool,
-    /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
-    #[arg(long = "as", value_name = "TABLE")]
-    dialect: Option<Dialect>,
 }
 
 impl Export {
@@ -58,8 +61,12 @@ impl Export {
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
         let shown = Shown::load(&store, &id)?;
-        if let Some(dialect) = self.format.dialect {
-            output::write_report(&self.output, &shown.dialect(dialect)?)?;
+        if let Some(dialect) = self.dialect {
+            let text = match self.format.html {
+                true => shown.dialect_page(dialect),
+                false => shown.dialect(dialect),
+            }?;
+            output::write_report(&self.output, &text)?;
             return Ok(0);
         }
         let text = match (&shown, self.format.chosen()) {

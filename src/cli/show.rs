@@ -63,15 +63,30 @@ impl Shown {
     /// # Errors
     /// A sentence, where nothing in it belongs into that.
     pub fn dialect(&self, dialect: Dialect) -> Result<String, String> {
-        let sheet = match self {
+        dialect::render(dialect, &self.sheet())
+    }
+
+    /// The same as a page, with the figure that belongs to the table.
+    ///
+    /// # Errors
+    /// Likewise, and where the table has no page.
+    pub fn dialect_page(&self, dialect: Dialect) -> Result<String, String> {
+        dialect::page(dialect, &self.sheet())
+    }
+
+    fn sheet(&self) -> Sheet {
+        match self {
             Shown::Compared(summary) => Sheet::of(summary),
             Shown::Run(stored) => {
                 let label = stored.header.arms.first().map_or("none", String::as_str);
                 let rows = RunReport::new(stored).results.into_iter();
-                Sheet::of_run(label, rows.map(|row| (row.workload, row.unit, row.rate)))
+                Sheet::of_run(
+                    &stored.id,
+                    label,
+                    rows.map(|row| (row.workload, row.unit, row.rate)),
+                )
             }
-        };
-        dialect::render(dialect, &sheet)
+        }
     }
 }
 

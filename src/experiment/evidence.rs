@@ -42,13 +42,14 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
     let log_bytes_per_op =
         per_op(count(treated.log_bytes), count(started.and_then(|s| s.log_bytes)));
     let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
+    let records_per_op = per_op(records, startup_records);
     let mut other = treated.other.clone();
     if let Some(why) = started.and_then(treatment::Evidence::why_not_counted) {
         other.entry(treatment::Evidence::NOT_COUNTED.into()).or_insert(why.into());
     }
     Evidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
-        records_per_op: per_op(records, startup_records),
+        records_per_op,
         log_bytes_per_op,
         lost: treated.lost,
         lost_pct: lost_pct(treated.lost, treated.received),
@@ -60,6 +61,7 @@ pub fn of_row(stored: &Stored, measurements: &Measurements) -> Evidence {
         sink_cpu_ns_per_op: ns_per_op(treated.sink_cpu_s, sink_s),
         kauditd_cpu_s: treated.kauditd_cpu_s,
         kauditd_cpu_ns_per_op: ns_per_op(treated.kauditd_cpu_s, kauditd_s),
+        records: records_per_op.map(|records| (records * timed_operations) as u64),
         log_bytes,
         treated_s: log_bytes.map(|_| elapsed_s),
         other,

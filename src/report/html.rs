@@ -22,10 +22,11 @@ use crate::machine::Facts;
 use crate::stats::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("page.html", include_str!("html/page.jinja")),
     ("run.html", include_str!("html/run.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
+    ("nitzberg.html", include_str!("html/nitzberg.jinja")),
     ("bars.html", include_str!("html/bars.jinja")),
     ("sentence.html", include_str!("html/sentence.jinja")),
     ("head.html", include_str!("html/head.jinja")),

@@ -1,12 +1,24 @@
-//! The documented JSON (`docs/json.md`): the [`Summary`] as it is.
+//! The documented JSON (`docs/json.md`): the [`Summary`] as it is, and what its rows produced together.
 
+use serde::Serialize;
+
+use super::cumulative::{self, Cumulative};
 use super::summary::Summary;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cumulative: Vec<Cumulative>,
+}
 
 /// The whole document, indented, with a newline at its end.
 ///
 /// JSON has no NaN and no infinity: where no finite number could be computed there is a `null`.
 pub fn render(s: &Summary) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(s)? + "\n")
+    let document = Document { summary: s, cumulative: cumulative::of(s) };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
 #[cfg(test)]

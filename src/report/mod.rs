@@ -14,6 +14,7 @@ pub mod checks;
 pub mod cost;
 mod countdown;
 pub mod csv;
+mod cumulative;
 pub mod curve;
 pub mod curve_text;
 pub mod dialect;

@@ -150,6 +150,7 @@ fn rows() -> Vec<Row> {
         rows[quiet].verdict = Verdict::Equivalent;
         rows[quiet].evidence.records_per_op = Some(0.0);
         rows[quiet].evidence.log_bytes_per_op = Some(0.0);
+        rows[quiet].evidence.records = Some(0);
         rows[quiet].evidence.log_bytes = Some(0);
         rows[quiet].evidence.backlog_wait_s = Some(0.0);
         rows[quiet].evidence.backlog_wait_ns_per_op = Some(0.0);
@@ -256,6 +257,7 @@ fn evidence(treated: f64, unit: &str) -> Evidence {
         lost_pct: None,
         backlog_wait_s: Some((per_second * 2e-5).min(2.44)),
         backlog_wait_ns_per_op: Some(11_840.0),
+        records: Some((per_second * 3.0 * 3.54) as u64),
         log_bytes: Some((per_second * 500.0 * 3.54) as u64),
         treated_s: Some(3.54),
         ..Evidence::default()

@@ -258,7 +258,10 @@ pub struct Evidence {
     pub kauditd_cpu_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kauditd_cpu_ns_per_op: Option<f64>,
-    /// Log bytes of the timed operations of all treated samples of this row.
+    /// Records of the timed operations of all treated samples of this row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Log bytes of the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,
     /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.

@@ -21,6 +21,9 @@ use crate::user_file;
 
 /// Names the build to use instead of the embedded ones.
 pub const VARIABLE: &str = "WEIGH_KERNELS";
+/// What the build adds to the name of an executable to find the small one beside it, which it executes for
+/// workloads that fork or execute themselves.
+const SMALL_SUFFIX: &str = "-small";
 /// Ours list some 370 workloads in 90 KB. What prints more is another program.
 const MAX_LISTING_BYTES: u64 = 4 << 20;
 /// Ours take a few milliseconds.
@@ -30,6 +33,7 @@ const LISTING_LIMIT: Duration = Duration::from_secs(30);
 const MAX_BUILD_BYTES: u64 = 64 << 20;
 
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels"));
+static SMALL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-small"));
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels/weigh-kernels-static"));
 
 /// How long the timed part of a sample should be.
@@ -78,6 +82,8 @@ impl Kernels {
             return Kernels::copy(Path::new(&file), path)
                 .map_err(|problem| format!("{VARIABLE}={}: {problem}", file.display()));
         }
+        let small = beside(&path);
+        write_executable(&small, SMALL).map_err(|error| cannot_unpack(&small, &error))?;
         let mut problem = String::new();
         for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
             write_executable(&path, bytes).map_err(|error| cannot_unpack(&path, &error))?;
@@ -103,6 +109,14 @@ impl Kernels {
         let file = &trusted.map_err(unreadable)?;
         let foreign = Some(file.canonicalize().map_err(unreadable)?);
         write_executable(&path, &bytes).map_err(|error| cannot_unpack(&path, &error))?;
+        // A static build has none, nor has one of before.
+        let small = beside(file);
+        if small.exists() {
+            let bytes = may_execute(&small).and_then(|file| user_file::read(&file, MAX_BUILD_BYTES));
+            let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", small.display()))?;
+            let small = beside(&path);
+            write_executable(&small, &bytes).map_err(|error| cannot_unpack(&small, &error))?;
+        }
         let is_no_build = |problem: String| {
             format!(
                 "it is no build of the workloads ({problem}); `make -C workloads OUT=DIR` makes one"
@@ -168,6 +182,13 @@ fn may_execute(file: &Path) -> io::Result<PathBuf> {
     }
     let caller = env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
     trusted_also(file, caller)
+}
+
+/// The small executable of a build.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(SMALL_SUFFIX);
+    name.into()
 }
 
 fn write_executable(path: &Path, bytes: &[u8]) -> io::Result<()> {

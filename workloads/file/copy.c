@@ -15,7 +15,8 @@
 
 static int source = -1, copy = -1;
 static long position; /* in buffers, of the files that are open */
-static char *buffer;
+/* As the original's: 16 bytes off the boundary of a word of 32, a copy takes up to 8 % longer. */
+static char buffer[4096] __attribute__((aligned(32)));
 
 /* By words: of fsdisk's 32 MiB this was half of what a launch takes. */
 static void fill(char *block, long number)
@@ -44,7 +45,6 @@ static void prepare(bool reads, bool writes)
 	long bytes = current->size * current->count;
 
 	enter_scratch_directory();
-	buffer = malloc(current->size);
 	fill(buffer, current->count);
 	if (writes)
 		copy = create_file("copy", bytes);
@@ -169,18 +169,12 @@ static void check_write(uint64_t n)
 	munmap(content, bytes);
 }
 
-static void cleanup(void)
-{
-	free(buffer);
-	buffer = NULL;
-}
-
 #define FILES(id, key, what, words, calls, each, bytes, kib)                                             \
 	WORKLOAD(id##_##what, .name = key, .summary = words " " #bytes " bytes of a file of " #kib " KiB", \
 		 .unit = "KBps", .units_per_op = (bytes) / 1024.0,                                       \
 		 .syscalls_per_op = (calls) + (calls) / 2000.0, .syscalls_note = each " every 2000 operations", \
 		 .source = "UnixBench 6.0 " key, .size = bytes, .count = (kib) * 1024L / (bytes),        \
-		 .prepare = prepare_##what, .run = run_##what, .check = check_##what, .cleanup = cleanup)
+		 .prepare = prepare_##what, .run = run_##what, .check = check_##what)
 
 #define COPY_READ_WRITE(id, bytes, kib)                                                                  \
 	FILES(id, #id, copy, "read and write", 2, "read, write, and two lseek", bytes, kib);             \

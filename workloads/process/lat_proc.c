@@ -1,6 +1,6 @@
 /* lmbench's lat_proc procedure and shell: a procedure is called; a shell executes a program. The others of
  * lat_proc are fork and exec. */
-#include "image.h"
+#include "small/image.h"
 #include "kernel.h"
 
 #include <errno.h>

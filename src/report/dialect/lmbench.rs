@@ -171,7 +171,7 @@ mod tests {
     /// A sheet of one arm, from times in µs.
     fn sheet(times_us: &[(&str, f64)]) -> Sheet {
         let rates = times_us.iter().map(|(name, us)| ((*name).into(), "lps".into(), 1e6 / us));
-        Sheet::of_run("none", rates)
+        Sheet::of_run("id", "none", rates)
     }
 
     fn words(text: &str) -> String {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
+use super::cumulative::{self, Cumulative};
 use super::format;
 use super::imported::{Figure, Imported, Key};
 use super::summary::{Row, Summary};
@@ -48,6 +49,8 @@ impl FromStr for Dialect {
 
 /// What these tables are made of.
 pub struct Sheet {
+    /// Of the experiment.
+    id: String,
     /// The baseline first; of a run, its only arm.
     arms: Vec<String>,
     lines: Vec<Line>,
@@ -55,6 +58,8 @@ pub struct Sheet {
     version: Option<String>,
     /// The first thing to know, where it was not measured here.
     head: Option<String>,
+    /// Where there is one treatment, and records were counted.
+    cumulative: Option<Cumulative>,
 }
 
 /// A workload or test.
@@ -69,6 +74,9 @@ struct Line {
     rates: Vec<Option<f64>>,
     /// The effect of each set in per cent, where there is one treatment.
     sets: Vec<f64>,
+    /// Likewise, where they were counted.
+    records_per_op: Option<f64>,
+    log_bytes_per_op: Option<f64>,
     /// Per arm: what its index counts as the baseline, where the file says so.
     baselines: Vec<Option<f64>>,
 }
@@ -88,19 +96,36 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     Ok(head + &text)
 }
 
+/// The table as a page, which only Nitzberg's has: with his figure.
+///
+/// # Errors
+/// A sentence, where the experiment has nothing that belongs into it, or the table has no page.
+pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+    match dialect {
+        Dialect::Nitzberg => nitzberg::page(sheet),
+        _ => Err("only `--as nitzberg` has a page; the others are text".into()),
+    }
+}
+
 impl Sheet {
     /// Of a run: name, unit and rate of each workload.
-    pub fn of_run(label: &str, rates: impl Iterator<Item = (String, String, f64)>) -> Sheet {
+    pub fn of_run(
+        id: &str,
+        label: &str,
+        rates: impl Iterator<Item = (String, String, f64)>,
+    ) -> Sheet {
         let lines = rates.map(|(name, unit, rate)| Line {
             rates: vec![Some(rate)],
             baselines: vec![None],
             ..Line::of(&name, &unit)
         });
         Sheet {
+            id: format::label(id),
             arms: vec![format::label(label)],
             lines: lines.collect(),
             version: None,
             head: None,
+            cumulative: None,
         }
     }
 
@@ -111,25 +136,30 @@ impl Sheet {
         let arms: Vec<&str> = arms.collect();
         let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
         let mut sheet = Sheet {
+            id: format::label(&s.id),
             arms: arms.iter().map(|arm| format::label(arm)).collect(),
             lines: Vec::new(),
             version: figures.and_then(version),
             head: s.imported.as_ref().map(Imported::head),
+            cumulative: None,
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),
             None => sheet.add_rows(&s.results, &treatments),
         }
         if treatments.len() == 1 {
+            sheet.cumulative = cumulative::of(s).pop();
             let mut rows: HashMap<&str, &Row> = HashMap::new();
             for row in &s.results {
                 rows.entry(&row.workload).or_insert(row);
             }
             for line in &mut sheet.lines {
-                line.sets = rows
-                    .get(&*line.title)
+                let row = rows.get(&*line.title);
+                line.sets = row
                     .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
                     .unwrap_or_default();
+                line.records_per_op = row.and_then(|row| row.evidence.records_per_op);
+                line.log_bytes_per_op = row.and_then(|row| row.evidence.log_bytes_per_op);
             }
         }
         sheet
@@ -156,6 +186,8 @@ impl Sheet {
                 copies: figure.copies,
                 title: figure.name(),
                 unit: figure.unit.clone(),
+                records_per_op: None,
+                log_bytes_per_op: None,
                 rates: arms.iter().map(|arm| rate(of_arm(arm))).collect(),
                 sets: Vec::new(),
                 baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
@@ -195,6 +227,8 @@ impl Line {
             unit: unit.into(),
             rates: Vec::new(),
             sets: Vec::new(),
+            records_per_op: None,
+            log_bytes_per_op: None,
             baselines: Vec::new(),
         }
     }

@@ -4,6 +4,6 @@
 #define IMAGE_SYSCALLS 14
 #define IMAGE_NOTE "for a static executable with glibc 2.36 on x86-64"
 #else
-#define IMAGE_SYSCALLS 38
-#define IMAGE_NOTE "with the dynamic loader of glibc 2.36 on x86-64, loading libc and libm"
+#define IMAGE_SYSCALLS 29
+#define IMAGE_NOTE "with the dynamic loader of glibc 2.36 on x86-64, loading libc"
 #endif
