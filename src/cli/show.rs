@@ -80,11 +80,7 @@ impl Shown {
             Shown::Run(stored) => {
                 let label = stored.header.arms.first().map_or("none", String::as_str);
                 let rows = RunReport::new(stored).results.into_iter();
-                Sheet::of_run(
-                    &stored.id,
-                    label,
-                    rows.map(|row| (row.workload, row.unit, row.rate)),
-                )
+                Sheet::of_run(&stored.id, label, rows.map(|row| (row.workload, row.unit, row.rate)))
             }
         }
     }

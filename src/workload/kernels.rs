@@ -112,8 +112,10 @@ impl Kernels {
         // A static build has none, nor has one of before.
         let small = beside(file);
         if small.exists() {
-            let bytes = may_execute(&small).and_then(|file| user_file::read(&file, MAX_BUILD_BYTES));
-            let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", small.display()))?;
+            let bytes =
+                may_execute(&small).and_then(|file| user_file::read(&file, MAX_BUILD_BYTES));
+            let bytes =
+                bytes.map_err(|error| format!("cannot read {}: {error}", small.display()))?;
             let small = beside(&path);
             write_executable(&small, &bytes).map_err(|error| cannot_unpack(&small, &error))?;
         }
