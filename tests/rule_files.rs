@@ -31,7 +31,6 @@ impl Loaded {
             return None;
         };
         let set = RuleSet::read(paths).unwrap();
-        let work = tempfile::tempdir().unwrap();
         let mut client = Client::open().unwrap();
         let before = client.rules().unwrap();
         let mut loaded = Loaded { before, lines: Vec::new(), progress: Vec::new() };
@@ -40,7 +39,7 @@ impl Loaded {
             progress: &mut |done, lines| progress.push((done, lines)),
             is_interrupted: &|| false,
         };
-        let lines = set.load(&auditctl, work.path(), &mut client, &mut watcher);
+        let lines = set.load(&auditctl, &mut client, &mut watcher);
         loaded.lines = lines.unwrap();
         loaded.progress = progress;
         Some(loaded)

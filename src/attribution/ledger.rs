@@ -2,12 +2,15 @@
 
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
+use crate::audit::status::Status;
 use crate::treatment::Error;
-use crate::treatment::audit::needs;
+use crate::treatment::audit::{needs, untouched};
 
 /// The kernel's list, as far as it is ours to change.
 pub struct Ledger {
     client: Client,
+    /// How auditing is set throughout.
+    status: Status,
     /// What stays loaded throughout, as the kernel lists it: the host's rules and ours.
     fixed: Vec<Rule>,
     rules: Vec<Rule>,
@@ -22,7 +25,8 @@ impl Ledger {
     /// Where the kernel does not list its rules.
     pub fn new(mut client: Client) -> Result<Ledger, Error> {
         let fixed = client.rules().map_err(needs)?;
-        Ok(Ledger { client, fixed, rules: Vec::new(), loaded: Vec::new() })
+        let status = client.status().map_err(needs)?;
+        Ok(Ledger { client, status, fixed, rules: Vec::new(), loaded: Vec::new() })
     }
 
     pub fn client(&mut self) -> &mut Client {
@@ -61,10 +65,18 @@ impl Ledger {
     /// Whether the kernel holds what it should, and nothing else.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where somebody else changed the rules or switched auditing off.
+    /// [`Error::NotInForce`] where somebody else changed the rules or a setting.
     pub fn verify(&mut self) -> Result<(), Error> {
-        if self.client.status().map_err(needs)?.enabled == 0 {
+        let status = self.client.status().map_err(needs)?;
+        if status.enabled == 0 {
             return Err(Error::NotInForce("auditing was switched off while we measured".into()));
+        }
+        let changed = untouched::settings(&self.status, &status);
+        if !changed.is_empty() {
+            return Err(Error::NotInForce(format!(
+                "the audit settings were changed while we measured: {}",
+                changed.join("; ")
+            )));
         }
         let listed = self.client.rules().map_err(needs)?;
         let ours = self.loaded.iter().map(|index| &self.rules[*index]);

@@ -115,9 +115,8 @@ fn measure(
     let machine = fitness::look(Some(file_system(&scratch)), &std::env::temp_dir());
     let mut session = Session::begin(&bench, guard, set, progress)?;
     let result = with(request, &mut session, &bench, machine, started, progress);
-    // Where the kernel does not take it, the guard will tell what is left.
-    let _ = session.end();
-    result
+    let ended = session.end();
+    result.and_then(|measured| ended.map(|()| measured))
 }
 
 /// The rules in the order in which they are weighed.

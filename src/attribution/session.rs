@@ -77,9 +77,7 @@ impl<'a> Session<'a> {
             let limit = snapshot.status.backlog_limit.max(BACKLOG_LIMIT);
             client.set(Setting::BacklogLimit(limit)).map_err(needs)?;
         }
-        let mut set = set.clone();
-        set.spares_others = snapshot.host_rules() > 0;
-        let (lines, mut ours) = load_once(bench, &auditctl, &set, &mut client, progress)?;
+        let (lines, mut ours) = load_once(bench, &auditctl, set, &snapshot, &mut client, progress)?;
         for rule in [
             Rule::always_exit_of(&[RARE_CALL], BASELINE_LOGINUID),
             Rule::watch(&canary, KEY),
@@ -142,7 +140,8 @@ impl<'a> Session<'a> {
         self.snapshot.write_down(self.guard)?;
         let auditctl = find_auditctl().map_err(Error::Unavailable)?;
         let client = self.bridge.ledger.client();
-        let (lines, new) = load_once(bench, &auditctl, &set, client, &mut |_, _| {})?;
+        let (lines, new) =
+            load_once(bench, &auditctl, &set, &self.snapshot, client, &mut |_, _| {})?;
         self.ours.extend(new.iter().cloned());
         self.snapshot.added = Some(self.snapshot.not_in(&self.ours));
         self.snapshot.write_down(self.guard)?;
@@ -159,9 +158,11 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Where the kernel does not take it.
     pub fn end(mut self) -> Result<(), Error> {
+        let client = self.bridge.ledger.client();
+        let untouched = self.snapshot.check_host(client);
         // First off, then the sink: without one, the kernel prints records to its console.
-        let enabled = Setting::Enabled(self.snapshot.status.enabled);
-        self.bridge.ledger.client().set(enabled).map_err(needs)
+        client.set(Setting::Enabled(self.snapshot.status.enabled)).map_err(needs)?;
+        untouched
     }
 }
 
@@ -171,19 +172,24 @@ fn load_once(
     bench: &Bench,
     auditctl: &Path,
     set: &RuleSet,
+    snapshot: &Snapshot,
     client: &mut Client,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<(Vec<Line>, Vec<Rule>), Error> {
+    let mut set = set.clone();
+    set.confine_to = snapshot.is_audited().then_some(TREATED_LOGINUID);
+    let as_set = client.status().map_err(needs)?;
     let before: HashSet<Rule> = client.rules().map_err(needs)?.into_iter().collect();
     let mut watcher = Watcher {
         progress: &mut |done, of| progress("loading the rules", done as f64 / of as f64),
         is_interrupted: &|| bench.interrupted.load(Ordering::Relaxed),
     };
-    let lines = set.load(auditctl, bench.scratch, client, &mut watcher).map_err(|problem| {
-        match bench.interrupted.load(Ordering::Relaxed) {
-            true => Error::Interrupted,
-            false => Error::Unavailable(problem),
-        }
+    let loaded = set.load(auditctl, client, &mut watcher);
+    // First: what a line has done to the host is why the next was not loaded.
+    snapshot.check_loaded(client, &as_set)?;
+    let lines = loaded.map_err(|problem| match bench.interrupted.load(Ordering::Relaxed) {
+        true => Error::Interrupted,
+        false => Error::Unavailable(problem),
     })?;
     let mut ours = client.rules().map_err(needs)?;
     ours.retain(|rule| !before.contains(rule));

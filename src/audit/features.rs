@@ -1,10 +1,12 @@
 //! `struct audit_features` of `include/uapi/linux/audit.h`: what a host forbids of login uids.
 
+use serde::{Deserialize, Serialize};
+
 const ONLY_UNSET_LOGINUID: u32 = 1 << 0;
 const LOGINUID_IMMUTABLE: u32 = 1 << 1;
 
 /// The features that are switched on, a bit each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Features(u32);
 
 impl Features {
@@ -12,6 +14,16 @@ impl Features {
     pub fn parse(bytes: &[u8]) -> Option<Features> {
         // The version, then which features there are, then which are on.
         bytes.get(8..)?.first_chunk().map(|word| Features(u32::from_ne_bytes(*word)))
+    }
+
+    /// The message that sets all features that this version knows, and locks none.
+    pub fn encode(self) -> [u8; 16] {
+        let words = [1, ONLY_UNSET_LOGINUID | LOGINUID_IMMUTABLE, self.0, 0];
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&u32::to_ne_bytes(word));
+        }
+        bytes
     }
 
     /// Whether a login uid, once set, is set for ever, or can only be unset.
@@ -33,5 +45,7 @@ mod tests {
         let forbids = |on| Features::parse(&answer(on)).unwrap().forbid_another_loginuid();
         assert!(forbids(LOGINUID_IMMUTABLE) && forbids(ONLY_UNSET_LOGINUID) && !forbids(0));
         assert_eq!(Features::parse(&answer(0)[..11]), None);
+        let both = Features(ONLY_UNSET_LOGINUID | LOGINUID_IMMUTABLE);
+        assert_eq!(Features::parse(&both.encode()), Some(both));
     }
 }

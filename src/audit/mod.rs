@@ -3,7 +3,6 @@
 //! Our own client, because the crates for it carry the 40-byte status of older kernels and lose
 //! `backlog_wait_time_actual`. This room knows nothing of experiments: the audit treatment does.
 
-mod auditctl_output;
 pub mod auditd;
 pub mod features;
 mod file_order;
@@ -31,6 +30,7 @@ pub mod message {
     pub const ADD_RULE: u16 = 1011;
     pub const DEL_RULE: u16 = 1012;
     pub const LIST_RULES: u16 = 1013;
+    pub const SET_FEATURE: u16 = 1018;
     pub const GET_FEATURE: u16 = 1019;
     pub const FIRST_USER_MSG: u16 = 1100;
     /// A message of a trusted application: what we send through the queue as a marker.

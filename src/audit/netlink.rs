@@ -82,6 +82,14 @@ impl Client {
             .ok_or_else(|| io::Error::other("the kernel sent no audit features"))
     }
 
+    /// Switches features on and off.
+    ///
+    /// # Errors
+    /// `EPERM` where one that would change is locked.
+    pub fn set_features(&mut self, features: Features) -> io::Result<()> {
+        self.request(message::SET_FEATURE, &features.encode()).map(drop)
+    }
+
     /// Changes one field of the status.
     ///
     /// # Errors

@@ -26,11 +26,6 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Whether it only takes from what is recorded, for all rules that are loaded.
-    pub fn exempts(&self) -> bool {
-        self.replaces.is_empty()
-    }
-
     /// How many lines take the place of each.
     pub fn with_each(&self) -> usize {
         (self.with.len() / self.replaces.len().max(1)).max(1)

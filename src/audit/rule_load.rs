@@ -1,26 +1,33 @@
 //! Loading rule files through the machine's own `auditctl`, and finding out which of the kernel's
 //! rules each line became: one bad line costs that line, where `auditctl -R` would stop at it.
+//!
+//! It is given the words of one rule as its arguments. Of a file it would make lines and words of its own,
+//! and carry out options that were none to us.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::auditctl_output::{complaints, refusal};
 use super::netlink::Client;
 use super::rule::Rule;
 use super::rule_owner::assign;
 use super::rule_set::{Line, Outcome, RuleSet, Source};
 use super::rule_warnings::add_warnings;
-use super::rule_words::{blinds_others, foreign_option, is_prepended, is_rule, skip_reason};
+use super::rule_words::{RuleWords, is_rule, skip_reason};
 use crate::trust::program;
 
-/// Lines given to one `auditctl`: few enough to show progress, enough to make listing cheap.
+/// Lines loaded before the kernel is asked what it has now: listing is not cheap.
 const BATCH_LINES: usize = 200;
+
+/// What a reader must know of a line that is confined.
+pub const CONFINED: &str = "on this host, which is audited already, it would take from the records of \
+                            others: so it was loaded for the processes that are measured alone";
+const BLINDS: &str = "it would take from what is recorded on this host, which is audited already, and its list \
+                      knows no login uids to confine it to: so the result is not that of the whole file";
 
 /// What a loading is to look at now and then.
 pub struct Watcher<'a> {
@@ -37,190 +44,186 @@ impl RuleSet {
     }
 
     /// Loads every rule, in order. What was loaded stays loaded; the caller undoes it, also after an
-    /// error. `work` is a private directory for the files that `auditctl -R` is given, so that a line
-    /// is split into words by the machine's own rules.
+    /// error.
     ///
     /// # Errors
     /// A sentence: `auditctl` cannot be run, the kernel does not list its rules, it was interrupted.
     pub fn load(
         &self,
         auditctl: &Path,
-        work: &Path,
         client: &mut Client,
         watcher: &mut Watcher,
     ) -> Result<Vec<Line>, String> {
         let known = client.rules().map_err(cannot_list)?.into_iter().collect();
-        let mut loader =
-            Loader { auditctl, file: work.join("batch.rules"), client, known, lines: &self.lines };
-        let unloaded = |source| unloaded(source, self.spares_others);
-        let mut report: Vec<Line> = self.lines.iter().map(unloaded).collect();
-        let is_open =
-            |line: &Line| !matches!(line.outcome, Outcome::Skipped(_) | Outcome::Refused(_));
-        let open: Vec<usize> = (0..report.len()).filter(|index| is_open(&report[*index])).collect();
+        let (mut report, words): (Vec<Line>, Vec<Option<RuleWords>>) =
+            self.lines.iter().map(|source| unloaded(source, self.confine_to)).unzip();
+        let open: Vec<(usize, &RuleWords)> = words
+            .iter()
+            .enumerate()
+            .filter_map(|(index, words)| Some((index, words.as_ref()?)))
+            .collect();
+        let mut loader = Loader { auditctl, client, known };
         let mut done = report.len() - open.len();
         for batch in open.chunks(BATCH_LINES) {
-            if (watcher.is_interrupted)() {
-                return Err("interrupted while loading the rules".into());
-            }
-            loader.load(batch, &mut report)?;
+            loader.load(batch, &mut report, watcher)?;
             done += batch.len();
             (watcher.progress)(done, report.len());
         }
-        name_copies(&mut report);
+        name_copies(&mut report, &open);
         add_warnings(&mut report);
         Ok(report)
     }
 }
 
-/// A line before it is loaded, or that will not be.
-fn unloaded(source: &Source, spares_others: bool) -> Line {
-    const BLINDS: &str =
-        "this host has rules of its own, which would record less while it is loaded";
-    let outcome = if !is_rule(&source.text) {
-        Outcome::Skipped(skip_reason(&source.text).into())
-    } else if spares_others && blinds_others(&source.text) {
-        Outcome::Skipped(BLINDS.into())
-    } else if let Some(option) = foreign_option(&source.text) {
-        Outcome::Refused(format!("`{option}` has no place in a rule"))
-    } else {
-        Outcome::Present
-    };
-    Line {
+/// A line before it is loaded, and the words to load it by; none where it will not be.
+fn unloaded(source: &Source, confine_to: Option<u32>) -> (Line, Option<RuleWords>) {
+    let mut line = Line {
         file: source.file.clone(),
         number: source.number,
         text: source.text.clone(),
-        outcome,
+        outcome: Outcome::Present,
         warnings: Vec::new(),
         rules: Vec::new(),
-        is_prepended: is_prepended(&source.text),
+        is_prepended: false,
+        is_confined: false,
+    };
+    if !is_rule(&source.text) {
+        line.outcome = Outcome::Skipped(skip_reason(&source.text).into());
+        return (line, None);
     }
+    let words = match RuleWords::parse(&source.text) {
+        Ok(words) => words,
+        Err(problem) => {
+            line.outcome = Outcome::Refused(problem);
+            return (line, None);
+        }
+    };
+    line.is_prepended = words.is_prepended();
+    let Some(loginuid) = confine_to.filter(|_| words.blinds_others()) else {
+        return (line, Some(words));
+    };
+    let confined = words.confined(loginuid);
+    match confined {
+        Some(_) => (line.is_confined, line.warnings) = (true, vec![CONFINED.into()]),
+        None => line.outcome = Outcome::Skipped(BLINDS.into()),
+    }
+    (line, confined)
 }
 
 struct Loader<'a> {
     auditctl: &'a Path,
-    file: PathBuf,
     client: &'a mut Client,
     /// What the kernel held when it was last asked.
     known: HashSet<Rule>,
-    lines: &'a [Source],
 }
 
 impl Loader<'_> {
-    /// Loads these lines at once; where it does not become clear which rule is whose, in halves.
-    fn load(&mut self, batch: &[usize], report: &mut [Line]) -> Result<(), String> {
-        let complaints = self.run_auditctl(batch)?;
+    /// Loads these lines; where it does not become clear which rule is whose, again in halves.
+    fn load(
+        &mut self,
+        batch: &[(usize, &RuleWords)],
+        report: &mut [Line],
+        watcher: &Watcher,
+    ) -> Result<(), String> {
+        let mut accepted = Vec::new();
+        for (index, words) in batch {
+            if (watcher.is_interrupted)() {
+                return Err("interrupted while loading the rules".into());
+            }
+            match self.run_auditctl(words)? {
+                Ok(()) => accepted.push((*index, *words)),
+                Err(reason) => report[*index].outcome = refusal(&reason),
+            }
+        }
         let listed = self.client.rules().map_err(cannot_list)?;
         let new: Vec<Rule> = listed.into_iter().filter(|rule| !self.known.contains(rule)).collect();
-        let accepted: Vec<usize> = (0..batch.len())
-            .filter(|position| !complaints.contains_key(&(position + 1)))
-            .map(|position| batch[position])
-            .collect();
-        if batch.len() == 1 {
-            let index = batch[0];
-            report[index].outcome = match complaints.get(&1) {
-                None if !new.is_empty() => Outcome::Loaded,
-                Some(reason) => refusal(reason),
-                None => self.ask_again(index)?,
-            };
-            self.known.extend(new.iter().cloned());
-            report[index].rules = new;
-        } else if let Some(owners) = assign(&new, &accepted, report) {
-            for (position, index) in batch.iter().enumerate() {
-                if let Some(reason) = complaints.get(&(position + 1)) {
-                    report[*index].outcome = refusal(reason);
-                }
-            }
+        if let Some(owners) = assign(&new, &accepted) {
             self.known.extend(new.iter().cloned());
             for (rule, index) in new.into_iter().zip(owners) {
                 report[index].outcome = Outcome::Loaded;
                 report[index].rules.push(rule);
             }
+        } else if let [(index, _)] = batch {
+            // Where it was refused, what came is another's.
+            if !accepted.is_empty() {
+                report[*index].outcome = match new.is_empty() {
+                    true => refusal(
+                        "the kernel lists no new rule after it, and auditctl gave no reason",
+                    ),
+                    false => Outcome::Loaded,
+                };
+                report[*index].rules.clone_from(&new);
+            }
+            self.known.extend(new);
         } else {
             for rule in &new {
                 self.client.delete_rule(rule).map_err(|e| format!("cannot unload a rule: {e}"))?;
             }
             let (first, second) = batch.split_at(batch.len() / 2);
-            self.load(first, report)?;
-            self.load(second, report)?;
+            self.load(first, report, watcher)?;
+            self.load(second, report, watcher)?;
         }
         Ok(())
     }
 
-    /// Gives the lines to one `auditctl`; its complaints by line, counted from 1.
-    fn run_auditctl(&self, batch: &[usize]) -> Result<BTreeMap<usize, String>, String> {
-        // On the first line, so that it counts as none.
-        let mut text = String::from("-c\n");
-        for index in batch {
-            text.push_str(&self.lines[*index].text);
-            text.push('\n');
-        }
-        write_private(&self.file, &text)
-            .map_err(|error| format!("cannot write {}: {error}", self.file.display()))?;
-        let output = self.run(Command::new(self.auditctl).arg("-R").arg(&self.file))?;
-        Ok(complaints(&output.stderr))
-    }
-
-    /// A line that `auditctl` took from a file without loading it: its reason may have gone to
-    /// syslog. To arguments, it gives it here.
-    fn ask_again(&self, index: usize) -> Result<Outcome, String> {
-        let words = self.lines[index].text.split_whitespace();
-        let output = self.run(Command::new(self.auditctl).args(words))?;
-        let said = [&output.stderr[..], &output.stdout[..]].concat();
-        let said = String::from_utf8_lossy(&said);
-        let reason = said.lines().map(str::trim).find(|line| !line.is_empty());
-        Ok(refusal(
-            reason.unwrap_or("the kernel lists no new rule after it, and auditctl gave no reason"),
-        ))
-    }
-
-    fn run(&self, command: &mut Command) -> Result<Output, String> {
+    /// Has `auditctl` load one rule; in the inner result, why it did not.
+    fn run_auditctl(&self, words: &RuleWords) -> Result<Result<(), String>, String> {
+        let mut command = Command::new(self.auditctl);
         // One that outlived us would go on loading rules behind the back of who takes them away.
         // SAFETY: one system call between fork and exec, and no allocation.
         unsafe {
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
-        command
+        let output = command
+            .args(words.arguments())
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("cannot run {}: {error}", self.auditctl.display()))
+            .map_err(|error| format!("cannot run {}: {error}", self.auditctl.display()))?;
+        if output.status.success() {
+            return Ok(Ok(()));
+        }
+        let said = [&output.stderr[..], &output.stdout[..]].concat();
+        let said = String::from_utf8_lossy(&said);
+        let mut said = said.lines().map(str::trim);
+        let reason = said.find(|line| !line.is_empty() && !line.starts_with("WARNING"));
+        Ok(Err(reason.unwrap_or("auditctl gave no reason").to_owned()))
     }
+}
+
+/// What a complaint of `auditctl` comes to.
+fn refusal(reason: &str) -> Outcome {
+    // How auditctl words EEXIST and ENOENT of AUDIT_ADD_RULE.
+    if reason.contains("Rule exists") {
+        return Outcome::Present;
+    }
+    if reason.starts_with("Error sending add rule") && reason.contains("No such file or directory")
+    {
+        return Outcome::Refused("a file or directory in it does not exist".into());
+    }
+    Outcome::Refused(reason.to_owned())
 }
 
 fn cannot_list(error: io::Error) -> String {
     format!("the kernel does not list its audit rules: {error}")
 }
 
-/// `auditctl` reads no file that others may write.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write;
-    let mut options = std::fs::OpenOptions::new();
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?
-        .write_all(text.as_bytes())
-}
-
 /// A rule that a line before has loaded was not on this host before.
-fn name_copies(report: &mut [Line]) {
-    let mut first: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-    for index in 0..report.len() {
-        let words: Vec<String> = report[index].text.split_whitespace().map(str::to_owned).collect();
-        match report[index].outcome {
+fn name_copies(report: &mut [Line], open: &[(usize, &RuleWords)]) {
+    let mut first: HashMap<&RuleWords, usize> = HashMap::new();
+    for (index, words) in open {
+        match report[*index].outcome {
             Outcome::Loaded => {
-                first.entry(words).or_insert(index);
+                first.entry(words).or_insert(*index);
             }
             Outcome::Present => {
-                if let Some(other) = first.get(&words).map(|other| &report[*other]) {
-                    let place = if other.file == report[index].file {
+                if let Some(other) = first.get(words).map(|other| &report[*other]) {
+                    let place = if other.file == report[*index].file {
                         format!("line {}", other.number)
                     } else {
                         format!("{}:{}", other.file.display(), other.number)
                     };
-                    report[index].outcome = Outcome::Refused(format!("the same as {place}"));
+                    report[*index].outcome = Outcome::Refused(format!("the same as {place}"));
                 }
             }
             _ => {}

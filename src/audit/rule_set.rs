@@ -9,6 +9,8 @@ use crate::user_file;
 
 /// Far more than ten thousand rules take; what is larger is something else.
 const MAX_FILE_BYTES: u64 = 16 << 20;
+/// `auditctl -R` takes what comes behind these for a line of its own (`LINE_SIZE` in auditctl.c).
+const MAX_LINE_BYTES: usize = 6143;
 
 /// A line of a rule file that is neither blank nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Line {
     pub rules: Vec<Rule>,
     /// Whether it goes to the front of its list, as with `-A`.
     pub is_prepended: bool,
+    /// Whether it was loaded for the processes that are measured alone: see [`RuleSet::confine_to`].
+    pub is_confined: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +57,9 @@ pub struct RuleSet {
     pub(super) lines: Vec<Source>,
     /// What the last `-b N` asks for.
     pub backlog_limit: Option<u32>,
-    /// Whether what would take from the records of other rules is passed over: where a host has some.
-    pub spares_others: bool,
+    /// On a host that is audited already: a login uid of ours, to whose processes every rule is confined
+    /// that would take from what the host records. What cannot be confined is passed over.
+    pub confine_to: Option<u32>,
 }
 
 impl RuleSet {
@@ -117,11 +122,7 @@ impl RuleSet {
         }
         for (index, raw) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let number = index + 1;
-            let text = std::str::from_utf8(raw)
-                .ok()
-                .map(str::trim)
-                .filter(|text| !text.contains(|c: char| c.is_control() && c != '\t'))
-                .ok_or((Some(number), "this line is not text; is this a rule file?".to_owned()))?;
+            let text = text_of(raw).map_err(|problem| (Some(number), problem))?;
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
@@ -135,6 +136,29 @@ impl RuleSet {
             self.lines.push(Source { file: path.to_owned(), number, text: text.to_owned() });
         }
         Ok(())
+    }
+}
+
+/// A line without what surrounds it, if it is one that `auditctl -R` would read as we do.
+fn text_of(raw: &[u8]) -> Result<&str, String> {
+    const NO_TEXT: &str = "this line is not text; is this a rule file?";
+    if raw.len() > MAX_LINE_BYTES {
+        return Err(format!(
+            "this line has {} bytes, and `auditctl` takes what comes behind the first {MAX_LINE_BYTES} for \
+             another line: make several of it",
+            raw.len()
+        ));
+    }
+    let text = std::str::from_utf8(raw).map_err(|_| NO_TEXT)?.trim_matches([' ', '\t', '\r']);
+    let is_comment = text.starts_with('#');
+    match text.chars().find(|c| c.is_control() && !(is_comment && *c == '\t')) {
+        None => Ok(text),
+        Some('\t') => {
+            Err("there is a tab in this line, which `auditctl` takes for a part of a word: \
+                            put blanks between the words"
+                .into())
+        }
+        Some(_) => Err(NO_TEXT.into()),
     }
 }
 
@@ -181,7 +205,24 @@ mod tests {
         assert_eq!(parse(b"-w /a\n\xff\n").unwrap_err().0, Some(2));
         assert_eq!(parse(b"-w /a\n-w /b\0c\n").unwrap_err().0, Some(2));
         assert_eq!(parse(b"-w /a\n-b many\n").unwrap_err().0, Some(2));
+        for separator in ["\t", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{1b}"] {
+            let line = format!("-w /etc -k{separator} -f 0 # c");
+            assert_eq!(parse(line.as_bytes()).unwrap_err().0, Some(1), "{separator:?}");
+        }
+        assert!(parse(b"# a\tb\n\t-w /a\t\r\n").is_ok());
         assert!(parse(&[0x1f, 0x8b, 8, 0]).unwrap_err().1.contains("gunzip"));
+    }
+
+    #[test]
+    fn a_line_that_auditctl_would_cut_is_refused_comments_too() {
+        for beginning in ["-w /etc -p wa", "# c", ""] {
+            let line = |bytes: usize| {
+                format!("{beginning}{}-D\n", " ".repeat(bytes - beginning.len() - 2))
+            };
+            assert!(parse(line(6143).as_bytes()).is_ok(), "{beginning}");
+            let (number, said) = parse(format!("-w /a\n{}", line(6144)).as_bytes()).unwrap_err();
+            assert!(number == Some(2) && said.contains("make several of it"), "{said}");
+        }
     }
 
     #[test]

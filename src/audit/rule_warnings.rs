@@ -109,6 +109,7 @@ mod tests {
             warnings: Vec::new(),
             rules: vec![rule],
             is_prepended: false,
+            is_confined: false,
         }
     }
 

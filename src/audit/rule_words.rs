@@ -1,38 +1,151 @@
-//! What the words of a line in a rule file ask for, before `auditctl` sees it: a rule, or something
-//! that a measurement must not carry out.
+//! The words of a line in a rule file, split as `auditctl -R` splits them, and what they ask for.
+//!
+//! Only options of a rule, each with its value, are let through: `auditctl` would carry out any other.
+
+use super::rule_fields::{Action, List};
 
 /// The options of `auditctl(8)` that make up a rule; each takes a value.
 const OF_A_RULE: [&str; 8] = ["-a", "-A", "-w", "-p", "-k", "-F", "-C", "-S"];
+/// Of these, those that begin one.
+const BEGINNINGS: [&str; 3] = ["-a", "-A", "-w"];
+
+/// A line that adds a rule: what `auditctl` is to be given, and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RuleWords {
+    /// Options and their values, in the order of the line.
+    options: Vec<(&'static str, String)>,
+    pub list: List,
+    pub action: Action,
+}
+
+impl RuleWords {
+    /// Reads a line that begins as a rule does.
+    ///
+    /// # Errors
+    /// A sentence that names the word that has no place there.
+    pub fn parse(text: &str) -> Result<RuleWords, String> {
+        let mut words = split(text).into_iter();
+        let mut options = Vec::new();
+        while let Some(word) = words.next() {
+            let option = OF_A_RULE.into_iter().find(|option| word.starts_with(option));
+            let option = option.ok_or_else(|| format!("`{word}` has no place in a rule"))?;
+            // As getopt_long(3) does: whatever follows such an option is its value.
+            let value = match &word[option.len()..] {
+                "" => words.next().ok_or_else(|| format!("`{option}` needs a value"))?,
+                value => value.to_owned(),
+            };
+            if BEGINNINGS.contains(&option) != options.is_empty() {
+                return Err(match options.is_empty() {
+                    true => "a rule begins with `-a`, `-A` or `-w`".into(),
+                    false => {
+                        format!("a rule has one of `-a`, `-A` and `-w`; this has `{option}` again")
+                    }
+                });
+            }
+            options.push((option, value));
+        }
+        let (list, action) = match options.first() {
+            Some(("-w", _)) => (List::Exit, Action::Always),
+            Some((option, value)) => list_and_action(value).ok_or_else(|| {
+                format!(
+                    "`{option}` takes `always` or `never` and a list (exit, user, task, exclude, \
+                     filesystem, io_uring), as `always,exit`; not `{value}`"
+                )
+            })?,
+            None => return Err("there is no rule in this line".into()),
+        };
+        Ok(RuleWords { options, list, action })
+    }
+
+    /// What `auditctl` is given: every option is followed by its value as a word of its own, so that no
+    /// value can be taken for an option.
+    pub fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.options.iter().flat_map(|(option, value)| [*option, value.as_str()])
+    }
+
+    /// Whether it goes to the front of its list.
+    pub fn is_prepended(&self) -> bool {
+        self.options.first().is_some_and(|(option, _)| *option == "-A")
+    }
+
+    /// Whether such a rule, while it is loaded, takes from what the rules of a host record: also those are
+    /// looked for in the lists of types and file systems, and behind what is put before them.
+    pub fn blinds_others(&self) -> bool {
+        match self.list {
+            List::Exclude | List::Filesystem => true,
+            List::User => self.action == Action::Never,
+            _ => self.is_prepended(),
+        }
+    }
+
+    /// The same rule for processes of this login uid alone, by one more condition, its last; `None` where
+    /// the list knows no login uids.
+    pub fn confined(mut self, loginuid: u32) -> Option<RuleWords> {
+        self.options.push(("-F", format!("auid={loginuid}")));
+        (self.list != List::Filesystem).then_some(self)
+    }
+}
 
 /// Whether the line adds a rule that can be weighed.
 pub fn is_rule(text: &str) -> bool {
-    ["-a", "-A", "-w"].iter().any(|option| text.starts_with(option)) && !is_task_exemption(text)
-}
-
-/// Whether it goes to the front of its list.
-pub fn is_prepended(text: &str) -> bool {
-    text.starts_with("-A")
+    BEGINNINGS.iter().any(|option| text.starts_with(option)) && !is_task_exemption(text)
 }
 
 /// Such a rule exempts processes when they are started, the treated ones too.
 fn is_task_exemption(text: &str) -> bool {
-    text.contains("never,task") || text.contains("task,never")
+    RuleWords::parse(text).is_ok_and(|rule| (rule.list, rule.action) == (List::Task, Action::Never))
 }
 
-/// Whether such a rule, while it is loaded, takes from what the rules of the host record: also those are
-/// looked for in the lists of types and file systems, and behind what is put before them.
-pub fn blinds_others(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("-a").or_else(|| text.strip_prefix("-A")) else {
-        return false;
-    };
-    let action = rest.split_whitespace().next().unwrap_or_default();
-    let says = |word: &str| action.split(',').any(|part| part == word);
-    says("exclude") || says("filesystem") || (says("never") && (says("user") || is_prepended(text)))
+/// `always,exit` or `exit,always`.
+fn list_and_action(value: &str) -> Option<(List, Action)> {
+    let (one, other) = value.split_once(',')?;
+    let read = |list, action| Some((list_named(list)?, action_named(action)?));
+    read(one, other).or_else(|| read(other, one))
+}
+
+fn list_named(name: &str) -> Option<List> {
+    Some(match name {
+        "task" => List::Task,
+        "exit" => List::Exit,
+        "user" => List::User,
+        "exclude" => List::Exclude,
+        "filesystem" => List::Filesystem,
+        "io_uring" => List::UringExit,
+        _ => return None,
+    })
+}
+
+fn action_named(name: &str) -> Option<Action> {
+    match name {
+        "always" => Some(Action::Always),
+        "never" => Some(Action::Never),
+        _ => None,
+    }
+}
+
+/// At blanks only, whatever else looks like one; a backslash keeps a blank or a backslash in a word.
+fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars();
+    while let Some(next) = chars.next() {
+        match next {
+            ' ' if word.is_empty() => {}
+            ' ' => words.push(std::mem::take(&mut word)),
+            '\\' => match chars.next() {
+                Some(kept @ (' ' | '\\')) => word.push(kept),
+                other => word.extend(std::iter::once('\\').chain(other)),
+            },
+            other => word.push(other),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
 }
 
 /// Why a line that [`is_rule`] denies is passed over.
 pub fn skip_reason(text: &str) -> &'static str {
-    match text.split_whitespace().next().unwrap_or_default() {
+    match text.split(' ').next().unwrap_or_default() {
         "-D" => "it would delete the rules of this host",
         "-d" | "-W" => "it would delete a rule of this host",
         "-e" => "weigh itself switches auditing on, and never locks it",
@@ -60,23 +173,17 @@ pub fn skip_reason(text: &str) -> &'static str {
     }
 }
 
-/// An option that has no place in a rule; `auditctl` would carry it out.
-pub fn foreign_option(text: &str) -> Option<&str> {
-    let mut words = text.split_whitespace();
-    while let Some(word) = words.next() {
-        if OF_A_RULE.contains(&word) {
-            words.next();
-        } else if word.starts_with('-') && !OF_A_RULE.iter().any(|option| word.starts_with(option))
-        {
-            return Some(word);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::{CStr, CString, c_char, c_int};
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn blinds(text: &str) -> bool {
+        RuleWords::parse(text).unwrap().blinds_others()
+    }
 
     #[test]
     fn what_would_blind_the_rules_of_a_host_is_known_by_its_words() {
@@ -85,28 +192,69 @@ mod tests {
             "-aexclude,never -F msgtype=CWD",
             "-a never,filesystem -F fstype=tracefs",
             "-A never,exit -F arch=b64 -S read",
+            "-A always,exit -S read -k another",
             "-a user,never -F auid=0",
         ] {
-            assert!(blinds_others(text), "{text}");
+            assert!(blinds(text), "{text}");
         }
         for text in
-            ["-a never,exit -S read", "-A always,exit -F key=exclude", "-w /never,user -p wa", "-D"]
+            ["-a never,exit -S read", "-a always,exit -F key=exclude", "-w /never,user -p wa"]
         {
-            assert!(!blinds_others(text), "{text}");
+            assert!(!blinds(text), "{text}");
         }
     }
 
     #[test]
+    fn a_rule_is_confined_by_its_last_condition_where_its_list_allows() {
+        let confined = |text| RuleWords::parse(text).unwrap().confined(7);
+        let words = confined("-A never,exit -Sread -F auid>=1000").unwrap();
+        let arguments: Vec<&str> = words.arguments().collect();
+        assert_eq!(
+            arguments,
+            ["-A", "never,exit", "-S", "read", "-F", "auid>=1000", "-F", "auid=7"]
+        );
+        assert_eq!(confined("-a never,filesystem -F fstype=tmpfs"), None);
+    }
+
+    #[test]
     fn options_that_would_be_carried_out_are_found_in_a_rule() {
-        for (text, option) in [
-            ("-w /etc -p wa -D", Some("-D")),
-            ("-a always,exit -S all -e 2", Some("-e")),
-            ("-w /etc --reset-lost", Some("--reset-lost")),
-            ("-a always,exit -F auid!=-1 -S getppid -k -D", None),
-            ("-a always,exit -F arch=b64 -C uid!=euid -Fauid=1 -kx", None),
+        for (text, said) in [
+            ("-w /etc -p wa -D", "`-D` has no place"),
+            ("-a always,exit -S all -e 2", "`-e` has no place"),
+            ("-w /etc --reset-lost", "`--reset-lost` has no place"),
+            ("-w /etc --res", "`--res` has no place"),
+            ("-w /etc -- -D", "`--` has no place"),
+            ("-w /etc x", "`x` has no place"),
+            ("-w /etc -", "`-` has no place"),
+            ("-w /etc -tD", "`-tD` has no place"),
+            ("-w /etc -k", "`-k` needs a value"),
+            ("-w", "`-w` needs a value"),
+            ("-w /etc -w /usr", "again"),
+            ("-w /etc -a never,task", "again"),
+            ("-aD", "not `D`"),
+            ("-a always", "not `always`"),
+            ("-a always,exit,-D", "not `always,exit,-D`"),
+            ("-a possible,exit", "not `possible,exit`"),
         ] {
-            assert_eq!(foreign_option(text), option, "{text}");
+            let refused = RuleWords::parse(text).unwrap_err();
+            assert!(refused.contains(said), "{text}: {refused}");
         }
+        for text in [
+            "-a always,exit -F auid!=-1 -S getppid -k -D",
+            "-a always,exit -F arch=b64 -C uid!=euid -Fauid=1 -kx",
+            "-w /-D -k-D",
+        ] {
+            assert!(RuleWords::parse(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_auditctl() {
+        assert_eq!(
+            split("  -w  /a\\ b\\\\c\\d\u{a0}e  -k\tx "),
+            ["-w", "/a b\\c\\d\u{a0}e", "-k\tx"]
+        );
+        assert_eq!(split("a\\"), ["a\\"]);
     }
 
     #[test]
@@ -133,5 +281,102 @@ mod tests {
             assert_ne!(skip_reason(text), "it is not a rule", "{text}");
         }
         assert_eq!(skip_reason("rubbish"), "it is not a rule");
+        assert!(is_rule("-w /x -k never,task"));
+    }
+
+    #[repr(C)]
+    struct LongOption {
+        name: *const c_char,
+        has_value: c_int,
+        flag: *mut c_int,
+        code: c_int,
+    }
+
+    unsafe extern "C" {
+        static mut optind: c_int;
+        static mut opterr: c_int;
+        static optarg: *const c_char;
+        fn getopt_long(
+            count: c_int,
+            words: *const *mut c_char,
+            short: *const c_char,
+            long: *const LongOption,
+            index: *mut c_int,
+        ) -> c_int;
+    }
+
+    /// What auditctl's own loop over its options sees in these arguments.
+    fn seen_by_auditctl(arguments: &[&str]) -> Vec<(i32, String)> {
+        // getopt_long keeps its state in globals.
+        static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let words: Vec<CString> = std::iter::once(&"auditctl")
+            .chain(arguments)
+            .map(|word| CString::new(*word).unwrap())
+            .collect();
+        let mut pointers: Vec<*mut c_char> = words.iter().map(|w| w.as_ptr().cast_mut()).collect();
+        pointers.push(std::ptr::null_mut());
+        let long = |name: &'static CStr, has_value, code| LongOption {
+            name: name.as_ptr(),
+            has_value,
+            flag: std::ptr::null_mut(),
+            code,
+        };
+        let end = LongOption { name: std::ptr::null(), ..long(c"", 0, 0) };
+        let known = [
+            long(c"loginuid-immutable", 0, 1),
+            long(c"backlog_wait_time", 1, 2),
+            long(c"reset-lost", 0, 3),
+            long(c"reset_backlog_wait_time_actual", 0, 4),
+            long(c"signal", 1, 5),
+            end,
+        ];
+        let mut seen = Vec::new();
+        // SAFETY: all strings and lists live until the end, the lists have their ends, and no other
+        // thread uses these globals.
+        unsafe {
+            optind = 0;
+            opterr = 0;
+            loop {
+                let option = getopt_long(
+                    words.len() as c_int,
+                    pointers.as_ptr(),
+                    c"hicslDvtC:e:f:r:b:a:A:d:S:F:m:R:w:W:k:p:q:".as_ptr(),
+                    known.as_ptr(),
+                    std::ptr::null_mut(),
+                );
+                if option < 0 {
+                    break;
+                }
+                let value = optarg;
+                let value = match value.is_null() {
+                    true => String::new(),
+                    false => CStr::from_ptr(value).to_string_lossy().into_owned(),
+                };
+                seen.push((option, value));
+            }
+            let read = optind;
+            assert_eq!(read, words.len() as c_int, "words that are of no option: {words:?}");
+        }
+        seen
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        #[test]
+        fn auditctl_sees_what_was_checked_and_nothing_else(
+            text in "(-[aAw] ?|-)?(always,exit|never,user|/etc)?( {0,2}(-{0,2}[a-zA-Z]{0,3}|-k|-F|reset-lost|signal|\\\\|\u{a0}|[ -~]{0,6})){0,6}",
+        ) {
+            if let Ok(words) = RuleWords::parse(&text) {
+                let arguments: Vec<&str> = words.arguments().collect();
+                let checked: Vec<(i32, String)> = words
+                    .options
+                    .iter()
+                    .map(|(option, value)| (i32::from(option.as_bytes()[1]), value.clone()))
+                    .collect();
+                prop_assert_eq!(seen_by_auditctl(&arguments), checked, "{}", text);
+            }
+        }
     }
 }

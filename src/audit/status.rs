@@ -49,6 +49,9 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     Enabled(u32),
+    Failure(u32),
+    /// Records a second, 0 for no limit.
+    RateLimit(u32),
     /// The caller's own process id, or 0 to leave.
     Pid(u32),
     BacklogLimit(u32),
@@ -61,7 +64,9 @@ impl Setting {
     pub fn encode(self) -> [u8; 44] {
         let (mask, word, value) = match self {
             Setting::Enabled(value) => (0x01u32, 1, value),
+            Setting::Failure(value) => (0x02, 2, value),
             Setting::Pid(value) => (0x04, 3, value),
+            Setting::RateLimit(value) => (0x08, 4, value),
             Setting::BacklogLimit(value) => (0x10, 5, value),
             Setting::BacklogWaitTime(value) => (0x20, 9, value),
         };

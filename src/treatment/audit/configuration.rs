@@ -16,7 +16,7 @@ use super::limits::{Limits, Wanted};
 use super::sink_choice::{SinkChoice, forget_auditd};
 use super::state::Snapshot;
 use super::watch::Watch;
-use super::{needs, system};
+use super::{TREATED_LOGINUID, needs, system};
 use crate::audit::netlink::Client;
 use crate::audit::status::Setting;
 use crate::treatment::guard::Guard;
@@ -132,7 +132,11 @@ impl Configuration {
         let before = self.client.rules().map_err(needs)?;
         let limits = wanted.limits(&self.snapshot.status, daemon.is_some());
         limits.set(&mut self.client).map_err(needs)?;
-        load(&mut self.client, watch)?;
+        let as_set = self.client.status().map_err(needs)?;
+        let loaded = load(&mut self.client, watch);
+        // First: what a line has done to the host is why the next was not loaded.
+        self.snapshot.check_loaded(&mut self.client, &as_set)?;
+        loaded?;
         let rules = ArmRules::learn(&before, self.client.rules().map_err(needs)?);
         let listed = rules.listed.clone();
         self.turn = self.arms.len();
@@ -222,11 +226,21 @@ impl Configuration {
         facts
     }
 
+    /// The login uid that rules are confined to which would take from what this host records; `None` where
+    /// it records nothing.
+    pub fn confine_to(&self) -> Option<u32> {
+        self.snapshot.is_audited().then_some(TREATED_LOGINUID)
+    }
+
     /// Puts everything back; for the last arm that leaves.
     ///
     /// # Errors
-    /// A sentence that says what is left.
+    /// A sentence that says what is left, or what somebody else had changed since the last sample.
     pub fn restore(mut self, guard: &mut Guard) -> Result<(), Error> {
+        let untouched = match self.watch {
+            Some(_) => self.snapshot.check_host(&mut self.client),
+            None => Ok(()),
+        };
         if self.watch.is_some() {
             // First off, then the sink: without one, the kernel prints records to its console.
             let enabled = Setting::Enabled(self.snapshot.status.enabled);
@@ -235,7 +249,8 @@ impl Configuration {
         self.watch = None;
         forget_auditd(guard)?;
         guard.undo("audit").map_err(Error::Unavailable)?;
-        guard.undo(SETTINGS).map_err(Error::Unavailable)
+        guard.undo(SETTINGS).map_err(Error::Unavailable)?;
+        untouched
     }
 }
 

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::probe::{conflict, is_about_ours};
+use super::untouched;
 use super::{BASELINE_LOGINUID, needs, system};
+use crate::audit::features::Features;
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::{Setting, Status};
@@ -22,13 +24,15 @@ const KIND: &str = "audit";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     pub status: Status,
+    /// `None` where the kernel knows none.
+    #[serde(default)]
+    features: Option<Features>,
     /// In hexadecimal.
     rules: Vec<String>,
     /// The rules that are ours, as the kernel lists them; `None` while a rule file is being loaded,
     /// when all that are not in `rules` are.
     pub added: Option<Vec<String>>,
-    /// Whether `enabled`, the limits of the backlog and the audit socket are as we set them, and so
-    /// ours to put back.
+    /// Whether auditing is as we set it, and so all of it ours to put back.
     pub has_switched: bool,
 }
 
@@ -43,9 +47,10 @@ impl Snapshot {
         }
         let status = client.status().map_err(needs)?;
         delete_left_behind(client)?;
+        let features = client.features().ok();
         let rules = client.rules().map_err(needs)?;
         let rules = rules.iter().map(hex).collect();
-        Ok(Snapshot { status, rules, added: Some(Vec::new()), has_switched: false })
+        Ok(Snapshot { status, features, rules, added: Some(Vec::new()), has_switched: false })
     }
 
     /// Reads it from a journal.
@@ -106,6 +111,58 @@ impl Snapshot {
         all.filter(|rule| !ours.contains(rule)).eq(self.rules.iter().cloned())
     }
 
+    /// Whether something is recorded here, that rules of ours could take from.
+    pub fn is_audited(&self) -> bool {
+        self.status.enabled != 0 || !self.rules.is_empty() || self.healthy_daemon().is_some()
+    }
+
+    /// That after loading rules nothing else is changed: every setting is as it was `before` that, and what
+    /// we do not set is as it was found.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] with what was changed.
+    pub fn check_loaded(&self, client: &mut Client, before: &Status) -> Result<(), Error> {
+        let now = client.status().map_err(needs)?;
+        self.check_changes(client, untouched::settings(before, &now))
+    }
+
+    /// That what we do not set is as it was found, whatever else is loaded: the failure mode, the rate limit,
+    /// the features, and the rules of the host, in order.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] with what was changed.
+    pub fn check_host(&self, client: &mut Client) -> Result<(), Error> {
+        self.check_changes(client, Vec::new())
+    }
+
+    fn check_changes(&self, client: &mut Client, mut changes: Vec<String>) -> Result<(), Error> {
+        let now = client.status().map_err(needs)?;
+        let found = Status { failure: now.failure, rate_limit: now.rate_limit, ..self.status };
+        for change in untouched::settings(&self.status, &found) {
+            if !changes.contains(&change) {
+                changes.push(change);
+            }
+        }
+        if client.features().ok() != self.features {
+            changes.push("the features that forbid login uids are others".into());
+        }
+        let rules = client.rules().map_err(needs)?;
+        changes.extend(untouched::rules(&self.host(), &rules));
+        if changes.is_empty() {
+            return Ok(());
+        }
+        Err(Error::NotInForce(format!(
+            "the audit configuration of this host was changed meanwhile: {}. Whoever did that, all of it is \
+             put back, also what is not ours",
+            changes.join("; ")
+        )))
+    }
+
+    /// The rules that were there before.
+    fn host(&self) -> Vec<Rule> {
+        self.rules.iter().map(|rule| Rule::from_bytes(unhex(rule))).collect()
+    }
+
     /// How many rules were there before.
     pub fn host_rules(&self) -> usize {
         self.rules.len()
@@ -116,13 +173,12 @@ impl Snapshot {
         rules.iter().map(hex).filter(|rule| !self.rules.contains(rule)).collect()
     }
 
-    /// Puts the configuration back: auditing, the backlog limit, our rules, a dead sink's claim to
-    /// the socket. Rules of others are not touched, also when they came later.
+    /// Puts the configuration back: our rules go, and where auditing was switched, every setting and every
+    /// rule of the host is as it was found. Rules of others that came later are not touched.
     ///
     /// # Errors
     /// A sentence that says what is left.
     pub fn undo(&self) -> Result<(), String> {
-        let say = |what: &str, error: io::Error| format!("cannot put back {what}: {error}");
         let mut client = Client::open().map_err(|error| needs(error).to_string())?;
         if self.has_switched && self.healthy_daemon().is_none() {
             // Nobody is to wait for room in a queue that nobody drains: that would take a minute.
@@ -133,6 +189,23 @@ impl Snapshot {
         if self.has_switched && now.enabled != self.status.enabled {
             client.set(Setting::Enabled(self.status.enabled)).map_err(|e| say("`enabled`", e))?;
         }
+        let ours = self.delete_ours(&mut client)?;
+        if self.has_switched {
+            untouched::put_back_rules(&mut client, &self.host())
+                .map_err(|error| say("the rules of this host", error))?;
+            self.put_back_settings(&mut client, &now)?;
+        }
+        self.release_socket(&mut client).map_err(|error| say("the audit socket", error))?;
+        if self.has_switched {
+            client
+                .set(Setting::BacklogWaitTime(self.status.backlog_wait_time))
+                .map_err(|error| say("the backlog wait time", error))?;
+        }
+        self.check(&mut client, &ours)
+    }
+
+    /// Unloads the rules that are ours, which it gives.
+    fn delete_ours(&self, client: &mut Client) -> Result<Vec<String>, String> {
         if self.added.is_none() {
             // An `auditctl` that was started just before the end may still be loading its line.
             std::thread::sleep(Duration::from_millis(200));
@@ -145,18 +218,31 @@ impl Snapshot {
                 other => other.map_err(|error| say("the rules", error))?,
             }
         }
-        if self.has_switched {
-            client
-                .set(Setting::BacklogLimit(self.status.backlog_limit))
-                .map_err(|error| say("the backlog limit", error))?;
+        Ok(ours)
+    }
+
+    /// All but those that others may wait for: `enabled` comes before, the wait time after.
+    fn put_back_settings(&self, client: &mut Client, now: &Status) -> Result<(), String> {
+        let was = &self.status;
+        client
+            .set(Setting::BacklogLimit(was.backlog_limit))
+            .map_err(|error| say("the backlog limit", error))?;
+        if now.failure != was.failure {
+            let failure = Setting::Failure(was.failure);
+            client.set(failure).map_err(|error| say("the failure mode", error))?;
         }
-        self.release_socket(&mut client).map_err(|error| say("the audit socket", error))?;
-        if self.has_switched {
-            client
-                .set(Setting::BacklogWaitTime(self.status.backlog_wait_time))
-                .map_err(|error| say("the backlog wait time", error))?;
+        if now.rate_limit != was.rate_limit {
+            let limit = Setting::RateLimit(was.rate_limit);
+            client.set(limit).map_err(|error| say("the rate limit", error))?;
         }
-        self.check(&mut client, &ours)
+        match self.features {
+            Some(features) if client.features().ok() != self.features => {
+                client.set_features(features).map_err(|error| {
+                    say("the audit features (locked ones stay until a reboot)", error)
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Our sink leaves the socket when it ends; one that was killed is still registered until the
@@ -184,16 +270,28 @@ impl Snapshot {
         if left > 0 {
             return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
         }
-        let settings = |s: &Status| (s.enabled, s.backlog_limit, s.backlog_wait_time);
-        if self.has_switched && settings(&status) != settings(&self.status) {
-            let (enabled, limit, wait) = settings(&self.status);
+        if !self.has_switched {
+            return Ok(());
+        }
+        // Of the process that receives records, `release_socket` has said what there is to say.
+        let changed = untouched::settings(&self.status, &Status { pid: self.status.pid, ..status });
+        if !changed.is_empty() {
+            let Status { enabled, failure, rate_limit, backlog_limit, .. } = self.status;
             return Err(format!(
-                "the audit status is not as it was: `auditctl -e {enabled} -b {limit} \
-                 --backlog_wait_time {wait}` puts it back"
+                "the audit status is not as it was ({}): `auditctl -e {enabled} -f {failure} -r {rate_limit} \
+                 -b {backlog_limit} --backlog_wait_time {}` puts it back",
+                changed.join("; "),
+                self.status.backlog_wait_time
             ));
         }
-        Ok(())
+        untouched::rules(&self.host(), &rules).map_or(Ok(()), |changed| {
+            Err(format!("the audit rules of this host are not as they were: {changed}"))
+        })
     }
+}
+
+fn say(what: &str, error: io::Error) -> String {
+    format!("cannot put back {what}: {error}")
 }
 
 /// Whenever the kernel has emptied its queue, it wakes one of the processes that wait for room in it.
@@ -236,6 +334,12 @@ fn hex(rule: &Rule) -> String {
     })
 }
 
+/// What [`hex`] wrote; of anything else, what there is of it.
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks_exact(2);
+    digits.map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +349,7 @@ mod tests {
         let before = Rule::never_task(7);
         let snapshot = Snapshot {
             status: Status::default(),
+            features: None,
             rules: vec![hex(&before)],
             added: None,
             has_switched: false,
@@ -252,8 +357,10 @@ mod tests {
         let journal = serde_json::to_value(&snapshot).unwrap();
         let read = Snapshot::from_journal(&journal).unwrap();
         let ours = Rule::always_exit(8, "weigh").listed();
+        assert_eq!(read.host(), std::slice::from_ref(&before));
         assert_eq!(read.not_in(&[before, ours.clone()]), [hex(&ours)]);
         assert!(Snapshot::from_journal(&Value::Null).is_err());
+        assert!(unhex("zz").is_empty() && unhex("0f\u{e9}") == [15]);
     }
 
     #[test]

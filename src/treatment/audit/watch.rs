@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::limits::Limits;
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
-use super::{TREATED_LOGINUID, needs, system};
+use super::{TREATED_LOGINUID, needs, system, untouched};
 use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::{Status, jiffies_to_s};
@@ -123,13 +123,12 @@ impl Watch {
     /// What is loaded must be what we loaded: with every sample, before its number counts.
     fn check_configuration(&mut self) -> Result<Status, Error> {
         let now = self.client.status().map_err(needs)?;
-        let settings = |s: &Status| {
-            (s.enabled, s.failure, s.pid, s.rate_limit, s.backlog_limit, s.backlog_wait_time)
-        };
-        if settings(&now) != settings(&self.status) {
-            return Err(Error::NotInForce(
-                "the audit settings (`auditctl -s`) were changed while we measured".into(),
-            ));
+        let settings = untouched::settings(&self.status, &now);
+        if !settings.is_empty() {
+            return Err(Error::NotInForce(format!(
+                "the audit settings (`auditctl -s`) were changed while we measured: {}",
+                settings.join("; ")
+            )));
         }
         let rules = self.client.rules().map_err(needs)?;
         if rules != self.rules {

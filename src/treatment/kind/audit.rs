@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::audit::netlink::Client;
 use crate::audit::rule::{KEY, Rule};
-use crate::audit::rule_load::{self, Watcher};
+use crate::audit::rule_load::{self, CONFINED, Watcher};
 use crate::audit::rule_set::{Line, Outcome, RuleSet};
 use crate::treatment::audit::configuration::Configuration;
 use crate::treatment::audit::limits::Wanted;
@@ -63,7 +63,7 @@ impl Kind for Audit {
             },
             Parameter {
                 form: "live",
-                help: "the rules that are loaded on this host, with none of them taken down",
+                help: "the rules that are loaded on this host, without unloading them",
             },
             Parameter {
                 form: "residual",
@@ -150,6 +150,9 @@ impl Treatment for Auditing {
     fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), Error> {
         let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
         let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
+        if let Some((file, _)) = &mut self.rules {
+            file.confine_to = self.shared.as_ref().and_then(|shared| shared.borrow().confine_to());
+        }
         let mut lines = Vec::new();
         let load = |client: &mut Client, watch: &Watch| {
             match &self.rules {
@@ -228,7 +231,7 @@ fn load_file(
     let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
     let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
     let lines =
-        file.load(&auditctl, bench.scratch, client, &mut watcher).map_err(|problem| match () {
+        file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
             () if is_interrupted() => Error::Interrupted,
             () => system(problem),
         })?;
@@ -258,18 +261,22 @@ fn rule_file_fact(path: &Path, lines: &[Line]) -> String {
     )
 }
 
-/// What a reader must know of a line that is not in force; with the file's name where there are several.
+/// What a reader must know of a line that is not in force as it is written; with the file's name where there
+/// are several.
 fn line_fact(path: &Path, line: &Line) -> Option<String> {
-    let (what, reason) = match &line.outcome {
+    let what = match &line.outcome {
+        Outcome::Loaded if line.is_confined => {
+            format!("confined to login uid {TREATED_LOGINUID} ({CONFINED}, and its cost is not quite its own)")
+        }
         Outcome::Loaded | Outcome::Present => return None,
-        Outcome::Refused(reason) => ("refused", reason),
-        Outcome::Skipped(reason) => ("skipped", reason),
+        Outcome::Refused(reason) => format!("refused ({reason})"),
+        Outcome::Skipped(reason) => format!("skipped ({reason})"),
     };
     let place = match line.file.strip_prefix(path) {
         Ok(name) if !name.as_os_str().is_empty() => format!("{}, line", name.display()),
         _ => "Line".into(),
     };
-    Some(format!("{place} {} {what} ({reason}): {}", line.number, line.text))
+    Some(format!("{place} {} {what}: {}", line.number, line.text))
 }
 
 #[cfg(test)]
