@@ -7,7 +7,7 @@ use serde_json::Value;
 use support::Home;
 use support::audit::Audit;
 use support::audit::auditd::Auditd;
-use support::audit::host_rules::HostRules;
+use support::audit::host_rules::{HostRules, Listener};
 use weighbridge::audit::netlink::Client;
 use weighbridge::audit::rule::Rule;
 
@@ -142,4 +142,54 @@ fn arms_that_cannot_share_are_refused() {
     host.assert_untouched();
     drop(host);
     audit.assert_restored();
+}
+
+/// What is recorded on a host while rules are weighed that would exempt everybody from its own.
+#[test]
+fn exemptions_in_a_weighed_file_take_nothing_from_what_a_host_records() {
+    let Some(audit) = Audit::take() else { return };
+    // `reboot` with arguments that the kernel refuses: a call that nobody else makes.
+    const REBOOT: &str = "-a always,exit -F arch=b64 -S reboot -k host-key";
+    let host = HostRules::load(&[REBOOT], 1);
+    let home = Home::new();
+    home.file(
+        "blind.rules",
+        "-A never,exit -F arch=b64 -S reboot -F auid!=4\n-A always,exit -F arch=b64 -S reboot -k another\n\
+         -a always,exclude -F msgtype=SYSCALL -F auid!=4\n-a never,user -F auid!=4\n\
+         -a never,filesystem -F fstype=tracefs\n-a always,exit -F arch=b64 -S swapoff -F auid=77\n",
+    );
+    let listener = Listener::start();
+    let mut running = home.start(home.weigh(&[
+        "compare",
+        "audit:rules=blind.rules",
+        "-w",
+        "getppid",
+        "--pairs",
+        "12",
+        "--json",
+        "-",
+    ]));
+    home.wait_for_samples(2, &mut running);
+    // SAFETY: without its magic numbers the call does nothing.
+    let status = unsafe { libc::syscall(libc::SYS_reboot, 0, 0, 0, 0) };
+    assert_eq!(status, -1, "the kernel took it for a wish to reboot");
+    Client::open().unwrap().send_text("said by a program of the host").unwrap();
+    let outcome = running.finish();
+    let records = listener.finish();
+    host.assert_untouched();
+    drop(host);
+    audit.assert_restored();
+
+    let pid = format!(" pid={} ", std::process::id());
+    let recorded =
+        records.iter().filter(|record| record.contains(&pid) && record.contains("syscall="));
+    let recorded: Vec<&String> = recorded.collect();
+    assert!(recorded.iter().any(|record| record.contains("key=\"host-key\"")), "{recorded:#?}");
+    assert!(records.iter().any(|record| record.contains("said by a program of the host")));
+    let facts = outcome.json()["treatments"][0]["facts"].to_string();
+    for line in 1..=4 {
+        assert!(facts.contains(&format!("Line {line} confined to login uid")), "{line}: {facts}");
+    }
+    assert!(facts.contains("Line 5 skipped (it would take from what is recorded"), "{facts}");
+    assert!(facts.contains("so the result is not that of the whole file"), "{facts}");
 }

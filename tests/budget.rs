@@ -79,7 +79,7 @@ fn limits_that_drop_records_make_no_smaller_log() {
     let json = budget(&audit, &["audit:backlog=64,wait=0", "-w", "getppid", "--burst", "100"]);
     assert!((2.95..3.05).contains(&number(&json["per_operation"]["records"])), "{json:#}");
     assert_eq!(json["per_operation"]["lost"], 0);
-    // Their own limits are in force under load: at full speed they drop.
+    // Their own limits are in force under load: at the maximum rate they drop.
     assert!(number(&json["loads"][2]["lost"]) > 0.0, "{json:#}");
 }
 
@@ -112,6 +112,46 @@ fn rules_that_match_nothing_make_no_log() {
     assert_eq!(json["per_operation"]["records"], 0.0, "{json:#}");
     assert_eq!(json["days"][0]["log_bytes"], 0.0);
     assert!(json.get("backlog").is_none(), "{json:#}");
+    let outcome = home.succeed(&["budget", &treatment, "-w", "getppid"]);
+    outcome.assert_says(&["Nothing matched", "no operation made a record"]);
+    assert!(!outcome.stdout.contains("0 B"), "{}", outcome.stdout);
+    audit.assert_restored();
+}
+
+/// A profile is a file that somebody gave; its command would be run as root.
+#[test]
+fn the_command_of_a_profile_is_not_run_unseen() {
+    let home = Home::new();
+    let mark = home.path("mark");
+    let profile = |command: Value| {
+        serde_json::json!({
+            "schema": "weighbridge/profile/1", "command": command, "calls": {"read": 5},
+            "elapsed_s": 1.0, "user_s": 1.0, "system_s": 1.0,
+        })
+        .to_string()
+    };
+    let file = home.file("p.json", profile(serde_json::json!(["touch", mark])));
+    let again = format!("weigh budget audit --rate 5 -- touch {}", mark.display());
+    home.run(&["budget", "--profile", file.to_str().unwrap(), "--rate", "5"])
+        .assert_error(&["only after you have seen it", &again]);
+    let hidden = home.file("h.json", profile(serde_json::json!(["touch", "a\u{1b}[8mb"])));
+    home.run(&["budget", "--profile", hidden.to_str().unwrap()])
+        .assert_error(&["holds control characters"]);
+    // On a terminal, `n` and no answer at all are no.
+    if Path::new("/usr/bin/script").exists() {
+        for answer in ["n", ""] {
+            let asked = format!(
+                "echo '{answer}' | script -qec '{} budget --profile {}' /dev/null",
+                support::program().display(),
+                file.display()
+            );
+            let output = home.command("sh").args(["-c", &asked]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(said.contains("Run it? [y/N]") && said.contains("nothing was run"), "{said}");
+            assert!(said.contains(&format!("touch {}", mark.display())), "{said}");
+        }
+    }
+    assert!(!mark.exists());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `weigh rules` on this very kernel: which rules it finds to be dear, and what it leaves behind.
+//! `weigh rules` on this very kernel: which rules it finds to be expensive, and what it leaves behind.
 
 mod support;
 
@@ -25,11 +25,12 @@ fn lines(json: &Value) -> &[Value] {
     json["lines"].as_array().unwrap()
 }
 
-/// The texts of the `count` dearest rules of those that a figure is shown of, sorted.
-fn dearest(json: &Value, count: usize) -> Vec<String> {
+/// The texts of the `count` most expensive rules of those that a figure is shown of, sorted.
+fn most_expensive(json: &Value, count: usize) -> Vec<String> {
     let cost = |line: &Value| {
         let loaded = &line["fate"]["loaded"];
-        let is_shown = loaded["standing"] == "confirmed" || loaded["standing"] == "of-its-class";
+        let is_shown =
+            ["confirmed", "of-its-class"].iter().any(|known| loaded["standing"] == *known);
         // By the clock, noise may contradict one rule or another: in one of twenty experiments.
         loaded["per_syscall"]["value"].as_f64().filter(|_| is_shown || !is_counted(json))
     };
@@ -38,9 +39,9 @@ fn dearest(json: &Value, count: usize) -> Vec<String> {
         .filter_map(|line| Some((cost(line)?, line["text"].as_str()?.to_owned())))
         .collect();
     costs.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut dearest: Vec<String> = costs.into_iter().take(count).map(|(_, text)| text).collect();
-    dearest.sort();
-    dearest
+    let mut first: Vec<String> = costs.into_iter().take(count).map(|(_, text)| text).collect();
+    first.sort();
+    first
 }
 
 /// Rules for calls that nobody here makes.
@@ -53,33 +54,34 @@ fn cheap(count: usize) -> String {
 }
 
 /// The rules of three kinds that cost every system call, as texts.
-fn dear(home: &Home) -> Vec<String> {
-    let mut dear = Vec::new();
+fn costly(home: &Home) -> Vec<String> {
+    let mut costly = Vec::new();
     for number in 0..100 {
         // `exe=` names an existing file, so the rules are for other programs of this machine.
         let program = home.file(&format!("program-{number}"), "none");
         let program = program.display();
-        dear.push(format!("-a always,exit -F arch=b64 -S all -F exe={program}"));
+        costly.push(format!("-a always,exit -F arch=b64 -S all -F exe={program}"));
     }
     for number in 0..20 {
         let directory = home.path(&format!("watched-{number}"));
         std::fs::create_dir(&directory).unwrap();
-        dear.push(format!("-w {}/ -p wa", directory.display()));
+        costly.push(format!("-w {}/ -p wa", directory.display()));
     }
-    dear.extend((0..10).map(|n| format!("-a always,exit -F arch=b64 -S all -F auid={}", 7000 + n)));
-    dear
+    costly
+        .extend((0..10).map(|n| format!("-a always,exit -F arch=b64 -S all -F auid={}", 7000 + n)));
+    costly
 }
 
 #[test]
 fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    let mut dear = dear(&home);
+    let mut costly = costly(&home);
     let cheap = cheap(100);
     // Far from their kind in the file: what is told apart must not be told by the place.
     let mut text = String::new();
     for (number, line) in cheap.lines().enumerate() {
-        let others = dear.iter().skip(number).step_by(100);
+        let others = costly.iter().skip(number).step_by(100);
         others.for_each(|other| writeln!(text, "{other}").unwrap());
         writeln!(text, "{line}").unwrap();
     }
@@ -88,12 +90,12 @@ fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
     if !is_counted(&json) {
         // Of ten rules, which take some nanoseconds each besides the microseconds of the hundred, the clock
         // of a busy machine tells little: a single one of the ten may seem to take anything.
-        dear.truncate(100);
+        costly.truncate(100);
         let is_of_the_ten = |line: &Value| line["text"].as_str().unwrap().contains("auid=70");
         ranked["lines"].as_array_mut().unwrap().retain(|line| !is_of_the_ten(line));
     }
-    dear.sort();
-    assert_eq!(dearest(&ranked, dear.len()), dear, "{json:#}");
+    costly.sort();
+    assert_eq!(most_expensive(&ranked, costly.len()), costly, "{json:#}");
     let class = &json["classes"][0];
     assert_eq!(class["title"], "every system call, arch= exe=", "{class:#}");
     assert_eq!(class["rules"], 100, "{class:#}");
@@ -208,21 +210,21 @@ fn what_is_counted_is_the_same_again_and_a_rewrite_saves_what_it_says() {
 }
 
 #[test]
-fn directory_watches_are_dearer_than_watches_of_files() {
+fn directory_watches_cost_more_than_watches_of_files() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    let mut dear = Vec::new();
+    let mut costly = Vec::new();
     let mut text = String::new();
     for number in 0..6 {
         let directory = home.path(&format!("watched-{number}"));
         std::fs::create_dir(&directory).unwrap();
         let file = home.file(&format!("file-{number}"), "watched");
-        dear.push(format!("-w {}/ -p wa", directory.display()));
+        costly.push(format!("-w {}/ -p wa", directory.display()));
         writeln!(text, "-w {}/ -p wa\n-w {} -p wa", directory.display(), file.display()).unwrap();
     }
     let json = weigh(&audit, &home, &text);
-    dear.sort();
-    assert_eq!(dearest(&json, 6), dear, "{json:#}");
+    costly.sort();
+    assert_eq!(most_expensive(&json, 6), costly, "{json:#}");
     let rewrites = json["rewrites"].as_array().unwrap();
     let lists =
         |rewrite: &&Value| rewrite["title"].as_str().unwrap().contains("list the system calls");

@@ -136,7 +136,7 @@ fn operations(measured: &Measured, weights: &[f64]) -> Vec<report::Operation> {
     Operation::ALL.iter().enumerate().map(operation).collect()
 }
 
-/// By rule, its class; and the classes, the dearest first.
+/// By rule, its class; and the classes, the most expensive first.
 fn classes(measured: &Measured, together: &Costs, all: &Cost) -> (Vec<usize>, Vec<Class>) {
     let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (rule, decoded) in measured.decoded.iter().enumerate() {
@@ -205,9 +205,15 @@ fn line_cost(measured: &Measured, rule: usize, class: usize) -> LineCost {
     let started = [processes::fork_calls(), measured.exec.clone()];
     let started = started.map(|calls| mixed(&per_operation, &calls.weights_for(decoded)));
     per_operation.extend(started);
+    let mut per_syscall = measured.attribution.per_syscall(rule, &measured.weights);
+    if let Some(back) = measured.attribution.gave_back.get(&rule) {
+        // Of the two, one is wrong: the interval has both.
+        per_syscall.low = per_syscall.low.min(back.low);
+        per_syscall.high = per_syscall.high.max(back.high);
+    }
     LineCost {
         per_operation,
-        per_syscall: measured.attribution.per_syscall(rule, &measured.weights),
+        per_syscall,
         standing: measured.attribution.standing[rule],
         class,
         matched: measured.matched.get(rule).cloned().flatten(),

@@ -4,8 +4,9 @@
 //! opposite order: what a rule costs depends on how many others are loaded, since a long list does
 //! not stay in the processor's cache. The steps of one order add up to the whole by themselves. Then
 //! every rule is toggled by itself, for those that are not as their block. Of those, and of the
-//! dearest, leaving them out of the whole set decides ([`super::confirm`]).
+//! most expensive, leaving them out of the whole set decides ([`super::confirm`]).
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::confirm::confirm;
@@ -21,7 +22,7 @@ pub struct Question {
     pub order_matters: bool,
     /// By rule: operations per system call of the mix.
     pub weights: Vec<Vec<f64>>,
-    /// How many of the dearest rules are left out for confirmation.
+    /// How many of the most expensive rules are left out for confirmation.
     pub top: usize,
     pub time: Duration,
 }
@@ -31,6 +32,8 @@ pub struct Question {
 pub struct Attribution {
     pub costs: Costs,
     pub standing: Vec<Standing>,
+    /// Of rules that are contradicted: what leaving them out gave back, per system call of the mix.
+    pub gave_back: HashMap<usize, Cost>,
     /// Per operation: all rules together.
     pub total: Vec<Cost>,
     /// The user ended it before all was confirmed.
@@ -47,7 +50,7 @@ pub(super) const MIN_PAIRS: usize = 8;
 const NOTHING: f64 = 0.01;
 pub(super) const MAX_PAIRS: usize = 1000;
 /// Of a block, or of a rule that is left out, at a time. Whatever else the machine does for a second or two
-/// then spoils a few pairs of every one, and not all of one.
+/// then disturbs a few pairs of every one, and not all of one.
 pub(super) const PAIRS_PER_VISIT: usize = 2;
 /// Of the time, for all rules together: what the lines are held against.
 const TOTAL_SHARE: f64 = 0.1;
@@ -72,6 +75,7 @@ pub fn attribute(
     total.extend(Differences::weigh(scale, &[], &all, more)?);
     let mut attribution = Attribution {
         standing: Vec::new(),
+        gave_back: HashMap::new(),
         costs,
         total: total.costs(),
         is_cut_short: false,

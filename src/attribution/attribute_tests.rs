@@ -117,7 +117,7 @@ fn run(give_up_after: usize) -> (Attribution, Question) {
 fn every_rule_gets_its_cost() {
     let (attribution, question) = run(usize::MAX);
     let cost = |rule| attribution.per_syscall(rule, &question.weights).value;
-    // Per system call: 0.6 of the first operation and 0.2 of the second, which is twice as dear.
+    // Per system call: 0.6 of the first operation and 0.2 of the second, which is twice as expensive.
     assert!((cost(0) - 2.0).abs() < 0.5, "{}", cost(0));
     assert!((cost(41) - 30.0).abs() < 4.0, "{}", cost(41));
     assert!((cost(45) - 90.0).abs() < 10.0, "{}", cost(45));
@@ -181,7 +181,10 @@ fn a_rule_that_leaving_out_does_not_confirm_is_not_shown_as_one_of_its_class() {
     scale.fickle =
         Some(Fickle { rule: 45, costs: [90.0, 60.0, 120.0], times: 0, is_left_out: false });
     let attribution = attribute(&mut scale, &question, &mut |_, _| {}).unwrap();
-    assert_eq!(attribution.standing[45], Standing::BelowResolution);
+    assert_eq!(attribution.standing[45], Standing::Contradicted);
+    let [shown, back] =
+        [attribution.per_syscall(45, &question.weights), attribution.gave_back[&45]];
+    assert!(back.low <= back.value && back.value <= back.high, "{back:?} {shown:?}");
     assert_eq!(attribution.standing[41], Standing::Confirmed);
     let steady = attribute(&mut simulated(usize::MAX).0, &question, &mut |_, _| {}).unwrap();
     assert_eq!(steady.standing[45], Standing::Confirmed);
@@ -199,7 +202,7 @@ fn noise_seldom_contradicts_a_rule_that_costs_what_is_shown() {
         scale.scatter = 1000.0;
         question.time = Duration::ZERO;
         let attribution = attribute(&mut scale, &question, &mut |_, _| {}).unwrap();
-        attribution.standing[40..46].contains(&Standing::BelowResolution)
+        attribution.standing[40..46].contains(&Standing::Contradicted)
     };
     let contradicted = (0..EXPERIMENTS).filter(contradicted).count();
     // 5 % and three standard deviations of 1000 repetitions.

@@ -15,7 +15,7 @@ use crate::report::rules::{Matched, ProfileRecords};
 /// What they take of the program's CPU time; `None` where none is certain, or it is not known what they take.
 pub fn records(profile: &Profile, measured: &Measured) -> Option<ProfileRecords> {
     let cpu_ns = profile.cpu_s().filter(|seconds| *seconds > 0.0)? * 1e9;
-    // Not as they were weighed: a twin has one condition more.
+    // Not as they were weighed: a copy has one condition more.
     let rules: Vec<Decoded> = measured.rules.iter().map(Rule::decode).collect();
     let mut certain = ProfileRecords { calls: Vec::new(), cpu_pct: 0.0 };
     for (name, count) in &profile.calls {

@@ -16,7 +16,8 @@ const NEAR_SHARE: f64 = 0.03;
 /// By then every rule has been toggled by itself, or no more will.
 const SCREENED_BY: f64 = 0.65;
 
-/// Has the word of the list without the rule for those that are least like their class, and for the dearest.
+/// Has the word of the list without the rule for those that are least like their class, and for those that
+/// cost most.
 ///
 /// # Errors
 /// As [`Scale::weigh`]; what is known by then is judged.
@@ -31,12 +32,12 @@ pub fn confirm(
     let suspects = screen(scale, question, &attribution.costs, allowed, progress)?;
     let rules = question.pools.rules();
     let weights = &question.weights;
-    let mut dearest: Vec<usize> = (0..rules).collect();
+    let mut costliest: Vec<usize> = (0..rules).collect();
     let value = |rule: &usize| attribution.per_syscall(*rule, weights).value;
-    dearest.sort_by(|a, b| value(b).total_cmp(&value(a)));
-    dearest.truncate(question.top);
+    costliest.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    costliest.truncate(question.top);
     let mut looked_at = suspects;
-    looked_at.extend(dearest);
+    looked_at.extend(costliest);
     looked_at.sort_unstable();
     looked_at.dedup();
     let mut left_out = vec![[(); 2].map(|()| Differences::default()); looked_at.len()];
@@ -69,7 +70,7 @@ fn leave_out(
     let mut done = 0;
     while done < 2 * rounds {
         let share = done as f64 / (2 * rounds) as f64;
-        progress("the dearest, left out one by one", 0.7 + 0.3 * share);
+        progress("the most expensive, left out one by one", 0.7 + 0.3 * share);
         for (rule, halves) in looked_at.iter().zip(left_out.iter_mut()) {
             let without: Vec<usize> = all.iter().copied().filter(|other| other != rule).collect();
             let first = done % 2;
@@ -109,7 +110,8 @@ fn judge(
             })
         };
         // A visit by itself has few pairs: that it is no nothing, both tell together.
-        let confirms = agree(ALPHA, shown.value, shown.value) && is_seen(&centre(&all[0]));
+        let back = centre(&all[0]);
+        let confirms = agree(ALPHA, shown.value, shown.value) && is_seen(&back);
         let contradicts = !agree(level, shown.low, shown.high);
         let standing = &mut attribution.standing[rule];
         if *standing == Standing::OfItsClass {
@@ -117,7 +119,10 @@ fn judge(
                 true => Standing::Confirmed,
                 // It does not cost what its class would have it, and what it does cost is not told the same
                 // way twice.
-                false if stands_out || contradicts => Standing::BelowResolution,
+                false if stands_out || contradicts => {
+                    attribution.gave_back.insert(rule, back);
+                    Standing::Contradicted
+                }
                 false => Standing::OfItsClass,
             };
         }

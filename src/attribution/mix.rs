@@ -1,5 +1,5 @@
 //! What a system call of the mix is: so many of each operation. Without a profile a plain mix stands
-//! for the many cheap calls and the few dear ones of an ordinary program.
+//! for the many cheap calls and the few expensive ones of an ordinary program.
 
 use std::collections::BTreeMap;
 
@@ -156,7 +156,7 @@ pub fn resembles(call: &str) -> Operation {
     }
 }
 
-/// The operation that a rule's matches are most like: the dearest of those that its calls resemble.
+/// The operation that a rule's matches are most like: the most expensive of those that its calls resemble.
 pub fn matches_like(rule: &Decoded) -> Operation {
     let is_watch = |name: &str| matches!(name, "path" | "dir" | "inode");
     if rule.syscalls.is_all() {

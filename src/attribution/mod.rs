@@ -2,7 +2,7 @@
 //! operations over and over.
 //!
 //! Everything is additive: the rules that a host had stay, and only processes of ours are weighed. A
-//! rule that would match them is weighed by a twin that asks for a login uid which nobody has, besides;
+//! rule that would match them is weighed by a copy that asks for a login uid which nobody has, besides;
 //! what it takes where it does match is measured apart.
 
 pub mod apart;

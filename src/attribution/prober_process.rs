@@ -118,7 +118,7 @@ fn be_born(setup: &Setup) -> Result<Worker, String> {
 
 /// Mounts a tmpfs over a directory, for this process alone: it goes with it. An ext4 without a journal looks
 /// at every inode that was freed within the last minute before it uses one again (`fs/ext4/ialloc.c`,
-/// `recently_deleted`), so that each file created there makes the next one dearer. Where it cannot be
+/// `recently_deleted`), so that each file created there makes the next one cost more. Where it cannot be
 /// mounted, files are created on what there is.
 fn mount_over(directory: &Path) -> io::Result<()> {
     let directory = CString::new(directory.as_os_str().as_bytes())?;

@@ -7,7 +7,7 @@ use super::assemble::Measured;
 use super::attribute::{mix as mixed, pairs_in};
 use super::matching::matches;
 use super::processes::fork_calls;
-use super::run::with_twins;
+use super::run::with_copies;
 use super::scale::{Differences, centre};
 use super::session::Session;
 use crate::audit::rewrite::{Proposal, proposals};
@@ -61,7 +61,7 @@ fn weigh_one(
     session.bridge.ledger.take(new.clone())?;
     let decoded: Vec<Decoded> = new.iter().map(Rule::decode).collect();
     let matches = matches(&mut session.bridge, &decoded, &mut |_, _| {})?;
-    let new = with_twins(session, &new, &matches)?;
+    let new = with_copies(session, &new, &matches)?;
     let old: Vec<usize> = (0..weighed.len()).collect();
     let rewritten = in_place(proposal, &lines, &measured.lines, &measured.rules);
     session.bridge.ledger.take([weighed, &new[..]].concat())?;
@@ -117,7 +117,7 @@ fn listed(lines: &[(bool, Vec<usize>)]) -> Vec<usize> {
     prepended.chain(appended).flat_map(|(_, rules)| rules.clone()).collect()
 }
 
-/// Those that replace the dearest rules, and the first exemptions.
+/// Those that replace the most expensive rules, and the first exemptions.
 fn choose(measured: &Measured) -> Vec<Proposal> {
     let hot: Vec<(&str, u32)> = measured.mix.hot_calls();
     let all = proposals(&measured.lines, &hot);

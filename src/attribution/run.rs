@@ -122,7 +122,7 @@ fn measure(
 /// The rules in the order in which they are weighed.
 struct Ready {
     rules: Vec<Rule>,
-    /// Twins in the place of those that match.
+    /// Copies that match nobody in the place of those that match.
     weighed: Vec<Rule>,
     /// Of these.
     decoded: Vec<Decoded>,
@@ -141,7 +141,7 @@ fn prepare(session: &mut Session, progress: Progress) -> Result<Ready, Error> {
     session.bridge.prove_clean()?;
     let decoded: Vec<Decoded> = rules.iter().map(Rule::decode).collect();
     let matches = matches(&mut session.bridge, &decoded, progress)?;
-    let weighed = with_twins(session, &rules, &matches)?;
+    let weighed = with_copies(session, &rules, &matches)?;
     let decoded: Vec<Decoded> = weighed.iter().map(Rule::decode).collect();
     let order_matters =
         decoded.iter().any(|rule| rule.list == List::Exit && rule.action == Action::Never);
@@ -211,8 +211,10 @@ fn with(
         elapsed_s: 0.0,
     };
     if let Some(error) = measured.attribution.failure.take() {
-        measured
-            .missing("what leaving out more of the dearest rules tells", Err::<(), _>(error))?;
+        measured.missing(
+            "what leaving out more of the most expensive rules tells",
+            Err::<(), _>(error),
+        )?;
     }
     let rest = prove(session)
         .and_then(|()| finish(session, bench, &weighed, &mut measured, time, progress));
@@ -253,22 +255,22 @@ fn finish(
     rewritten::weigh(session, bench, weighed, measured, time, progress)
 }
 
-/// A rule that matches an operation is weighed by its twin, which evaluates all that it does and makes
+/// A rule that matches an operation is weighed by a copy, which evaluates all that it does and makes
 /// no record.
-pub(super) fn with_twins(
+pub(super) fn with_copies(
     session: &mut Session,
     rules: &[Rule],
     matches: &[Vec<Operation>],
 ) -> Result<Vec<Rule>, Error> {
     let places: Vec<usize> = (0..rules.len()).filter(|rule| !matches[*rule].is_empty()).collect();
-    let twins: Option<Vec<Rule>> =
+    let copies: Option<Vec<Rule>> =
         places.iter().map(|rule| rules[*rule].for_nobody(BASELINE_LOGINUID)).collect();
-    let twins = twins.ok_or_else(|| {
+    let copies = copies.ok_or_else(|| {
         Error::Unavailable("a rule with 64 conditions cannot be weighed: it matches us".into())
     })?;
     let mut weighed = rules.to_vec();
-    for (place, twin) in places.iter().zip(session.admit(&twins)?) {
-        weighed[*place] = twin;
+    for (place, copy) in places.iter().zip(session.admit(&copies)?) {
+        weighed[*place] = copy;
     }
     Ok(weighed)
 }

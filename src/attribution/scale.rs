@@ -104,7 +104,7 @@ impl Differences {
     }
 }
 
-/// The Hodges–Lehmann estimate with its interval: a third of the values may be spoilt by whatever
+/// The Hodges–Lehmann estimate with its interval: a third of the values may be disturbed by whatever
 /// else the machine does, and neither moves far.
 pub fn centre(values: &[f64]) -> Cost {
     centre_at(values, ALPHA)
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_spoilt_pairs_move_nothing_far() {
+    fn a_few_disturbed_pairs_move_nothing_far() {
         let mut values: Vec<f64> = (0..40).map(|i| 5.0 + f64::from(i % 5)).collect();
         (0..6).for_each(|i| values[i * 6] = 1e6);
         let cost = centre(&values);

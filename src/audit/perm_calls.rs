@@ -3,6 +3,9 @@
 //!
 //! A call too many does no harm in a rule that has `perm=` too: the kernel still asks.
 
+/// The last kernel that added calls to these lists; later ones may.
+pub const NEWEST_KERNEL: &str = "6.17";
+
 /// Calls that the kernel counts as opening, whatever `perm=` is asked for, by their flags.
 const OPEN: [&str; 3] = ["open", "openat", "openat2"];
 const EXECUTE: [&str; 2] = ["execve", "execveat"];

@@ -1,6 +1,6 @@
 //! Other ways to write audit rules, which may cost less. Whether they do is for measuring.
 
-use super::perm_calls::calls;
+use super::perm_calls::{NEWEST_KERNEL, calls};
 use super::rule::field;
 use super::rule_fields::{Action, Decoded, List};
 use super::rule_set::Line;
@@ -48,7 +48,7 @@ pub fn proposals(lines: &[Line], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
 }
 
 /// A directory watch, which the kernel looks at after every system call, as rules for the system
-/// calls that it can match at all. Nothing is given up: `perm=` never holds for other calls.
+/// calls that it can match at all: `perm=` holds for no others, until a later kernel adds some.
 fn listed_calls(lines: &[Line]) -> Vec<Proposal> {
     let rewritten: Vec<(usize, String, Vec<String>)> = lines
         .iter()
@@ -64,7 +64,10 @@ fn listed_calls(lines: &[Line]) -> Vec<Proposal> {
         replaces: of.iter().map(|(index, ..)| *index).collect(),
         with: of.iter().flat_map(|(.., with)| with.clone()).collect(),
         is_first: false,
-        gives_up: None,
+        gives_up: Some(format!(
+            "system calls that kernels later than Linux {NEWEST_KERNEL} add: a watch sees them, and a list does \
+             not until they are put into it"
+        )),
     };
     let mut proposals: Vec<Proposal> = rewritten
         .iter()

@@ -69,7 +69,7 @@ fn about_abi(rule: &Decoded, of_other_abi: &[&Decoded]) -> Option<String> {
     let others = |rule: &Decoded| -> Vec<Field> {
         rule.fields.iter().filter(|field| field.kind != field::ARCH).cloned().collect()
     };
-    let is_covered = |twin: &&Decoded| twin.syscalls.is_all() || others(twin) == others(rule);
+    let is_covered = |other: &&Decoded| other.syscalls.is_all() || others(other) == others(rule);
     (!of_other_abi.iter().any(is_covered))
         .then(|| "32-bit processes pass by: there is no such rule with `arch=b32`".into())
 }

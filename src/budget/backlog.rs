@@ -1,4 +1,4 @@
-//! How many records must be able to wait: found by search with a burst and nobody made to wait for room.
+//! The backlog limit that is needed: found by search with a burst and nobody made to wait for room.
 
 use std::time::{Duration, Instant};
 

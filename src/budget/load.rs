@@ -1,11 +1,12 @@
 //! What happens at several times the rate: records at a pace that waits for nobody.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
-use crate::report::budget::{Load, PerOperation};
+use crate::report::budget::{KeptUp, Load, PerOperation, judge};
 use crate::treatment::Evidence;
 use crate::workload::launcher::Launched;
 use crate::workload::paced::{Pace, Paced};
@@ -15,6 +16,9 @@ const SECONDS: f64 = 2.0;
 /// Steps for finding out how many records a step makes.
 const TRIAL_STEPS: [u64; 2] = [100, 1100];
 const TRIAL_SECONDS: f64 = 0.1;
+
+/// Rounds in which loads are tried again that contradict each other.
+const MORE_ROUNDS: usize = 2;
 
 /// Loads of as many records as the workload would make at multiples of a rate.
 ///
@@ -28,15 +32,39 @@ pub fn loads(
     done: &mut Vec<Load>,
 ) -> Result<(), Stop> {
     let file = paced_file(treated)?;
-    for multiple in MULTIPLES {
+    let mut attempt = |multiple: f64| -> Result<Load, Stop> {
         let asked = multiple * rate * per_operation.records;
         let steps = (asked * SECONDS / records_per_step).round().max(1.0) as u64;
         let pace = Pace { file: file.clone(), steps, seconds: SECONDS };
         let (launched, evidence) = treated.launch_proved(&pace.job(treated.bench.scratch))?;
         let paced = read(&launched)?;
-        done.push(load(multiple, rate, &paced, &evidence, records_per_step));
+        Ok(load(multiple, rate, &paced, &evidence, records_per_step))
+    };
+    let mut tried = || -> Result<(), Stop> {
+        for multiple in MULTIPLES {
+            done.push(attempt(multiple)?);
+        }
+        for _ in 0..MORE_ROUNDS {
+            for doubtful in contradicting(done) {
+                let again = attempt(done[doubtful].multiple)?;
+                done[doubtful].add(again);
+            }
+        }
+        Ok(())
+    };
+    let result = tried();
+    judge(done);
+    result
+}
+
+/// From the first load that was not kept up with to the last that was, where that is behind it.
+fn contradicting(loads: &[Load]) -> Range<usize> {
+    let first = loads.iter().position(|load| load.kept < load.tries);
+    let last = loads.iter().rposition(|load| load.kept > 0);
+    match (first, last) {
+        (Some(first), Some(last)) if first <= last => first..last + 1,
+        _ => 0..0,
     }
-    Ok(())
 }
 
 /// A file whose opening is audited whatever the rules are. The rule that watches the canary watches its
@@ -61,7 +89,7 @@ fn load(
     // The last tick is slept through, also where all was made in time.
     let elapsed_s = paced.elapsed_s.max(SECONDS);
     let share = |cpu_s: Option<f64>| cpu_s.map(|cpu_s| cpu_s / elapsed_s);
-    Load {
+    let load = Load {
         multiple,
         rate: multiple * rate,
         asked: paced.due as f64 * records_per_step / SECONDS,
@@ -71,7 +99,11 @@ fn load(
         lost: evidence.lost.unwrap_or(0),
         sink_cpu: share(evidence.sink_cpu_s),
         kauditd_cpu: share(evidence.kauditd_cpu_s),
-    }
+        tries: 1,
+        kept: 0,
+        kept_up: KeptUp::Undecided,
+    };
+    Load { kept: load.is_made().into(), ..load }
 }
 
 /// Records of a step, from two launches that differ in their steps alone: what the start makes, and the

@@ -1,4 +1,4 @@
-//! `weigh budget`: how much audit rules write, how many records must be able to wait, and what happens at
+//! `weigh budget`: how much audit rules write, the backlog limit that they need, and what happens at
 //! several times the rate. One arm only, the treated one: nothing is compared here.
 
 use std::sync::atomic::AtomicBool;
@@ -32,12 +32,12 @@ use treated::Treated;
 const USUAL_RATES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 /// Of a rate that was asked for.
 const MULTIPLES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
-/// The load's rate where none is asked for, as a share of the full speed: so that ten times it is that.
+/// The load's rate where none is asked for, as a share of the maximum rate: so that ten times it is that.
 const USUAL_SHARE: f64 = 0.1;
 
 /// In place of the limits that the treatment asks for, to count: with the kernel's own wait.
 const WITH_WAITS: &str = "wait=60s";
-const COUNTED_WITH_WAITS: &str = "What an operation makes, and its full speed, were measured while \
+const COUNTED_WITH_WAITS: &str = "What an operation makes, and its maximum rate, were measured while \
                                   processes waited for room, so that no record was dropped.";
 
 /// What is wanted.
@@ -157,7 +157,7 @@ struct Counted {
 }
 
 /// Counts what an operation makes while processes wait for room, whatever limits the treatment asks for:
-/// what is dropped cannot be counted, and a sample runs at full speed, far above the rates that are asked.
+/// what is dropped cannot be counted, and a sample runs at its maximum rate, far above the rates that are asked.
 fn count(
     request: &Request,
     bench: Bench,
@@ -181,7 +181,7 @@ fn count(
     counted.and_then(|counted| restored.map(|()| counted))
 }
 
-/// The log of a day at each of the rates, and at full speed.
+/// The log of a day at each of the rates, and at the maximum rate.
 fn days(rates: &[f64], per_operation: &PerOperation, compressed: Option<Compressed>) -> Vec<Day> {
     let day = |rate: f64| Day::new(rate, per_operation.log_bytes, compressed);
     let mut days: Vec<Day> = match rates.is_empty() {

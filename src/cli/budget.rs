@@ -1,5 +1,6 @@
 //! `weigh budget`: what audit rules write, and what they need.
 
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -21,9 +22,9 @@ Examples:
   sudo weigh budget audit:sink=auditd -w getppid --burst 20000
                                                      with the real auditd, a burst of 20,000 at once
   sudo weigh budget audit -w open-close --disk-full  what happens when the log's disk is full
-  sudo weigh budget --profile server.json --json -   the command of a recorded profile";
+  sudo weigh budget --profile server.json            the command of a recorded profile, once you agree";
 
-/// Tell how much log audit rules write, and how many records must be able to wait
+/// Tell how much log audit rules write, and the backlog limit you need
 ///
 /// Runs a workload or a command with the rules in force: records and bytes of each operation, the log of a
 /// day at your rates and what gzip makes of it, the smallest backlog limit that loses nothing in a burst, and
@@ -37,7 +38,8 @@ pub struct Budget {
     /// The workload whose operations are counted [default: open-close]
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["command", "profile"])]
     workload: Option<String>,
-    /// Count for the command of this profile, which `weigh profile` recorded
+    /// Count for the command of this profile, which `weigh profile` recorded. It is shown, and run only if
+    /// you agree on a terminal
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     profile: Option<PathBuf>,
     /// Operations, or runs of the command, a second; also shown for 2, 5 and 10 times as many. May be
@@ -71,13 +73,17 @@ impl Budget {
         if let Some(path) = &self.json {
             output::check_writable(path)?;
         }
+        let Some(subject) = self.subject()? else {
+            output::problem("nothing was run");
+            return Ok(super::ERROR);
+        };
         let request = Request {
             treatment: self.treatment.clone(),
-            subject: self.subject()?,
+            again: self.again(&subject),
+            subject,
             rates: self.rates.clone(),
             burst: self.burst,
             disk_full: self.disk_full,
-            again: self.again(),
         };
         put_back_what_was_left(Path::new("/"))?;
         let interrupted = listen_for_signals()?;
@@ -101,33 +107,62 @@ impl Budget {
         })
     }
 
-    fn subject(&self) -> Result<Subject, String> {
+    /// What is launched; `None` where the user does not agree to it.
+    fn subject(&self) -> Result<Option<Subject>, String> {
         if let Some(path) = &self.profile {
-            return command_of(path).map(Subject::Command);
+            let command = command_of(path)?;
+            let subject = Subject::Command(command.clone());
+            return Ok(agrees(path, &command, &self.again(&subject))?.then_some(subject));
         }
-        Ok(match self.command.is_empty() {
+        Ok(Some(match self.command.is_empty() {
             true => Subject::Workload(self.workload.clone().unwrap_or("open-close".into())),
             false => Subject::Command(self.command.clone()),
-        })
+        }))
     }
 
     /// The command line that measures the same again.
-    fn again(&self) -> String {
+    fn again(&self, subject: &Subject) -> String {
         let mut words = vec!["weigh".to_owned(), "budget".into(), self.treatment.clone()];
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         self.workload.iter().for_each(|workload| option("-w", workload.clone()));
-        self.profile.iter().for_each(|path| option("--profile", path.display().to_string()));
         self.rates.iter().for_each(|rate| option("--rate", rate.to_string()));
         self.burst.iter().for_each(|burst| option("--burst", burst.to_string()));
         if self.disk_full {
             words.push("--disk-full".into());
         }
-        if !self.command.is_empty() {
+        if let Subject::Command(command) = subject {
             words.push("--".into());
-            words.extend(self.command.iter().cloned());
+            words.extend(command.iter().cloned());
         }
         command_line(words.iter().map(String::as_str))
     }
+}
+
+/// A file's command is run as root: so who runs it has seen it. `again` is what runs it without asking.
+fn agrees(path: &Path, command: &[String], again: &str) -> Result<bool, String> {
+    let shown = command_line(command.iter().map(String::as_str));
+    if shown.chars().any(char::is_control) {
+        return Err(format!(
+            "{}: the command of this profile holds control characters, so it cannot be shown as it is: give a \
+             command after `--`",
+            path.display()
+        ));
+    }
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(format!(
+            "{}: the command of a profile is run as root, and only after you have seen it; there is no terminal \
+             to ask on. It is `{shown}`; to run it, type `{again}`",
+            path.display()
+        ));
+    }
+    let asked =
+        format!("{} runs this command, as root:\n  {shown}\nRun it? [y/N] ", path.display());
+    let mut answer = String::new();
+    io::stderr()
+        .write_all(asked.as_bytes())
+        .and_then(|()| io::stdin().lock().read_line(&mut answer))
+        .map_err(|error| format!("the terminal: {error}"))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Which calls match rules depends on their arguments, which a profile does not hold; so its command is

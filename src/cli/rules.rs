@@ -37,7 +37,7 @@ pub struct Rules {
     /// Rule files, or directories of `*.rules` files
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
-    /// Confirm and show this many of the dearest rules
+    /// Confirm this many of the most expensive rules, and show as many rows (alike rules are one)
     #[arg(
         long,
         value_name = "N",

@@ -34,7 +34,7 @@ pub struct BudgetReport {
     /// Absent where the log is not ours to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compressed: Option<Compressed>,
-    /// The rates that were asked for, or usual ones, and the full speed.
+    /// The rates that were asked for, or usual ones, and the maximum rate.
     pub days: Vec<Day>,
     /// Absent where the workload makes no records, or where it was interrupted before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ impl Day {
     }
 }
 
-/// How many records must be able to wait for a burst.
+/// The backlog limit that a burst needs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Backlog {
     /// Operations at once, as fast as they come.
@@ -131,13 +131,14 @@ pub struct Common {
     pub limit: u32,
     /// Time that processes waited for room, with the kernel's usual time to wait.
     pub waited_s: f64,
-    /// Records lost with that all the same.
+    /// Records lost despite waiting.
     pub lost: u64,
     /// Records lost where nobody waits (`backlog_wait_time 0`).
     pub lost_without_wait: u64,
 }
 
-/// Records at a pace that does not wait for anybody, for a few seconds.
+/// Records at a pace that does not wait for anybody, for a few seconds: of several tries, the one that made
+/// the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Of the rate.
@@ -156,12 +157,52 @@ pub struct Load {
     pub sink_cpu: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kauditd_cpu: Option<f64>,
+    /// How often it was tried.
+    pub tries: u32,
+    /// In how many of these it made what it was asked for, and nothing was lost.
+    pub kept: u32,
+    /// What that says, beside the other loads.
+    pub kept_up: KeptUp,
+}
+
+/// Whether a load can be sustained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeptUp {
+    /// In all tries, and so were all smaller ones.
+    Yes,
+    /// Not in one try, nor was any larger one.
+    No,
+    /// The tries disagree, of this load or of others.
+    Undecided,
 }
 
 impl Load {
-    /// Whether it made what it was asked for, to one in fifty, and nothing was lost.
-    pub fn kept_up(&self) -> bool {
+    /// Whether this try made what it was asked for, to one in fifty, and nothing was lost.
+    pub fn is_made(&self) -> bool {
         self.achieved >= 0.98 * self.asked && self.lost == 0
+    }
+
+    /// Takes one more try of the same load into account.
+    pub fn add(&mut self, other: Load) {
+        let (tries, kept) = (self.tries + other.tries, self.kept + other.kept);
+        if other.lost > self.lost || (other.lost == self.lost && other.achieved < self.achieved) {
+            *self = other;
+        }
+        (self.tries, self.kept) = (tries, kept);
+    }
+}
+
+/// Judges loads, the smallest first: who keeps up with a load keeps up with every smaller one, so an answer
+/// that says otherwise is none.
+pub fn judge(loads: &mut [Load]) {
+    let mut is_sustained = true;
+    for load in loads.iter_mut() {
+        is_sustained &= load.kept == load.tries;
+        load.kept_up = if is_sustained { KeptUp::Yes } else { KeptUp::Undecided };
+    }
+    for load in loads.iter_mut().rev().take_while(|load| load.kept == 0) {
+        load.kept_up = KeptUp::No;
     }
 }
 
@@ -205,6 +246,49 @@ impl DiskFull {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn load(tries: u32, kept: u32) -> Load {
+        Load {
+            multiple: 2.0,
+            rate: 100.0,
+            asked: 300.0,
+            achieved: 300.0,
+            elapsed_s: 2.0,
+            waited_s: 0.0,
+            lost: 0,
+            sink_cpu: None,
+            kauditd_cpu: None,
+            tries,
+            kept,
+            kept_up: KeptUp::Undecided,
+        }
+    }
+
+    #[test]
+    fn no_load_is_sustained_behind_one_that_is_not() {
+        let judged = |tries: &[(u32, u32)]| {
+            let mut loads: Vec<Load> =
+                tries.iter().map(|(tries, kept)| load(*tries, *kept)).collect();
+            judge(&mut loads);
+            loads.iter().map(|load| load.kept_up).collect::<Vec<_>>()
+        };
+        use KeptUp::{No, Undecided, Yes};
+        assert_eq!(judged(&[(1, 1), (1, 1), (1, 0)]), [Yes, Yes, No]);
+        assert_eq!(judged(&[(1, 0), (1, 1), (1, 0)]), [Undecided, Undecided, No]);
+        assert_eq!(judged(&[(3, 0), (3, 3), (3, 3)]), [Undecided; 3]);
+        assert_eq!(judged(&[(3, 2), (3, 3), (1, 0)]), [Undecided, Undecided, No]);
+        assert_eq!(judged(&[(1, 0), (1, 0), (1, 0)]), [No; 3]);
+    }
+
+    #[test]
+    fn of_several_tries_the_worst_is_shown() {
+        let mut first = load(1, 1);
+        first.add(Load { lost: 5, ..load(1, 0) });
+        first.add(Load { achieved: 250.0, ..load(1, 0) });
+        assert_eq!((first.lost, first.tries, first.kept), (5, 3, 1));
+        assert!(!first.is_made() && load(1, 1).is_made());
+        assert!(!Load { achieved: 290.0, ..load(1, 1) }.is_made());
+    }
 
     #[test]
     fn a_day_is_rate_times_bytes_times_seconds() {

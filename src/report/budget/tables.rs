@@ -1,6 +1,6 @@
 //! The tables of a budget.
 
-use super::{Backlog, BudgetReport, Day, DiskFull, Load};
+use super::{Backlog, BudgetReport, Day, DiskFull, KeptUp, Load};
 use crate::report::format;
 use crate::report::table::{Align, Table};
 
@@ -20,7 +20,7 @@ pub fn days(report: &BudgetReport) -> Table {
     ];
     let rows = report.days.iter().map(|day| {
         let remark = match (day.is_full_speed, day.multiple == 1.0) {
-            (true, _) => "full speed".to_owned(),
+            (true, _) => "maximum rate".to_owned(),
             (false, true) => String::new(),
             (false, false) => format!("{}x", day.multiple),
         };
@@ -45,7 +45,7 @@ pub fn loads(report: &BudgetReport) -> Table {
         ("kept up", Align::Left),
         ("lost", Align::Right),
         ("waited", Align::Right),
-        ("sink CPU", Align::Right),
+        ("receiver CPU", Align::Right),
         ("kauditd CPU", Align::Right),
     ];
     let share =
@@ -56,7 +56,12 @@ pub fn loads(report: &BudgetReport) -> Table {
             format!("{}x", load.multiple),
             format::rate(load.asked, ""),
             format::rate(load.achieved, ""),
-            if load.kept_up() { "yes" } else { "no" }.into(),
+            match load.kept_up {
+                KeptUp::Yes => "yes",
+                KeptUp::No => "no",
+                KeptUp::Undecided => "not decided",
+            }
+            .into(),
             format::integer(load.lost),
             format::seconds(load.waited_s),
             share(load.sink_cpu),
@@ -73,7 +78,7 @@ pub fn limits(backlog: &Backlog) -> Table {
         ("", Align::Left),
         ("lost", Align::Left),
         ("waited", Align::Right),
-        ("lost all the same", Align::Right),
+        ("lost despite waiting", Align::Right),
     ];
     let tried = [("half of it", &backlog.half), ("the smallest that is enough", &backlog.enough)];
     let mut rows: Vec<Vec<String>> = Vec::new();

@@ -42,7 +42,9 @@ pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
             let _ = writeln!(text, "{line}");
         }
     };
-    part("A day of log", days(report), "");
+    if report.per_operation.records > 0.0 {
+        part("A day of log", days(report), "");
+    }
     if !report.loads.is_empty() {
         part("At several times the rate, for two seconds each", loads(report), LOADS);
     }
@@ -91,13 +93,25 @@ fn list(title: &str, sentences: &[String], width: usize, colour: bool) -> String
     format!("\n{}\n{}\n", paint(title, BOLD, colour), lines.join("\n"))
 }
 
-const LOADS: &str = "asked, made: audit records a second. CPU is of one CPU.";
+const LOADS: &str = "asked, made: audit records a second. CPU is of one CPU. not decided: tries of one load \
+                     disagreed, or a larger one was kept up with and a smaller one was not.";
 const BACKLOG: &str = "lost: records of one burst after the other where nobody waits for room \
                        (backlog_wait_time 0), until one loses any. waited: with the time to wait \
                        that is set here.";
+
 /// What most people want to know.
 fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
+    if made.records <= 0.0 {
+        return format!(
+            "Nothing matched: in {} of `{}`, no {} made a record under `{}`, so there is no log to tell of. Try \
+             it with a workload or a command that does what the rules are about.",
+            format::plural(made.launches, "launch"),
+            format::label(&report.workload),
+            report.operation,
+            format::label(&report.treatment),
+        );
+    }
     let usual = || report.days.iter().find(|day| day.rate == USUAL_RATE);
     let asked = report.days.first().filter(|day| day.multiple == 1.0 && !day.is_full_speed);
     let day = if report.days.iter().any(|day| day.multiple != 1.0) { asked } else { usual() };
@@ -136,7 +150,9 @@ fn sentence(report: &BudgetReport) -> String {
 mod tests {
     use super::*;
     use crate::machine::Facts;
-    use crate::report::budget::{Common, Compressed, Day, Load, PerOperation, SCHEMA, Tried};
+    use crate::report::budget::{
+        Common, Compressed, Day, KeptUp, Load, PerOperation, SCHEMA, Tried,
+    };
 
     fn report() -> BudgetReport {
         let compressed = Some(Compressed { log_bytes: 1000, gzip_bytes: 100 });
@@ -170,6 +186,9 @@ mod tests {
                 lost: 0,
                 sink_cpu: Some(0.5),
                 kauditd_cpu: Some(0.25),
+                tries: 3,
+                kept: 0,
+                kept_up: KeptUp::No,
             }],
             disk_full: Vec::new(),
             interrupted: false,
@@ -195,13 +214,24 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_was_not_made_in_time_did_not_keep_up() {
+    fn rules_that_matched_nothing_make_no_day_of_log() {
         let mut report = report();
-        assert!(!report.loads[0].kept_up());
-        report.loads[0].achieved = 29_900.0;
-        assert!(report.loads[0].kept_up());
-        report.loads[0].lost = 1;
-        assert!(!report.loads[0].kept_up());
+        report.per_operation = PerOperation { launches: 5, ..Default::default() };
+        (report.backlog, report.loads) = (None, Vec::new());
+        let text = render(&report, 100, false);
+        assert!(
+            text.starts_with("Nothing matched: in 5 launches of `getppid`, no operation"),
+            "{text}"
+        );
+        assert!(!text.contains("A day of log") && !text.contains("0 B"), "{text}");
+    }
+
+    #[test]
+    fn whether_a_load_was_kept_up_with_is_said_or_that_it_is_not_decided() {
+        let mut report = report();
+        assert!(render(&report, 100, false).contains(" no "));
+        report.loads[0].kept_up = KeptUp::Undecided;
+        assert!(render(&report, 100, false).contains(" not decided "));
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! What rules cost, as one HTML file: bars for the operations, the kinds and the dearest rules, what to
+//! What rules cost, as one HTML file: bars for the operations, the kinds and the most expensive rules, what to
 //! write instead, and a table of every line.
 
 use minijinja::{Error, Value, context};
 
 use super::places::Files;
+use super::rows::{self, Row};
 use super::words::{self, number};
-use super::{Cost, Line, LineCost, Rewrite, RuleReport, Standing, rewrites, tables};
+use super::{Cost, Line, Rewrite, RuleReport, Standing, rewrites, tables};
 use crate::report::format;
 use crate::report::html::{fill, machine_facts, parts, table, unbroken};
 use crate::report::table::{Align, Table};
@@ -23,7 +24,7 @@ const LONGEST_NAME: usize = 72;
 pub fn page(r: &RuleReport) -> Result<String, Error> {
     let said = words::sentences(r);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
-    let lines = tables::by_cost(r);
+    let lines = rows::one_by_one(r);
     let names = Files::of(r);
     let placed = |said: Vec<(String, &Line)>| {
         let rows = said
@@ -41,7 +42,7 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             files => format::shorten(&names.all().join(", "), LONGEST_NAME),
             headline => parts(headline),
             rest => parts(&rest.join(" ")),
-            figures => figures(r, &lines),
+            figures => figures(r, &rows::alike(r)),
             rewrites => r.rewrites.iter().map(|one| cheaper(r, one, &names)).collect::<Vec<Value>>(),
             left_out => placed(tables::left_out(r)),
             warned => placed(tables::warned(r)),
@@ -54,7 +55,7 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             operations => table(&tables::operations(r)),
             elapsed => tables::elapsed(r).map(|elapsed| table(&elapsed)),
             classes => table(&tables::classes(r)),
-            lines => table(&tables::dearest(r, &lines, usize::MAX)),
+            lines => table(&tables::most_expensive(r, &lines, usize::MAX)),
             legend => tables::legend(r).trim_end_matches('.'),
             machine => machine_facts(&r.machine),
             command => format::label(&r.command),
@@ -64,15 +65,12 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
 }
 
 /// Bars for what there is something to draw of.
-fn figures(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Value> {
-    if lines.is_empty() {
+fn figures(r: &RuleReport, rows: &[Row]) -> Vec<Value> {
+    if rows.is_empty() {
         return Vec::new();
     }
-    let shown: Vec<_> = lines
-        .iter()
-        .filter(|(_, cost)| cost.standing.has_figure() && cost.per_syscall.value > 0.0)
-        .take(BARS)
-        .collect();
+    let has_bar = |row: &&Row| row.standing().has_figure() && row.per_syscall().value > 0.0;
+    let shown: Vec<&Row> = rows.iter().filter(has_bar).take(BARS).collect();
     let unit = words::unit(r.metric);
     let parts = [
         ("before", "without auditing"),
@@ -91,14 +89,20 @@ fn figures(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Value> {
         &[],
         classes(r),
     );
-    let dearest = figure(
-        &format!("The {} dearest rules:", shown.len()),
-        &format!("what each adds to every system call, in {unit}."),
+    let most_expensive = figure(
+        &format!(
+            "The {} most expensive rules:",
+            shown.iter().map(|row| row.rules()).sum::<usize>()
+        ),
+        &format!("what each adds to every system call, in {unit}; alike ones in one bar."),
         &[("known", "confirmed by leaving it out"), ("alike", "the mean of its kind")],
-        dearest(r, &shown),
+        most_expensive(r, &shown),
     );
-    let figures =
-        [(operations, r.operations.len()), (classes, r.classes.len()), (dearest, shown.len())];
+    let figures = [
+        (operations, r.operations.len()),
+        (classes, r.classes.len()),
+        (most_expensive, shown.len()),
+    ];
     figures.into_iter().filter(|(_, rows)| *rows > 0).map(|(figure, _)| figure).collect()
 }
 
@@ -173,17 +177,23 @@ fn classes(r: &RuleReport) -> Vec<Value> {
     }))
 }
 
-fn dearest(r: &RuleReport, shown: &[&(&Line, &LineCost)]) -> Vec<Value> {
-    let most = shown.iter().map(|(_, cost)| cost.per_syscall.high).fold(0.0, f64::max);
+fn most_expensive(r: &RuleReport, shown: &[&Row]) -> Vec<Value> {
+    let most = shown.iter().map(|row| row.per_syscall().high).fold(0.0, f64::max);
     let names = Files::of(r);
-    draw(shown.iter().map(|(line, cost)| {
-        let is_confirmed = cost.standing == Standing::Confirmed;
-        let Cost { value, low, high } = cost.per_syscall;
+    draw(shown.iter().map(|row| {
+        let (line, _) = row.first();
+        let is_confirmed = row.standing() == Standing::Confirmed;
+        let has_interval = is_confirmed || row.standing() == Standing::Contradicted;
+        let Cost { value, low, high } = row.per_syscall();
+        let times = match row.rules() {
+            1 => String::new(),
+            several => format!("{several} × "),
+        };
         Bar {
-            name: format::label(&line.text),
+            name: times + &format::label(&line.text),
             parts: vec![(if is_confirmed { "known" } else { "alike" }, 0.0, value / most)],
-            interval: is_confirmed.then_some((low / most, high / most)),
-            value: tables::per_call(r, cost),
+            interval: has_interval.then_some((low / most, high / most)),
+            value: tables::per_call(r, row),
             remark: names.place(line),
         }
     }))
@@ -229,8 +239,9 @@ mod tests {
             assert_eq!(text.matches(&cell).count(), wanted, "{cell}");
         }
         assert_eq!(text.matches("class=\"known\"").count(), 4 + 5, "of four rules and five kinds");
-        assert_eq!(text.matches("class=\"alike\"").count(), 16);
-        assert!(text.contains("gives up") && text.contains("lets nobody count"));
+        // Seventeen with `exe=`, and 96 lists.
+        assert_eq!(text.matches("class=\"alike\"").count(), 2);
+        assert!(text.contains("gives up") && text.contains("No hardware counters"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod html;
 pub mod json;
 mod places;
 mod rewrites;
+mod rows;
 #[cfg(test)]
 mod sample;
 mod tables;
@@ -152,15 +153,17 @@ pub struct LineCost {
 }
 
 /// How well a rule's cost is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Leaving this one rule out of the loaded set gave its cost back, twice.
     Confirmed,
     /// That of the rules that the kernel treats alike: too small to be seen by itself.
     OfItsClass,
-    /// Below what can be told apart: its class as a whole is not to be told from nothing, or leaving out
-    /// this one rule gave back something else than what the class would have it cost.
+    /// Leaving out this one rule gave back something else than what is shown, and not the same twice: the
+    /// figure is that of its class, or the mean, and the interval reaches from the one to the other.
+    Contradicted,
+    /// Below what can be told apart: its class as a whole is not to be told from nothing.
     BelowResolution,
     /// It costs nothing: counted, and zero.
     Nothing,
@@ -169,7 +172,7 @@ pub enum Standing {
 impl Standing {
     /// Whether a figure of this rule can be shown.
     pub fn has_figure(self) -> bool {
-        matches!(self, Standing::Confirmed | Standing::OfItsClass)
+        matches!(self, Standing::Confirmed | Standing::OfItsClass | Standing::Contradicted)
     }
 }
 

@@ -53,7 +53,7 @@ fn loaded(number: usize, text: &str, per_call: f64, standing: Standing, class: u
     line(number, text, Fate::Loaded(Box::new(cost)))
 }
 
-/// 352 loaded rules, of which a few are dear, on a machine without a PMU.
+/// 352 loaded rules, of which a few are expensive, on a machine without a PMU.
 pub fn stig() -> RuleReport {
     let lines = lines();
     let shares = [(0, 7), (1, 21), (2, 96), (3, 227), (4, 1)];

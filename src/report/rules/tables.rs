@@ -1,8 +1,9 @@
 //! The tables of a rule report, each as wide as it may be.
 
 use super::places::Files;
+use super::rows::Row;
 use super::words::{self, number};
-use super::{Cost, Fate, Line, LineCost, Matched, Metric, Operation, RuleReport, Standing};
+use super::{Cost, Fate, Line, Matched, Metric, Operation, RuleReport, Standing};
 use crate::report::format;
 use crate::report::table::{Align, Table};
 
@@ -87,7 +88,7 @@ fn levels(operation: &Operation, [clean, armed, full]: [Cost; 3]) -> Vec<String>
     row
 }
 
-/// Kinds of rules, the dearest first; the last column is for a bar.
+/// Kinds of rules, the most expensive first; the last column is for a bar.
 pub fn classes(r: &RuleReport) -> Table {
     let mut classes: Vec<_> = r.classes.iter().collect();
     classes.sort_by(|a, b| b.share_pct.total_cmp(&a.share_pct));
@@ -111,18 +112,6 @@ pub fn classes(r: &RuleReport) -> Table {
     Table::new(columns, rows.collect())
 }
 
-/// The loaded lines, the dearest first, and those that nothing is known of at the end.
-pub fn by_cost(r: &RuleReport) -> Vec<(&Line, &LineCost)> {
-    let mut lines: Vec<(&Line, &LineCost)> =
-        words::loaded(r).map(|(_, line, cost)| (line, cost)).collect();
-    let is_known = |cost: &LineCost| cost.standing.has_figure();
-    lines.sort_by(|(_, a), (_, b)| {
-        let by_value = b.per_syscall.value.total_cmp(&a.per_syscall.value);
-        is_known(b).cmp(&is_known(a)).then(by_value)
-    });
-    lines
-}
-
 /// A column of the table of lines; the less it is `needed`, the sooner it gives way.
 struct Column {
     needed: u8,
@@ -138,13 +127,17 @@ impl Column {
     }
 }
 
-/// The first of the lines by cost. With less `width`, columns give way, so that rules can be read.
-pub fn dearest(r: &RuleReport, lines: &[(&Line, &LineCost)], width: usize) -> Table {
-    let longest = lines.iter().map(|(line, _)| line.text.chars().count()).max().unwrap_or(0);
-    let mut columns = costs(r, lines);
-    columns.extend(matched(lines));
+/// The first of the rows by cost. With less `width`, columns give way, so that rules can be read.
+pub fn most_expensive(r: &RuleReport, rows: &[Row], width: usize) -> Table {
+    let longest = rows.iter().map(|row| row.first().0.text.chars().count()).max().unwrap_or(0);
+    let mut columns = costs(r, rows);
+    columns.extend(matched(rows));
     let files = Files::of(r);
-    let places = lines.iter().map(|(line, _)| files.place(line)).collect();
+    let place = |row: &Row| match row.rules() {
+        1 => files.place(row.first().0),
+        several => format!("{} +{}", files.place(row.first().0), several - 1),
+    };
+    let places = rows.iter().map(place).collect();
     columns.push(Column { needed: 9, title: "line".into(), align: Align::Left, cells: places });
     columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
     let used =
@@ -155,36 +148,38 @@ pub fn dearest(r: &RuleReport, lines: &[(&Line, &LineCost)], width: usize) -> Ta
         columns.retain(|column| column.needed > least);
     }
     let room = width.saturating_sub(used(&columns)).max(1);
-    let rules = lines.iter().map(|(line, _)| words::shorten(&line.text, room)).collect();
+    let rules = rows.iter().map(|row| words::shorten(&row.first().0.text, room)).collect();
     columns.push(Column { needed: 9, title: "rule".into(), align: Align::Left, cells: rules });
-    let rows = (0..lines.len())
-        .map(|row| columns.iter().map(|column| column.cells[row].clone()).collect());
-    let rows = rows.collect();
+    let cells =
+        (0..rows.len()).map(|row| columns.iter().map(|column| column.cells[row].clone()).collect());
+    let cells = cells.collect();
     let titles = columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
-    Table::new(titles, rows)
+    Table::new(titles, cells)
 }
 
-fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
-    let cells = |cell: &dyn Fn(&LineCost) -> String| -> Vec<String> {
-        lines.iter().map(|(_, cost)| cell(cost)).collect()
-    };
+fn costs(r: &RuleReport, rows: &[Row]) -> Vec<Column> {
+    let cells = |cell: &dyn Fn(&Row) -> String| -> Vec<String> { rows.iter().map(cell).collect() };
     let right = |needed, title: &str, cells| Column {
         needed,
         title: title.to_owned(),
         align: Align::Right,
         cells,
     };
-    let confirmed = |cost: &LineCost| match cost.standing {
-        Standing::Confirmed => words::interval(cost.per_syscall),
+    let rules = |row: &Row| match row.rules() {
+        1 => String::new(),
+        several => format!("{} ×", format::integer(several as u64)),
+    };
+    let interval = |row: &Row| match row.standing() {
+        Standing::Confirmed | Standing::Contradicted => words::interval(row.per_syscall()),
         _ => String::new(),
     };
-    let share = |cost: &LineCost| match cost.standing.has_figure() {
+    let share = |row: &Row| match row.standing().has_figure() {
         false => String::new(),
-        true => words::share(100.0 * cost.per_syscall.value / r.sum_of_lines.value),
+        true => words::share(100.0 * row.per_syscall().value / r.sum_of_lines.value),
     };
     let mut columns = vec![
-        right(9, "per call", cells(&|cost| per_call(r, cost))),
-        Column { align: Align::Left, ..right(1, "95 %", cells(&confirmed)) },
+        right(9, "per call", cells(&|row| per_call(r, row))),
+        Column { align: Align::Left, ..right(1, "95 %", cells(&interval)) },
         right(7, "share", cells(&share)),
     ];
     for (i, operation) in r.operations.iter().enumerate() {
@@ -194,37 +189,39 @@ fn costs(r: &RuleReport, lines: &[(&Line, &LineCost)]) -> Vec<Column> {
             "open-close" => 4,
             _ => 0,
         };
-        let cell = |cost: &LineCost| match cost.per_operation.get(i) {
-            Some(on_it) if cost.standing.has_figure() => number(on_it.value),
+        let cell = |row: &Row| match row.on_operation(i) {
+            Some(on_it) if row.standing().has_figure() => number(on_it.value),
             _ => String::new(),
         };
         columns.push(right(needed, &format::label(&operation.name), cells(&cell)));
     }
+    columns.push(right(8, "rules", cells(&rules)));
     columns
 }
 
-/// A rule's cost, or how well it is known in place of it.
-pub fn per_call(r: &RuleReport, cost: &LineCost) -> String {
-    let value = number(cost.per_syscall.value);
-    match cost.standing {
+/// A row's cost, or how well it is known in place of it.
+pub fn per_call(r: &RuleReport, row: &Row) -> String {
+    let value = number(row.per_syscall().value);
+    match row.standing() {
         Standing::Confirmed if r.is_estimate => format!("≈ {value}"),
         Standing::Confirmed => value,
         Standing::OfItsClass if r.is_estimate => format!("≈ ({value})"),
         Standing::OfItsClass => format!("≈ {value}"),
+        Standing::Contradicted => format!("{value} ?"),
         Standing::BelowResolution => "below".to_owned(),
         Standing::Nothing => "0".to_owned(),
     }
 }
 
-/// What it takes when a rule matches.
-fn matched(lines: &[(&Line, &LineCost)]) -> [Column; 3] {
+/// What it takes when a rule matches: of several rules, of the first.
+fn matched(rows: &[Row]) -> [Column; 3] {
     let column = |needed, title: &str, cell: &dyn Fn(&Matched) -> String| Column {
         needed,
         title: title.to_owned(),
         align: Align::Right,
-        cells: lines
+        cells: rows
             .iter()
-            .map(|(_, cost)| cost.matched.as_ref().map_or_else(String::new, cell))
+            .map(|row| row.first().1.matched.as_ref().map_or_else(String::new, cell))
             .collect(),
     };
     let about = |matched: &Matched| if matched.is_estimate { "≈ " } else { "" };
@@ -256,9 +253,11 @@ pub fn legend(r: &RuleReport) -> String {
         }
     };
     format!(
-        "In {}. per call: added to each system call of {}, whatever it is. {marks} below: below what can be \
-         told apart. share: of all lines together. if it matches: on top, with its records (≈ by a rule of \
-         ours that matches). A rule that does not fit is shown without -a always,exit -F arch=b64.",
+        "In {}. per call: added to each system call of {}, whatever it is. A row of several rules (20 ×) has \
+         what they add together; each adds its part. {marks} ?: leaving out this one gave back something else, \
+         and not the same twice; the interval has both. below: below what can be told apart. share: of all \
+         lines together. if it matches: on top, with its records (≈ by a rule of ours that matches). A rule \
+         that does not fit is shown without -a always,exit -F arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )
@@ -283,15 +282,15 @@ pub fn warned(r: &RuleReport) -> Vec<(String, &Line)> {
         .collect()
 }
 
-/// What all lines cost that come after the first of them; `None` where there are none.
-pub fn rest(r: &RuleReport, lines: &[(&Line, &LineCost)], top: usize) -> Option<String> {
-    let rest = lines.get(top..).filter(|rest| !rest.is_empty())?;
-    let known = rest.iter().filter(|(_, cost)| cost.standing.has_figure());
-    let sum: f64 = known.map(|(_, cost)| cost.per_syscall.value).sum();
+/// What all rows cost that come after the first of them; `None` where there are none.
+pub fn rest(r: &RuleReport, rows: &[Row], top: usize) -> Option<String> {
+    let rest = rows.get(top..).filter(|rest| !rest.is_empty())?;
+    let known = rest.iter().filter(|row| row.standing().has_figure());
+    let sum: f64 = known.map(|row| row.per_syscall().value).sum();
     let share = words::share(100.0 * sum / r.sum_of_lines.value);
     Some(format!(
         "{} more: {} per call together, {share} of all lines.",
-        format::plural(rest.len(), "line"),
+        format::plural(rest.iter().map(Row::rules).sum(), "line"),
         words::amount(sum, r.metric)
     ))
 }

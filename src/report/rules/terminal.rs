@@ -1,6 +1,7 @@
-//! What rules cost, on a terminal: the sentence, the dearest lines, their kinds, what to write instead.
+//! What rules cost, on a terminal: the sentence, the most expensive lines, their kinds, what to write instead.
 
 use super::places::Files;
+use super::rows::{self, Row};
 use super::{Rewrite, RuleReport, rewrites, tables, words};
 use crate::report::curve_text::bar;
 use crate::report::page::Page;
@@ -14,20 +15,22 @@ const WIDEST_BAR: usize = 30;
 /// Shorter ones show nothing.
 const SHORTEST_BAR: usize = 8;
 
-/// The whole report in lines of at most `width` characters, with the `top` dearest lines.
+/// The whole report in lines of at most `width` characters, with the `top` most expensive rows.
 pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
     page.say(&words::sentences(r).join(" "));
-    let lines = tables::by_cost(r);
+    let lines = rows::alike(r);
     let shown = &lines[..top.min(lines.len())];
     if !shown.is_empty() {
-        let title = match lines.len() {
-            all if all > shown.len() => {
-                format!("The {} dearest of {} rules", shown.len(), format::integer(all as u64))
-            }
-            _ => "The rules, the dearest first".to_owned(),
+        let count =
+            |rows: &[Row]| format::integer(rows.iter().map(Row::rules).sum::<usize>() as u64);
+        let title = match lines.len() > shown.len() {
+            true => format!("The {} most expensive of {} rules", count(shown), count(&lines)),
+            false => "The rules, the most expensive first".to_owned(),
         };
-        page.table(&title, &tables::dearest(r, shown, page.width));
+        let are_alike = shown.iter().any(|row| row.rules() > 1);
+        let title = title + if are_alike { ", alike ones in one row" } else { "" };
+        page.table(&title, &tables::most_expensive(r, shown, page.width));
         if let Some(rest) = tables::rest(r, &lines, shown.len()) {
             page.legend(&rest);
         }
@@ -197,7 +200,7 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(!text.contains("lets nobody count"), "{text}");
+        assert!(!text.contains("hardware counters"), "{text}");
     }
 
     #[test]
@@ -247,6 +250,24 @@ mod tests {
     }
 
     #[test]
+    fn what_leaving_out_contradicts_is_shown_where_it_belongs_with_both_figures() {
+        let mut r = sample::nginx();
+        let first = r.lines.iter_mut().find_map(|line| match &mut line.fate {
+            Fate::Loaded(cost) => Some(cost),
+            _ => None,
+        });
+        let cost = first.unwrap();
+        (cost.standing, cost.per_syscall) =
+            (Standing::Contradicted, Cost { value: 9e3, low: 7e3, high: 9.5e3 });
+        let text = show(&r, 3, 200, false);
+        let row = text.lines().find(|line| line.contains("9,000 ?")).unwrap_or_default();
+        assert!(row.contains("[7,000, 9,500]"), "{text}");
+        assert!(
+            text.lines().position(|line| line == row) < text.lines().position(|l| l == "By kind")
+        );
+    }
+
+    #[test]
     fn what_cannot_be_told_from_nothing_is_no_overhead() {
         let mut r = sample::stig();
         r.total = Cost { value: 0.4, low: -1.2, high: 2.0 };
@@ -258,6 +279,6 @@ mod tests {
             text.starts_with("No rule of 50 lines was loaded, so there is nothing to weigh."),
             "{text}"
         );
-        assert!(!text.contains("dearest"), "{text}");
+        assert!(!text.contains("most expensive"), "{text}");
     }
 }

@@ -19,7 +19,7 @@ pub fn sentences(r: &RuleReport) -> Vec<String> {
     } else {
         said.push(overhead(r, loaded));
         said.extend(r.profile_cpu_pct.map(|cpu| of_profile(r, cpu)));
-        said.extend(dearest_class(r));
+        said.extend(most_expensive_class(r));
         said.extend(best_rewrite(r));
     }
     let left_out = |line: &&Line| matches!(line.fate, Fate::Refused(_) | Fate::Skipped(_));
@@ -117,18 +117,18 @@ fn named(calls: &[String]) -> String {
 }
 
 /// Of one class alone there is nothing to tell.
-fn dearest_class(r: &RuleReport) -> Option<String> {
+fn most_expensive_class(r: &RuleReport) -> Option<String> {
     let by_share = |a: &&Class, b: &&Class| a.share_pct.total_cmp(&b.share_pct);
     let classes = r.classes.iter().filter(|class| class.share_pct.is_finite());
-    let dearest = classes.max_by(by_share).filter(|class| class.share_pct > 0.0)?;
+    let most = classes.max_by(by_share).filter(|class| class.share_pct > 0.0)?;
     if r.classes.len() < 2 {
         return None;
     }
     Some(format!(
         "{} of what the lines cost by themselves comes from {} of them: {}.",
-        share(dearest.share_pct),
-        format::integer(dearest.rules as u64),
-        format::label(&dearest.title)
+        share(most.share_pct),
+        format::integer(most.rules as u64),
+        format::label(&most.title)
     ))
 }
 
@@ -167,9 +167,9 @@ pub fn share(pct: f64) -> String {
 
 /// What a reader must know; without a PMU first of all that.
 pub fn notes(r: &RuleReport) -> Vec<String> {
-    const NO_PMU: &str = "This machine lets nobody count instructions, so these are times: \
-                          estimates, which other programs, the CPU's clock and its caches move. \
-                          Small ones differ from one run to the next.";
+    const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, \
+                          the CPU's clock and its caches move. Small ones differ from one run to the \
+                          next.";
     let own = matches!(r.metric, Metric::Nanoseconds).then(|| NO_PMU.to_owned());
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }

@@ -83,11 +83,10 @@ impl Limits {
     pub fn facts(self) -> Vec<String> {
         let limit = format!("The kernel lets {} records wait (backlog limit).", self.backlog);
         let wait = match self.wait {
-            0 => "No process waits for room among them (wait time 0): a record that finds none is \
-                  dropped."
+            0 => "No process blocks when the backlog is full (backlog wait time 0): the record is dropped."
                 .into(),
             jiffies => format!(
-                "A process waits for room among them for at most {} s (backlog wait time).",
+                "A process blocks when the backlog is full, for at most {} s (backlog wait time).",
                 jiffies_to_s(jiffies)
             ),
         };

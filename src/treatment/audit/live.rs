@@ -1,4 +1,4 @@
-//! `audit:live`: what the rules cost that are loaded on this host, with none of them taken down.
+//! `audit:live`: what the rules cost that are loaded on this host, without unloading them.
 //!
 //! The baseline is exempt by one `never,task` rule, and a watch on a file of ours proves that the
 //! treated processes are audited. Nothing else is changed, so that the host is audited throughout.

@@ -59,7 +59,7 @@ impl Kind for Audit {
             FLUSH,
             Parameter {
                 form: "wait=TIME",
-                help: "how long a process waits for room, 0 to drop the record; default the host's",
+                help: "how long a process blocks when the backlog is full, 0 to drop the record; default the host's",
             },
             Parameter {
                 form: "live",

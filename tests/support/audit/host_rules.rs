@@ -57,13 +57,31 @@ impl Drop for HostRules {
 }
 
 /// Listens to all audit records, and keeps those that tell of a change of the configuration.
-pub struct Changes {
+pub struct Changes(Listener);
+
+impl Changes {
+    pub fn watch() -> Changes {
+        Changes(Listener::of(|kind| kind == message::CONFIG_CHANGE))
+    }
+
+    /// All changes from [`Changes::watch`] until now.
+    pub fn finish(self) -> Vec<String> {
+        self.0.finish()
+    }
+}
+
+/// Keeps the audit records of all processes, as text.
+pub struct Listener {
     is_over: Arc<AtomicBool>,
     listener: JoinHandle<Vec<String>>,
 }
 
-impl Changes {
-    pub fn watch() -> Changes {
+impl Listener {
+    pub fn start() -> Listener {
+        Listener::of(|_| true)
+    }
+
+    fn of(is_wanted: fn(u16) -> bool) -> Listener {
         let socket = Client::open().unwrap().into_socket();
         join_readlog(&socket).unwrap();
         set_socket_recv_buffer_size_force(&socket, 64 << 20).unwrap();
@@ -71,26 +89,26 @@ impl Changes {
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_over);
         let listener = std::thread::spawn(move || {
-            let mut changes = Vec::new();
+            let mut records = Vec::new();
             // Until it was told to stop and nothing more comes.
             loop {
                 match receive(&socket) {
-                    Ok(record) if record.kind == message::CONFIG_CHANGE => {
-                        changes.push(String::from_utf8_lossy(&record.payload).into_owned());
+                    Ok(record) if is_wanted(record.kind) => {
+                        records.push(String::from_utf8_lossy(&record.payload).into_owned());
                     }
                     Ok(_) => {}
                     Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                         panic!("records were missed");
                     }
-                    Err(_) if stop.load(Ordering::Relaxed) => return changes,
+                    Err(_) if stop.load(Ordering::Relaxed) => return records,
                     Err(_) => {}
                 }
             }
         });
-        Changes { is_over, listener }
+        Listener { is_over, listener }
     }
 
-    /// All changes from [`Changes::watch`] until now.
+    /// All records from the start until now.
     pub fn finish(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         self.listener.join().unwrap()
