@@ -104,9 +104,9 @@ fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {
         return format!(
-            "Nothing matched: in {} of `{}`, no {} made a record under `{}`, so there is no log to tell of. Try \
+            "Nothing matched: in {} launches of `{}`, no {} made a record under `{}`, so there is no log to tell of. Try \
              it with a workload or a command that does what the rules are about.",
-            format::plural(made.launches, "launch"),
+            made.launches,
             format::label(&report.workload),
             report.operation,
             format::label(&report.treatment),

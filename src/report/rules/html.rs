@@ -185,12 +185,8 @@ fn most_expensive(r: &RuleReport, shown: &[&Row]) -> Vec<Value> {
         let is_confirmed = row.standing() == Standing::Confirmed;
         let has_interval = is_confirmed || row.standing() == Standing::Contradicted;
         let Cost { value, low, high } = row.per_syscall();
-        let times = match row.rules() {
-            1 => String::new(),
-            several => format!("{several} × "),
-        };
         Bar {
-            name: times + &format::label(&line.text),
+            name: row.times() + &format::label(&line.text),
             parts: vec![(if is_confirmed { "known" } else { "alike" }, 0.0, value / most)],
             interval: has_interval.then_some((low / most, high / most)),
             value: tables::per_call(r, row),
@@ -238,7 +234,11 @@ mod tests {
             let wanted = 1 + line.warnings.len();
             assert_eq!(text.matches(&cell).count(), wanted, "{cell}");
         }
-        assert_eq!(text.matches("class=\"known\"").count(), 4 + 5, "of four rules and five kinds");
+        assert_eq!(
+            text.matches("class=\"known\"").count(),
+            11 + 5,
+            "of eleven rules and five kinds"
+        );
         // Seventeen with `exe=`, and 96 lists.
         assert_eq!(text.matches("class=\"alike\"").count(), 2);
         assert!(text.contains("gives up") && text.contains("No hardware counters"));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::words::{loaded, number};
 use super::{Cost, Line, LineCost, RuleReport, Standing};
+use crate::report::format;
 
 /// One rule, or several of a kind whose figures are the same. Never without a line.
 pub struct Row<'a>(Vec<(&'a Line, &'a LineCost)>);
@@ -15,6 +16,14 @@ impl<'a> Row<'a> {
 
     pub fn rules(&self) -> usize {
         self.0.len()
+    }
+
+    /// `20 × ` where it is of twenty rules, nothing where it is of one.
+    pub fn times(&self) -> String {
+        match self.0.len() {
+            1 => String::new(),
+            several => format!("{} × ", format::integer(several as u64)),
+        }
     }
 
     /// Of all its rules, where none is told less well than this.
@@ -103,11 +112,13 @@ mod tests {
         // Four of the 21 with `exe=` were confirmed with figures of their own.
         let most = &rows[0];
         assert_eq!((most.rules(), most.standing()), (17, Standing::OfItsClass));
+        assert_eq!((&*most.times(), &*single[0].times()), ("17 × ", ""));
         assert!((most.per_syscall().value - 17.0 * 80.2).abs() < 1e-6);
         let getppid = most.on_operation(0).unwrap();
         assert!((getppid.high - 17.0 * 80.2 * 1.02).abs() < 1e-6, "{getppid:?}");
         // What is below the resolution is one row for each kind, at the end.
-        let last = rows.last().unwrap();
-        assert_eq!((last.rules(), last.standing()), (227, Standing::BelowResolution));
+        let is_below = |row: &&Row| row.standing() == Standing::BelowResolution;
+        let below: Vec<usize> = rows.iter().filter(is_below).map(Row::rules).collect();
+        assert_eq!((below, is_below(&rows.last().unwrap())), (vec![227, 1], true));
     }
 }

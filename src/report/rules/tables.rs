@@ -8,7 +8,7 @@ use crate::report::format;
 use crate::report::table::{Align, Table};
 
 /// A shorter rule is not recognised.
-const SHORTEST_RULE: usize = 36;
+const SHORTEST_RULE: usize = 34;
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -133,11 +133,7 @@ pub fn most_expensive(r: &RuleReport, rows: &[Row], width: usize) -> Table {
     let mut columns = costs(r, rows);
     columns.extend(matched(rows));
     let files = Files::of(r);
-    let place = |row: &Row| match row.rules() {
-        1 => files.place(row.first().0),
-        several => format!("{} +{}", files.place(row.first().0), several - 1),
-    };
-    let places = rows.iter().map(place).collect();
+    let places = rows.iter().map(|row| files.place(row.first().0)).collect();
     columns.push(Column { needed: 9, title: "line".into(), align: Align::Left, cells: places });
     columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
     let used =
@@ -148,7 +144,12 @@ pub fn most_expensive(r: &RuleReport, rows: &[Row], width: usize) -> Table {
         columns.retain(|column| column.needed > least);
     }
     let room = width.saturating_sub(used(&columns)).max(1);
-    let rules = rows.iter().map(|row| words::shorten(&row.first().0.text, room)).collect();
+    let rules = rows.iter().map(|row| {
+        let times = row.times();
+        let room = room.saturating_sub(times.chars().count());
+        times + &words::shorten(&row.first().0.text, room)
+    });
+    let rules = rules.collect();
     columns.push(Column { needed: 9, title: "rule".into(), align: Align::Left, cells: rules });
     let cells =
         (0..rows.len()).map(|row| columns.iter().map(|column| column.cells[row].clone()).collect());
@@ -164,10 +165,6 @@ fn costs(r: &RuleReport, rows: &[Row]) -> Vec<Column> {
         title: title.to_owned(),
         align: Align::Right,
         cells,
-    };
-    let rules = |row: &Row| match row.rules() {
-        1 => String::new(),
-        several => format!("{} ×", format::integer(several as u64)),
     };
     let interval = |row: &Row| match row.standing() {
         Standing::Confirmed | Standing::Contradicted => words::interval(row.per_syscall()),
@@ -195,7 +192,6 @@ fn costs(r: &RuleReport, rows: &[Row]) -> Vec<Column> {
         };
         columns.push(right(needed, &format::label(&operation.name), cells(&cell)));
     }
-    columns.push(right(8, "rules", cells(&rules)));
     columns
 }
 
