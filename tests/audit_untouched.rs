@@ -72,6 +72,12 @@ fn unload(lines: &[Line]) {
     lines.iter().flat_map(|line| &line.rules).for_each(|rule| client.delete_rule(rule).unwrap());
 }
 
+/// All that `auditctl` knows, and ways to write it.
+const OPTIONS: &str = "-D -f -r -b -e -k -F -i -c -t -p -S -C -w -W -d -- - -kD -tD -iD -aD -k-D -Fkey=-D \
+    --reset-lost --res --reset --backlog_wait_time --b --backlog_wait_time=7 -r77 -f0 -b7 -e0";
+const VALUES: &str = "0|1|7|77|x|k|-D|-f|key=x|auid=74|wa|/etc/group|\
+    always,exit|never,task|always,exit -D|'-D'|\"a|#|";
+
 /// A rule that loads, and what somebody may put behind it who wants more.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let beginning = prop::sample::select(vec![
@@ -88,63 +94,8 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         "\\ ", "\\", "\"", "'", "\x1b", "\x07", "",
     ]);
     let separator = prop_oneof![4 => Just(" "), 1 => odd];
-    let option = prop::sample::select(vec![
-        "-D",
-        "-f",
-        "-r",
-        "-b",
-        "-e",
-        "-k",
-        "-F",
-        "-i",
-        "-c",
-        "-t",
-        "-p",
-        "-S",
-        "-C",
-        "-w",
-        "-W",
-        "-d",
-        "--",
-        "-",
-        "-kD",
-        "-tD",
-        "-iD",
-        "-aD",
-        "-k-D",
-        "-Fkey=-D",
-        "--reset-lost",
-        "--res",
-        "--reset",
-        "--backlog_wait_time",
-        "--b",
-        "--backlog_wait_time=7",
-        "-r77",
-        "-f0",
-        "-b7",
-        "-e0",
-    ]);
-    let value = prop::sample::select(vec![
-        "0",
-        "1",
-        "7",
-        "77",
-        "x",
-        "k",
-        "-D",
-        "-f",
-        "key=x",
-        "auid=74",
-        "wa",
-        "/etc/group",
-        "always,exit",
-        "never,task",
-        "always,exit -D",
-        "'-D'",
-        "\"a",
-        "#",
-        "",
-    ]);
+    let option = prop::sample::select(OPTIONS.split(' ').collect::<Vec<_>>());
+    let value = prop::sample::select(VALUES.split('|').collect::<Vec<_>>());
     let tail = prop::collection::vec(
         (
             separator,

@@ -211,10 +211,7 @@ fn with(
         elapsed_s: 0.0,
     };
     if let Some(error) = measured.attribution.failure.take() {
-        measured.missing(
-            "what leaving out more of the most expensive rules tells",
-            Err::<(), _>(error),
-        )?;
+        measured.missing("what leaving out more of the rules tells", Err::<(), _>(error))?;
     }
     let rest = prove(session)
         .and_then(|()| finish(session, bench, &weighed, &mut measured, time, progress));

@@ -65,8 +65,8 @@ fn listed_calls(lines: &[Line]) -> Vec<Proposal> {
         with: of.iter().flat_map(|(.., with)| with.clone()).collect(),
         is_first: false,
         gives_up: Some(format!(
-            "system calls that kernels later than Linux {NEWEST_KERNEL} add: a watch sees them, and a list does \
-             not until they are put into it"
+            "system calls that kernels later than Linux {NEWEST_KERNEL} add: a watch sees them, and a list \
+             does not until they are put into it"
         )),
     };
     let mut proposals: Vec<Proposal> = rewritten

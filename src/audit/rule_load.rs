@@ -26,8 +26,8 @@ const BATCH_LINES: usize = 200;
 /// What a reader must know of a line that is confined.
 pub const CONFINED: &str = "on this host, which is audited already, it would take from the records of \
                             others: so it was loaded for the processes that are measured alone";
-const BLINDS: &str = "it would take from what is recorded on this host, which is audited already, and its list \
-                      knows no login uids to confine it to: so the result is not that of the whole file";
+const BLINDS: &str = "it would take from what is recorded on this host, which is audited already, and its \
+                      list knows no login uids to confine it to: so the result is not that of the whole file";
 
 /// What a loading is to look at now and then.
 pub struct Watcher<'a> {

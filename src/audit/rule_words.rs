@@ -361,12 +361,16 @@ mod tests {
         seen
     }
 
+    /// A rule, and whatever may stand behind it.
+    const LINES: &str = "(-[aAw] ?|-)?(always,exit|never,user|/etc)?( {0,2}(-{0,2}[a-zA-Z]{0,3}|-k|-F\
+        |reset-lost|signal|\\\\|\u{a0}|[ -~]{0,6})){0,6}";
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3_000))]
 
         #[test]
         fn auditctl_sees_what_was_checked_and_nothing_else(
-            text in "(-[aAw] ?|-)?(always,exit|never,user|/etc)?( {0,2}(-{0,2}[a-zA-Z]{0,3}|-k|-F|reset-lost|signal|\\\\|\u{a0}|[ -~]{0,6})){0,6}",
+            text in LINES,
         ) {
             if let Ok(words) = RuleWords::parse(&text) {
                 let arguments: Vec<&str> = words.arguments().collect();

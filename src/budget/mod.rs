@@ -157,7 +157,7 @@ struct Counted {
 }
 
 /// Counts what an operation makes while processes wait for room, whatever limits the treatment asks for:
-/// what is dropped cannot be counted, and a sample runs at its maximum rate, far above the rates that are asked.
+/// what is dropped cannot be counted, and a sample runs at its maximum rate, far above those that are asked.
 fn count(
     request: &Request,
     bench: Bench,

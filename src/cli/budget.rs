@@ -11,6 +11,7 @@ use super::{Context, INTERRUPTED, output};
 use crate::budget::{Request, Subject, execute};
 use crate::profile::record::Profile;
 use crate::report::budget::render;
+use crate::report::format;
 use crate::shell::command_line;
 
 const EXAMPLES: &str = "\
@@ -141,17 +142,17 @@ impl Budget {
 /// A file's command is run as root: so who runs it has seen it. `again` is what runs it without asking.
 fn agrees(path: &Path, command: &[String], again: &str) -> Result<bool, String> {
     let shown = command_line(command.iter().map(String::as_str));
-    if shown.chars().any(char::is_control) {
+    if format::label(&shown) != shown {
         return Err(format!(
-            "{}: the command of this profile holds control characters, so it cannot be shown as it is: give a \
-             command after `--`",
+            "{}: the command of this profile holds control characters, so it cannot be shown as it is: \
+             give a command after `--`",
             path.display()
         ));
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(format!(
-            "{}: the command of a profile is run as root, and only after you have seen it; there is no terminal \
-             to ask on. It is `{shown}`; to run it, type `{again}`",
+            "{}: the command of a profile is run as root, and only after you have seen it; there is no \
+             terminal to ask on. It is `{shown}`; to run it, type `{again}`",
             path.display()
         ));
     }

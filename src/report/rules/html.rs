@@ -1,5 +1,5 @@
-//! What rules cost, as one HTML file: bars for the operations, the kinds and the most expensive rules, what to
-//! write instead, and a table of every line.
+//! What rules cost, as one HTML file: bars for the operations, the kinds and the most expensive rules, what
+//! to write instead, and a table of every line.
 
 use minijinja::{Error, Value, context};
 

@@ -1,4 +1,5 @@
-//! What rules cost, on a terminal: the sentence, the most expensive lines, their kinds, what to write instead.
+//! What rules cost, on a terminal: the sentence, the most expensive lines, their kinds, and what to write
+//! instead.
 
 use super::places::Files;
 use super::rows::{self, Row};

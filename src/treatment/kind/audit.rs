@@ -59,7 +59,8 @@ impl Kind for Audit {
             FLUSH,
             Parameter {
                 form: "wait=TIME",
-                help: "how long a process blocks when the backlog is full, 0 to drop the record; default the host's",
+                help: "how long a process blocks when the backlog is full, 0 to drop the record; default \
+                       the host's",
             },
             Parameter {
                 form: "live",
@@ -230,11 +231,10 @@ fn load_file(
     let auditctl = rule_load::find_auditctl().map_err(Error::Unavailable)?;
     let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
     let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
-    let lines =
-        file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
-            () if is_interrupted() => Error::Interrupted,
-            () => system(problem),
-        })?;
+    let lines = file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
+        () if is_interrupted() => Error::Interrupted,
+        () => system(problem),
+    })?;
     let is_in_force = |line: &Line| matches!(line.outcome, Outcome::Loaded | Outcome::Present);
     if lines.iter().any(is_in_force) {
         return Ok(lines);
@@ -266,7 +266,9 @@ fn rule_file_fact(path: &Path, lines: &[Line]) -> String {
 fn line_fact(path: &Path, line: &Line) -> Option<String> {
     let what = match &line.outcome {
         Outcome::Loaded if line.is_confined => {
-            format!("confined to login uid {TREATED_LOGINUID} ({CONFINED}, and its cost is not quite its own)")
+            format!(
+                "confined to login uid {TREATED_LOGINUID} ({CONFINED}, and its cost is not quite its own)"
+            )
         }
         Outcome::Loaded | Outcome::Present => return None,
         Outcome::Refused(reason) => format!("refused ({reason})"),
