@@ -104,8 +104,8 @@ fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {
         return format!(
-            "Nothing matched: in {} launches of `{}`, no {} made a record under `{}`, so there is no log to tell \
-             of. Try it with a workload or a command that does what the rules are about.",
+            "Nothing matched: in {} launches of `{}`, no {} made a record under `{}`, so there is no log to \
+             tell of. Try it with a workload or a command that does what the rules are about.",
             made.launches,
             format::label(&report.workload),
             report.operation,

@@ -251,9 +251,9 @@ pub fn legend(r: &RuleReport) -> String {
     format!(
         "In {}. per call: added to each system call of {}, whatever it is. A row of several rules (20 ×) has \
          what they add together; each adds its part. {marks} ?: leaving out this one gave back something \
-         else, and not the same twice; the interval has both. below: below what can be told apart. share: of all \
-         lines together. if it matches: on top, with its records (≈ by a rule of ours that matches). A rule \
-         that does not fit is shown without -a always,exit -F arch=b64.",
+         else, and not the same twice; the interval has both. below: below what can be told apart. share: of \
+         all lines together. if it matches: on top, with its records (≈ by a rule of ours that matches). A \
+         rule that does not fit is shown without -a always,exit -F arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )
