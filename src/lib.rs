@@ -7,6 +7,7 @@ pub mod cli;
 pub mod experiment;
 pub mod import;
 pub mod machine;
+pub mod orphans;
 pub mod own_program;
 pub mod printable;
 pub mod profile;

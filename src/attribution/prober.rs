@@ -27,7 +27,7 @@ impl Prober {
     pub fn start(setup: &Setup, interrupted: &AtomicBool) -> Result<Prober, Error> {
         let mut helper = Helper::start(SUBCOMMAND).map_err(system)?;
         helper.send(setup).map_err(system)?;
-        match helper.receive(interrupted, Some(Instant::now() + TIMEOUT)) {
+        match helper.receive(interrupted, Instant::now() + TIMEOUT) {
             Ok(Reply::Ready(pid)) => Ok(Prober { helper, pid }),
             Ok(Reply::Error(problem)) => Err(system(problem)),
             Ok(Reply::Amounts(_)) => Err(system("the prober answers before it was asked")),
@@ -58,7 +58,7 @@ impl Prober {
         interrupted: &AtomicBool,
     ) -> Result<Vec<u64>, Error> {
         self.helper.send(order).map_err(system)?;
-        match self.helper.receive(interrupted, Some(Instant::now() + TIMEOUT)) {
+        match self.helper.receive(interrupted, Instant::now() + TIMEOUT) {
             Ok(Reply::Amounts(answer)) if answer.len() == amounts => Ok(answer),
             Ok(Reply::Error(problem)) => Err(system(problem)),
             Ok(Reply::Amounts(_) | Reply::Ready(_)) => Err(system("the prober talks nonsense")),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(&str, f64);
 /// A sentence; the system is as it was before.
 pub fn weigh(
     request: &Request,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
     progress: Progress,
 ) -> Result<Done, String> {
     let set = RuleSet::read(&request.paths)?;
@@ -103,7 +104,7 @@ fn put_back_what_was_left(progress: Progress) -> Result<(), String> {
 fn measure(
     request: &Request,
     set: &RuleSet,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
     guard: &mut Guard,
     progress: Progress,
 ) -> Result<Measured, Error> {

@@ -226,6 +226,8 @@ impl Drop for Auditd {
     fn drop(&mut self) {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
         let _ = kill_process(pid, Signal::TERM);
+        // It may have been stopped.
+        let _ = kill_process(pid, Signal::CONT);
         let deadline = Instant::now() + END_LIMIT;
         while !self.has_ended() {
             if Instant::now() > deadline {

@@ -1,6 +1,7 @@
 //! `weigh budget`: how much audit rules write, the backlog limit that they need, and what happens at
 //! several times the rate. One arm only, the treated one: nothing is compared here.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::experiment::fitness;
@@ -68,7 +69,7 @@ pub struct Done {
 /// A sentence, where there is no result at all.
 pub fn execute(
     request: &Request,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Done, String> {
     check_kind(&request.treatment)?;
@@ -105,7 +106,7 @@ fn check_kind(treatment: &str) -> Result<(), String> {
 fn measure(
     request: &Request,
     guard: &mut Guard,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
     announce: &mut dyn FnMut(&str),
 ) -> Result<BudgetReport, String> {
     let scratch = guard.scratch_directory().map_err(|error| error.to_string())?;

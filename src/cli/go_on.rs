@@ -1,5 +1,6 @@
 //! `weigh compare --continue`: another session of a stored experiment.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub fn run(
     budget: Duration,
     store: &Store,
     context: &Context,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let id = store.find(Some(id)).map_err(|error| error.to_string())?;
     if store.import(&id).map_err(|error| error.to_string())?.is_some() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::compare::listen_for_signals;
-use super::{Context, INTERRUPTED, output, value};
+use super::{Context, ERROR, INTERRUPTED, output, value};
+use crate::profile::keeper::{self, Ended};
 use crate::profile::record::Measured;
 use crate::profile::run::{Job, Outcome};
 use crate::profile::watch;
@@ -68,6 +69,19 @@ impl Profile {
         let is_new = !self.output.exists();
         output::check_writable(&self.output)?;
         let interrupted = listen_for_signals()?;
+        if self.pid.is_none() {
+            let forked =
+                keeper::fork(&interrupted).map_err(|error| format!("cannot fork: {error}"))?;
+            match forked {
+                None => {}
+                Some(Ended::WithStatus(status)) => return Ok(status.try_into().unwrap_or(ERROR)),
+                Some(Ended::BySignal(signal)) => {
+                    return Err(format!(
+                        "the process that ran the command was killed by signal {signal}: there is no profile"
+                    ));
+                }
+            }
+        }
         let done = match self.pid {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),

@@ -3,6 +3,7 @@
 
 mod detail;
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::length::{SampleLength, sets_in_late};
@@ -11,6 +12,7 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::row::Unit;
 use super::work::Work;
 use crate::machine::pressure::{Disturbance, Pressure};
+use crate::orphans::wait_until;
 use crate::report::summary::Failure;
 use crate::store::record::{Measured, Startup};
 use crate::store::{self, Store};
@@ -140,7 +142,7 @@ impl<'a> Host<'a> {
                 continue;
             };
             for arm in (0..self.arms.len()).filter(|arm| !has_failed(work, *arm)) {
-                match self.start_once(work, arm, &job) {
+                match self.start_once(work, arm, &job).map_err(|error| self.settle(error)) {
                     Ok(()) => {}
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Workload(reason)) => {
@@ -200,6 +202,17 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
+    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have failed
+    /// because of an interrupt that is on its way, and a workload is not blamed for that.
+    fn settle(&self, error: SampleError) -> SampleError {
+        const ON_ITS_WAY: Duration = Duration::from_millis(300);
+        let interrupted = || self.site.bench.interrupted.load(Ordering::Relaxed);
+        match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
+            true => SampleError::Stop(Stop::Interrupted),
+            false => error,
+        }
+    }
+
     fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
         let failure = Failure {
             workload: self.site.works[work].name(),
@@ -231,6 +244,23 @@ impl Platform for Host<'_> {
     }
 
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        self.measure(slot).map_err(|error| self.settle(error))
+    }
+
+    fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
+        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
+            return Ok(());
+        };
+        Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
+    }
+
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        self.keep_failure(slot.unit.work, slot.arm, reason)
+    }
+}
+
+impl Host<'_> {
+    fn measure(&mut self, slot: &Slot) -> Result<f64, SampleError> {
         let started = Instant::now();
         let work = &self.site.works[slot.unit.work];
         let length = self.lengths[slot.unit.work].wanted();
@@ -261,17 +291,6 @@ impl Platform for Host<'_> {
             .map_err(|error| SampleError::Stop(error.into()))?;
         self.lengths[slot.unit.work].learn(&measured.sample, started.elapsed());
         Ok(rate)
-    }
-
-    fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
-        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
-            return Ok(());
-        };
-        Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
-    }
-
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
-        self.keep_failure(slot.unit.work, slot.arm, reason)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ pub struct Session<'a> {
     pub start_scales: &'a [f64],
     pub kernels: &'a Kernels,
     pub scratch: &'a Path,
-    pub interrupted: &'a AtomicBool,
+    pub interrupted: &'a Arc<AtomicBool>,
     pub started: Instant,
     pub earlier: &'a Earlier,
 }

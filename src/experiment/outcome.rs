@@ -12,6 +12,10 @@ use crate::workload::sample::Sample;
 const MAX_WORDS_CHARS: usize = 200;
 /// No CPU does an operation of any workload in 50 ps; `workloads/sample.c` has the same limit.
 const MAX_OPERATIONS_PER_NS: f64 = 20.0;
+/// A kernel that tells CPU time by the ticks of a clock may be wrong by one, which is 10 ms at most.
+const CPU_TIME_GRAIN_NS: f64 = 10e6;
+/// Times are of a clock that NTP steers, by 0.05 % at most, and CPU times of one that it does not.
+const CLOCKS_DIFFER_BY: f64 = 1.01;
 /// The kernels print ten digits of a rate.
 const RATE_TOLERANCE: f64 = 1e-6;
 
@@ -26,6 +30,7 @@ impl Work {
             let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
             return Err(end + &flood.unwrap_or_default() + &because.unwrap_or_default());
         }
+        hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
         match self {
             Work::Command { .. } => match sample {
@@ -65,6 +70,22 @@ pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Re
         }
         (expected, unit) => format!("it reported `{expected}` first and `{unit}` now"),
     })
+}
+
+/// Refuses a time in which all CPUs together could not have done what was done.
+fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
+    // SAFETY: it takes a number. Not how many CPUs this process may use: a worker chooses its own.
+    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as f64;
+    let possible_ns = launched.wall_ns as f64 * cpus * CLOCKS_DIFFER_BY + CPU_TIME_GRAIN_NS;
+    if launched.least_cpu_ns as f64 <= possible_ns {
+        return Ok(());
+    }
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Err(format!(
+        "it used {:.1} ms of CPU time in {:.1} ms, which {cpus} CPUs cannot: its time was not measured rightly",
+        ms(launched.least_cpu_ns),
+        ms(launched.wall_ns)
+    ))
 }
 
 /// How the process ended, where that was not well.
@@ -222,6 +243,14 @@ mod tests {
         assert!(command().read(&killed).unwrap_err().contains("signal 9"));
         let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
         assert!(command().read(&hung).unwrap_err().contains("not ended after 5 s"));
+    }
+
+    #[test]
+    fn more_cpu_time_than_the_cpus_have_is_refused() {
+        let used = |least_cpu_ns| Launched { least_cpu_ns, ..ended(0, "", "") };
+        assert!(command().read(&used(10_000_000)).is_ok(), "a tick");
+        let problem = command().read(&used(60_000_000_000)).unwrap_err();
+        assert!(problem.starts_with("it used 60000.0 ms of CPU time in 2.0 ms"), "{problem}");
     }
 
     #[test]

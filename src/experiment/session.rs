@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,7 @@ pub fn execute(
     request: &Request,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     conduct(request, None, store, audience, interrupted)
 }
@@ -81,7 +82,7 @@ pub fn go_on(
     budget: Duration,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
     let request = Request { budget, ..origin.request.clone() };
@@ -93,7 +94,7 @@ fn conduct(
     resumed: Option<(&Stored, &Origin)>,
     store: &Store,
     audience: &mut dyn Audience,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = build_treatments(&request.arms)?;
     put_back_what_was_left(audience)?;

@@ -3,6 +3,7 @@
 mod alarm;
 mod cpu_time;
 mod foreign;
+pub mod keeper;
 pub mod ptrace;
 pub mod record;
 pub mod run;

@@ -17,7 +17,8 @@ use super::claim::Claim;
 use super::journal::{Entry, Journal, Place, SCRATCH, undo, undo_all, undo_journal, write};
 use super::scratch;
 use super::state_dir::{StateDir, journal_name, lock_name, pid_of};
-use crate::machine;
+use crate::own_program::see_off;
+use crate::{machine, orphans};
 
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
@@ -75,6 +76,7 @@ impl Guard {
             directory.remove_journal(&name);
             io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
         })?;
+        orphans::keep(child.id());
         let done = child.stdin.take();
         let (root, _lock, _claims) = (root.to_owned(), lock, claims);
         Ok(Guard { directory, name, root, _lock, _claims, journal, child, done })
@@ -133,10 +135,11 @@ impl Guard {
     pub fn disarm(mut self) -> Result<(), String> {
         let place = Place { directory: &self.directory, name: &self.name, root: &self.root };
         let result = undo_all(&place, &mut self.journal);
-        if let Some(mut pipe) = self.done.take() {
+        if let Some(pipe) = &mut self.done {
             let _ = pipe.write_all(b"done");
         }
-        let _ = self.child.wait();
+        drop(self.done.take());
+        see_off(&mut self.child);
         result
     }
 }
@@ -147,11 +150,6 @@ impl Guard {
 /// # Errors
 /// A sentence that says what is left.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
-    // Who stops a service signals all of its processes; this one must outlive the others.
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-        // SAFETY: ignoring a signal runs no code of ours.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
     let (Some(journal), Some(root)) = (arguments.next(), arguments.next()) else {
         return Err("the guard needs a journal and a root".into());
     };

@@ -8,6 +8,7 @@
 //! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
@@ -110,7 +111,8 @@ pub struct Bench<'a> {
     pub kernels: &'a Kernels,
     /// A private directory, removed after the experiment.
     pub scratch: &'a Path,
-    pub interrupted: &'a AtomicBool,
+    /// Set by Ctrl-C and its kin.
+    pub interrupted: &'a Arc<AtomicBool>,
     /// The kernel's one audit configuration, which all arms share that are about auditing.
     pub audit: audit::configuration::Shared,
 }

@@ -53,6 +53,8 @@ pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
     for (signal, limit) in LIMITS {
         if is_alive() {
             let _ = kill_process(process, signal);
+            // It may have been stopped.
+            let _ = kill_process(process, Signal::CONT);
         }
         let deadline = Instant::now() + limit;
         while is_alive() && Instant::now() < deadline {

@@ -7,10 +7,11 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::own_program::{self, Helper};
+use crate::own_program::{self, Helper, PROMPTLY};
 
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
@@ -70,6 +71,9 @@ pub struct Launched {
     pub printed_bytes: u64,
     /// From the execution of the program to its end.
     pub wall_ns: u64,
+    /// Of the CPU time below, what the program itself used at least.
+    pub least_cpu_ns: u64,
+    /// CPU time since the worker was forked.
     pub user_ns: u64,
     pub system_ns: u64,
     pub voluntary_switches: u64,
@@ -134,7 +138,7 @@ impl Launcher {
     pub fn start(setup: &Setup, interrupted: &AtomicBool) -> Result<Launcher, Error> {
         let mut launcher = Launcher(Helper::start(SUBCOMMAND)?);
         launcher.0.send(setup)?;
-        match launcher.0.receive(interrupted, None)? {
+        match launcher.0.receive(interrupted, Instant::now() + PROMPTLY)? {
             Answer::Ready => Ok(launcher),
             Answer::Error(problem) => Err(Error::Refused(problem)),
             Answer::Launched(_) => Err(Error::Broken("it launched what nobody asked for".into())),
@@ -147,7 +151,9 @@ impl Launcher {
     /// [`Error::Refused`] where the program cannot be executed; [`Error::Interrupted`].
     pub fn run(&mut self, job: &Job, interrupted: &AtomicBool) -> Result<Launched, Error> {
         self.0.send(job)?;
-        match self.0.receive(interrupted, None)? {
+        // It kills the worker when its time is over. Only one that was stopped itself answers later.
+        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
+        match self.0.receive(interrupted, deadline)? {
             Answer::Launched(launched) => Ok(*launched),
             Answer::Error(problem) => Err(Error::Refused(problem)),
             Answer::Ready => Err(Error::Broken("it was ready twice".into())),

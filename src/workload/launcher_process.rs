@@ -8,15 +8,18 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group,
-    pidfd_open, waitid, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
+    waitid, waitpid,
 };
 
 use super::launcher::{Answer, Job, Launched, Setup, status_number};
 use super::pipes::{Pipes, Printed};
+use super::stamp::{Stamp, monotonic_ns};
+use crate::orphans;
+use crate::own_program::be_signalled_as_usual;
 
 /// Runs the launcher on stdin and stdout until end of input.
 ///
@@ -30,6 +33,7 @@ pub fn run() -> io::Result<()> {
     if let Err(problem) = take(&setup) {
         return answer(&Answer::Error(problem));
     }
+    let stamp = Stamp::map()?;
     answer(&Answer::Ready)?;
     loop {
         line.clear();
@@ -37,7 +41,7 @@ pub fn run() -> io::Result<()> {
             return Ok(());
         }
         let job: Job = serde_json::from_str(&line)?;
-        match launch(&setup, &job) {
+        match launch(&setup, &job, stamp) {
             Ok(Some(launched)) => answer(&Answer::Launched(Box::new(launched)))?,
             Ok(None) => return Ok(()), // the parent is gone
             Err(error) => answer(&Answer::Error(format!(
@@ -67,7 +71,7 @@ fn take(setup: &Setup) -> Result<(), String> {
         set_loginuid(loginuid)?;
     }
     // Orphans of a worker become ours, so that none outlives its sample.
-    rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| error.to_string())
+    orphans::adopt().map_err(|error| error.to_string())
 }
 
 /// Takes a login uid; what is forked from now on has it from birth.
@@ -105,18 +109,17 @@ pub fn become_a_child() -> io::Result<()> {
 }
 
 /// Runs a job; `None` where the parent went away meanwhile.
-fn launch(setup: &Setup, job: &Job) -> io::Result<Option<Launched>> {
-    let mut child = spawn(setup, job)?;
-    // It executes its program now. What was done until then is the launcher's, not the workload's.
-    let started = Instant::now();
+fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
+    let mut child = spawn(setup, job, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
-    let watched = watch(&mut child, pid, started, job.timeout_ms);
+    let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
     }
     let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
     reap(pid, &mut launched)?;
+    launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
     let Watched { outcome, wall_ns, printed } = watched?;
     if let Outcome::ParentGone = outcome {
         return Ok(None);
@@ -135,7 +138,7 @@ fn launch(setup: &Setup, job: &Job) -> io::Result<Option<Launched>> {
     Ok(Some(launched))
 }
 
-fn spawn(setup: &Setup, job: &Job) -> io::Result<Child> {
+fn spawn(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Child> {
     let (program, arguments) =
         job.argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
     let mut command = Command::new(program);
@@ -152,13 +155,16 @@ fn spawn(setup: &Setup, job: &Job) -> io::Result<Child> {
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            be_signalled_as_usual()?;
+            stamp.get_ready();
             if let Some(canary) = &setup.canary {
                 drop(fs::File::open(canary)?);
             }
-            match &setup.seccomp {
-                Some(program) => crate::workload::seccomp::install(program),
-                None => Ok(()),
+            if let Some(program) = &setup.seccomp {
+                crate::workload::seccomp::install(program)?;
             }
+            stamp.execute();
+            Ok(())
         });
     }
     command.spawn()
@@ -179,13 +185,14 @@ struct Watched {
 /// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
 /// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
 /// and nothing that it started is left.
-fn watch(child: &mut Child, pid: Pid, started: Instant, timeout_ms: u64) -> io::Result<Watched> {
+fn watch(child: &mut Child, pid: Pid, executed_ns: u64, timeout_ms: u64) -> io::Result<Watched> {
     // Linux 5.3; before, we look every millisecond.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut pipes = Pipes::new(child);
-    let deadline = started + Duration::from_millis(timeout_ms);
+    let elapsed_ns = || monotonic_ns().saturating_sub(executed_ns);
     let outcome = loop {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left =
+            Duration::from_millis(timeout_ms).saturating_sub(Duration::from_nanos(elapsed_ns()));
         let parent_gone = pipes.wait(pidfd.as_ref(), left)?;
         if has_ended(pid)? {
             break Outcome::Ended;
@@ -197,7 +204,7 @@ fn watch(child: &mut Child, pid: Pid, started: Instant, timeout_ms: u64) -> io::
             break Outcome::TimedOut;
         }
     };
-    let wall_ns = started.elapsed().as_nanos() as u64;
+    let wall_ns = elapsed_ns();
     end_everything(pid)?;
     pipes.drain_all()?;
     Ok(Watched { outcome, wall_ns, printed: pipes.into_printed() })
@@ -236,19 +243,8 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
 fn end_everything(worker: Pid) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
     waitid(WaitId::Pid(worker), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
-    loop {
-        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        let children =
-            children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-        let orphans: Vec<Pid> = children.filter(|pid| *pid != worker).collect();
-        if orphans.is_empty() {
-            return Ok(());
-        }
-        for orphan in orphans {
-            let _ = kill_process(orphan, Signal::KILL);
-            let _ = waitpid(Some(orphan), WaitOptions::empty());
-        }
-    }
+    orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get());
+    Ok(())
 }
 
 /// Opens a file in a process forked for just that, and gives its process id once it has ended.

@@ -10,4 +10,5 @@ pub mod paced;
 pub mod pipes;
 pub mod sample;
 pub mod seccomp;
+pub mod stamp;
 pub mod suite;

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 pub mod audit;
 pub mod build;
 pub mod import;
+pub mod processes;
 mod spawn;
 
 /// No command of these tests takes nearly as long.

@@ -8,6 +8,22 @@ use crate::workload::detail::Detail;
 
 impl DetailPlatform for Host<'_> {
     fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+        self.look_closer(slot, look).map_err(|error| self.settle(error))
+    }
+
+    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        let work = self.site.works[slot.unit.work].name();
+        let warning = format!(
+            "The launches that time single operations of {work} were given up under {}: {reason}. \
+             Its rates are not concerned.",
+            self.arms[slot.arm].label
+        );
+        Ok(self.site.store.add_warning(self.site.id, &warning)?)
+    }
+}
+
+impl Host<'_> {
+    fn look_closer(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
         let bench = &self.site.bench;
         let work = &self.site.works[slot.unit.work];
         let Some(mut job) = work.detail_job(bench.kernels, bench.scratch, look) else {
@@ -33,15 +49,5 @@ impl DetailPlatform for Host<'_> {
         };
         let kept = self.site.store.add_detail(self.site.id, &detailed);
         kept.map(|()| true).map_err(|error| SampleError::Stop(error.into()))
-    }
-
-    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
-        let work = self.site.works[slot.unit.work].name();
-        let warning = format!(
-            "The launches that time single operations of {work} were given up under {}: {reason}. \
-             Its rates are not concerned.",
-            self.arms[slot.arm].label
-        );
-        Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 }

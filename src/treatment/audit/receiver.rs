@@ -1,10 +1,11 @@
 //! Who receives the records while we measure: ourselves, an audit daemon of the host, one that we
 //! started, or nobody.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::needs;
-use super::stream::SEND_AGAIN_EVERY;
+use super::stream::{SEND_AGAIN_EVERY, Wait};
 use crate::audit::auditd::Auditd;
 use crate::audit::netlink::Client;
 use crate::machine::cpu_time;
@@ -48,10 +49,15 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Error::NotInForce`] where it does not come to that.
-    pub fn wait_until_written(&mut self, client: &mut Client, marker: &str) -> Result<(), Error> {
+    pub fn wait_until_written(
+        &mut self,
+        client: &mut Client,
+        marker: &str,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Error> {
         const LOOK_EVERY: Duration = Duration::from_micros(500);
         let Receiver::Auditd(auditd) = self else { return Ok(()) };
-        let deadline = Instant::now() + AUDITD_LIMIT;
+        let mut wait = Wait::new(interrupted, AUDITD_LIMIT);
         let mut sent = Instant::now();
         // The kernel writes the text between quotes, so that 1 is not found in 12.
         let quoted = format!("{marker}'");
@@ -59,7 +65,7 @@ impl Receiver {
             if auditd.has_ended() {
                 return Err(Error::NotInForce("auditd ended while we measured".into()));
             }
-            if Instant::now() > deadline {
+            if !wait.goes_on()? {
                 return Err(Error::NotInForce(
                     "auditd writes no more: its disk may be full, or it was stopped".into(),
                 ));
@@ -79,7 +85,7 @@ impl Receiver {
             if family.iter().all(|pid| cpu_time::is_at_rest(*pid)) && used() == before {
                 return Ok(());
             }
-            if Instant::now() > deadline {
+            if !wait.goes_on()? {
                 return Err(Error::NotInForce("auditd does not come to rest".into()));
             }
         }

@@ -4,6 +4,7 @@ use super::receiver::Receiver;
 use super::system;
 use crate::audit::auditd::{Auditd, Configuration, Flush, find_auditd};
 use crate::audit::netlink::Client;
+use crate::orphans;
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
 use crate::treatment::started::{STARTED, write_down};
@@ -116,6 +117,7 @@ pub fn start_auditd(
 ) -> Result<Auditd, Error> {
     let program = find_auditd().map_err(Error::Unavailable)?;
     let mut auditd = Auditd::spawn(&program, configuration).map_err(system)?;
+    orphans::keep(auditd.pid());
     write_down(guard, auditd.pid()).map_err(system)?;
     auditd.wait_until_registered(client).map_err(system)?;
     Ok(auditd)

@@ -1,7 +1,8 @@
 //! The parent's side of the sink: starting it, and learning what came out of the kernel's queue.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::receiver::Receiver;
@@ -10,13 +11,16 @@ use crate::audit::netlink::Client;
 use crate::audit::sink::{MISSED_TRIES, Reply, Request};
 use crate::audit::tally::Counts;
 use crate::machine::cpu_time;
-use crate::own_program::{self, Helper};
+use crate::own_program::{self, Helper, PROMPTLY};
 use crate::treatment::{Bench, Error};
 
 /// A receiver that does not read for a tenth of a second, as on a disk that stalls, has what waits put
 /// aside (`kauditd_send_queue` and `kauditd_retry_skb` in kernel/audit.c), the marker among it. The
 /// kernel sends that again when the next record is made; and may have dropped the marker.
 pub(super) const SEND_AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// The hidden subcommand that turns `weigh` into a sink.
 pub const SUBCOMMAND: &str = "__sink";
@@ -32,6 +36,33 @@ pub struct Stream {
     /// The processes that receive the records, and those that they started.
     processes: Vec<u32>,
     kauditd: Option<u32>,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// How long something is waited for, which the user may cut short.
+pub(super) struct Wait<'a> {
+    interrupted: &'a AtomicBool,
+    deadline: Instant,
+    is_cut_short: bool,
+}
+
+impl Wait<'_> {
+    pub(super) fn new(interrupted: &AtomicBool, limit: Duration) -> Wait<'_> {
+        Wait { interrupted, deadline: Instant::now() + limit, is_cut_short: false }
+    }
+
+    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment for it.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when that is over.
+    pub(super) fn goes_on(&mut self) -> Result<bool, Error> {
+        if !self.is_cut_short && self.interrupted.load(Ordering::Relaxed) {
+            self.is_cut_short = true;
+            self.deadline = self.deadline.min(Instant::now() + AFTER_INTERRUPT);
+        }
+        let is_over = Instant::now() > self.deadline;
+        if is_over && self.is_cut_short { Err(Error::Interrupted) } else { Ok(!is_over) }
+    }
 }
 
 /// CPU time of those that handle the records, in nanoseconds; `None` where it is not known.
@@ -58,7 +89,7 @@ impl Stream {
         };
         let mut sink = Helper::start(SUBCOMMAND).map_err(system)?;
         sink.send(&request).map_err(system)?;
-        match sink.receive(bench.interrupted, None) {
+        match sink.receive(bench.interrupted, Instant::now() + PROMPTLY) {
             Ok(Reply::Ready) => {}
             Ok(Reply::Error(problem)) => return Err(system(problem)),
             Ok(Reply::Counts(_)) => return Err(system("the sink counts before it was asked")),
@@ -67,7 +98,8 @@ impl Stream {
         }
         let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
         let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
-        Ok(Stream { sink, marker, number: 0, receiver, processes, kauditd })
+        let interrupted = Arc::clone(bench.interrupted);
+        Ok(Stream { sink, marker, number: 0, receiver, processes, kauditd, interrupted })
     }
 
     /// What came out since the last call. Returns when everything that was queued until now has
@@ -80,22 +112,25 @@ impl Stream {
         let marker = format!("{} {}", self.marker, self.number);
         client.send_text(&marker).map_err(needs)?;
         let counts = self.counts(client, &marker)?;
-        self.receiver.wait_until_written(client, &marker)?;
+        self.receiver.wait_until_written(client, &marker, &self.interrupted)?;
         Ok(counts)
     }
 
     fn counts(&mut self, client: &mut Client, marker: &str) -> Result<Counts, Error> {
-        let deadline = Instant::now() + self.receiver.drain_limit();
-        // An interrupt ends the workload first; a drain takes only moments.
+        let mut wait = Wait::new(&self.interrupted, self.receiver.drain_limit());
+        // The wait itself looks at the user's.
         let interrupted = AtomicBool::new(false);
+        let mut sent = Instant::now();
         loop {
-            let look_up = deadline.min(Instant::now() + SEND_AGAIN_EVERY);
-            match self.sink.receive(&interrupted, Some(look_up)) {
+            match self.sink.receive(&interrupted, Instant::now() + LOOK_UP) {
                 Ok(Reply::Counts(counts)) if counts.marker == self.number => return Ok(counts),
                 Ok(Reply::Counts(_) | Reply::Ready) => {}
                 Ok(Reply::Error(problem)) => return Err(Error::NotKept(problem)),
-                Err(own_program::Error::TimedOut) if Instant::now() < deadline => {
-                    client.send_text(marker).map_err(needs)?;
+                Err(own_program::Error::TimedOut) if wait.goes_on()? => {
+                    if sent.elapsed() > SEND_AGAIN_EVERY {
+                        client.send_text(marker).map_err(needs)?;
+                        sent = Instant::now();
+                    }
                 }
                 Err(problem) => {
                     return Err(Error::NotInForce(format!(

@@ -1,0 +1,105 @@
+//! The moment at which a worker executes its program, taken by the worker itself. The launcher learns of the
+//! execution only when it runs again, which on a busy machine may be after the program has ended.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A page that the launcher and its worker share.
+pub struct Stamp {
+    /// When the worker began to get ready, and the CPU time that it had used by then.
+    ready_ns: AtomicU64,
+    ready_cpu_ns: AtomicU64,
+    executed_ns: AtomicU64,
+}
+
+/// The time of `CLOCK_MONOTONIC`.
+pub fn monotonic_ns() -> u64 {
+    ns(ClockId::Monotonic)
+}
+
+fn ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Stamp {
+    /// Maps a page for as long as this process lives.
+    ///
+    /// # Errors
+    /// As `mmap(2)`.
+    pub fn map() -> io::Result<&'static Stamp> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        let length = size_of::<Stamp>();
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is aligned, holds zeros, which atomic numbers may be, and is never unmapped.
+        Ok(unsafe { &*page.cast::<Stamp>() })
+    }
+
+    /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the program's.
+    pub fn get_ready(&self) {
+        self.ready_cpu_ns.store(ns(ClockId::ProcessCPUTime), Ordering::Relaxed);
+        let now_ns = monotonic_ns();
+        self.ready_ns.store(now_ns, Ordering::Relaxed);
+        self.executed_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// For the worker, just before `execve(2)`. Reading this clock is no system call where the machine's clock
+    /// can be read in user mode; elsewhere a filter may refuse it, and the moment of getting ready stays.
+    pub fn execute(&self) {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointer is to a live variable. Not by `rustix`, which takes a refusal for impossible.
+        if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) } == 0 {
+            let now_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+            self.executed_ns.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// When the program was executed, on the clock of [`monotonic_ns`].
+    pub fn executed_ns(&self) -> u64 {
+        self.executed_ns.load(Ordering::Relaxed)
+    }
+
+    /// Of a worker's CPU time, what its program used at least: the worker has one thread until it executes, so
+    /// getting ready took no more CPU time than time.
+    pub fn least_cpu_ns(&self, all_cpu_ns: u64) -> u64 {
+        let ready_ns = self.executed_ns() - self.ready_ns.load(Ordering::Relaxed);
+        all_cpu_ns.saturating_sub(self.ready_cpu_ns.load(Ordering::Relaxed) + ready_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_process_stamps_is_seen_here() {
+        let stamp = Stamp::map().unwrap();
+        let before_ns = monotonic_ns();
+        // SAFETY: the child writes to the page, and ends without any of Rust's or libc's cleaning up.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            stamp.get_ready();
+            stamp.execute();
+            unsafe { libc::_exit(0) };
+        }
+        // SAFETY: a status is not asked for.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        assert!((before_ns..=monotonic_ns()).contains(&stamp.executed_ns()));
+    }
+
+    #[test]
+    fn what_getting_ready_took_is_not_the_programs() {
+        let number = AtomicU64::new;
+        let stamp =
+            Stamp { ready_ns: number(100), ready_cpu_ns: number(7), executed_ns: number(130) };
+        assert_eq!(stamp.least_cpu_ns(1037), 1000);
+        assert_eq!(stamp.least_cpu_ns(20), 0);
+    }
+}

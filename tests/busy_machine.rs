@@ -1,0 +1,65 @@
+//! Commands on a machine that has more to do than it can: a wait of the launcher must be no part of a time, nor
+//! be missing from one, and two identical arms must stay alike.
+
+mod support;
+
+use support::{Home, Running, Turn};
+
+/// As many as keep every CPU busy, and a queue before it.
+const HOGS_PER_CPU: usize = 3;
+/// Of a promise of at most one false alarm in twenty: two in six have a chance of 3 % then, and of 0.1 % with
+/// the one in a hundred that docs/verdicts.md finds.
+const EXPERIMENTS: usize = 6;
+const MAX_FALSE_ALARMS: usize = 1;
+
+/// Processes that do nothing but use CPU time, until this is dropped.
+struct Busy {
+    _hogs: Vec<Running>,
+}
+
+impl Busy {
+    fn start(home: &Home) -> Busy {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let hog = |_| {
+            let mut command = home.command("/bin/sh");
+            command.args(["-c", "while :; do :; done"]);
+            home.start(command)
+        };
+        Busy { _hogs: (0..HOGS_PER_CPU * cpus).map(hog).collect() }
+    }
+}
+
+/// Timed from when the launcher ran again, it slept for 16 ms.
+#[test]
+fn a_command_that_sleeps_for_20_ms_never_takes_less() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let _busy = Busy::start(&home);
+    for treatment in ["none", "seccomp"] {
+        let outcome = home.run(&["compare", treatment, "--budget", "4s", "--", "sleep", "0.02"]);
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    }
+    assert!(home.samples() >= 20, "{} samples", home.samples());
+    let shortest = "SELECT CAST(min(json_extract(sample, '$.elapsed_ns')) AS TEXT) FROM sample";
+    let shortest_ns: u64 = home.query_text(shortest).parse().unwrap();
+    assert!(shortest_ns >= 20_000_000, "{shortest_ns} ns: more than 50 runs/s");
+}
+
+#[test]
+fn identical_arms_of_a_short_command_are_not_told_apart() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let _busy = Busy::start(&home);
+    let mut false_alarms = Vec::new();
+    for seed in 0..EXPERIMENTS {
+        let seed = seed.to_string();
+        home.run(&["compare", "none", "--budget", "3s", "--seed", &seed, "--", "/bin/true"]);
+        let json = home.json();
+        let row = &json["results"][0];
+        assert!(row["pairs"].as_u64().unwrap() >= 8, "{json:#}");
+        if ["slower", "faster"].contains(&row["verdict"].as_str().unwrap()) {
+            false_alarms.push(row["effect_pct"].clone());
+        }
+    }
+    assert!(false_alarms.len() <= MAX_FALSE_ALARMS, "{false_alarms:?} of {EXPERIMENTS}");
+}
