@@ -100,7 +100,7 @@ fn the_limits_of_two_arms_differ() {
     assert_eq!(rows[0]["evidence"]["lost"], 0, "{json:#}");
     assert!(rows[1]["evidence"]["lost"].as_u64() > Some(0), "{json:#}");
     let facts = json["treatments"][1]["facts"].to_string();
-    assert!(facts.contains("lets 100 records wait"), "{facts}");
+    assert!(facts.contains("backlog limit is 100 records"), "{facts}");
 }
 
 #[test]

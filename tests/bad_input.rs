@@ -140,7 +140,7 @@ fn a_rule_file_with_some_bad_lines_is_weighed_and_they_are_reported() {
         "Line 7 refused (Append rule - bad keyword never,always)",
         "Line 8 skipped (it is not a rule): rubbish",
         "Line 9 skipped (weigh itself switches auditing on, and never locks it)",
-        "lets 1000 records wait",
+        "backlog limit is 1000 records",
     ] {
         assert!(facts.contains(said), "`{said}` is not in {facts}");
     }

@@ -56,7 +56,7 @@ fn the_backlog_limit_is_a_parameter() {
     let json = weigh(&audit, &home, "audit:backlog=64", &["getppid"]);
     assert_every_call_is_audited(row(&json, "getppid"));
     let facts = json["treatments"][0]["facts"].to_string();
-    assert!(facts.contains("lets 64 records wait"), "{facts}");
+    assert!(facts.contains("backlog limit is 64 records"), "{facts}");
 }
 
 /// With so few places in the queue, and nobody who waits for one, a flood is mostly dropped.

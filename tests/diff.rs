@@ -36,8 +36,7 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
     let outcome = diff(&home, [&before, &after], &[]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
-        "the rate of the baseline changed by more than the noise within the two in 1 of 1 row",
-        "and the effect in 0",
+        "1 of 1 baseline rates changed beyond noise, and 0 of 1 effects.",
         "They were not paired",
         "two experiments cannot tell how much",
     ]);

@@ -54,6 +54,46 @@ fn every_format_is_written_and_exported_alike() {
     home.succeed(&["history"]).assert_says(&[&id, "complete", "16 samples"]);
 }
 
+/// Whether a text has a word by itself: `vm` is none in `kvm`.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+    })
+}
+
+#[test]
+fn an_anonymised_report_names_neither_the_machine_nor_its_boot() {
+    let _turn = Turn::take();
+    let (home, compared) = home_with_an_experiment();
+    home.succeed(&["run", "getppid", "--samples", "3"]);
+    let ran =
+        home.query_text("SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1");
+    let read = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
+    let secrets = [
+        read("/proc/sys/kernel/hostname"),
+        read("/proc/sys/kernel/random/boot_id"),
+        read("/proc/cmdline"),
+    ];
+    for (id, formats) in [
+        (&compared, &["--json", "--csv", "--markdown", "--html", "--text"][..]),
+        (&ran, &["--json", "--html", "--text"]),
+    ] {
+        for format in formats {
+            let text = home.succeed(&["export", id, format, "--anonymise"]).stdout;
+            assert!(text.contains("getppid"), "{format}");
+            for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+                assert!(!has_word(&text, secret), "{format} has {secret:?}:\n{text}");
+            }
+        }
+        let shown = home.succeed(&["show", id, "-v", "--anonymise"]).stdout;
+        assert!(secrets.iter().all(|secret| !has_word(&shown, secret)), "{shown}");
+        let named = home.succeed(&["export", id, "--json"]).stdout;
+        assert!(has_word(&named, &secrets[0]) && has_word(&named, &secrets[1]), "{named}");
+    }
+}
+
 #[test]
 fn the_html_needs_nothing_from_elsewhere() {
     let _turn = Turn::take();

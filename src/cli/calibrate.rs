@@ -28,7 +28,7 @@ Examples:
       Twenty experiments with nothing to find: how many find something?
   weigh calibrate -w getppid -w stat --budget 20s --json calibration.json";
 
-/// Weigh nothing: how noisy is this machine, and what will it show?
+/// Run an A/A test: how noisy is this machine, and what is the smallest change it can detect?
 ///
 /// Compares every workload with itself, as `weigh compare none --no-detail` does. Whatever is called
 /// slower or faster at the end is a false alarm. Calibrations of the same machine (host name, CPU,

@@ -34,9 +34,9 @@ Examples:
       Your own command under your own profile. A command that prints a line
       {\"operations\":N,\"elapsed_ns\":N} is measured by that, others from start to end.
   weigh compare seccomp -w getppid -w stat --fail-above 3% --json result.json
-      For CI: exit status 1 where a workload is shown to lose more than 3 %.
+      For CI: exit status 1 if a workload is significantly more than 3 % slower.
   weigh compare --continue k3f9qx --budget 5m
-      Go on with an experiment that is not decided, or was interrupted.
+      Go on with an experiment that has no verdict yet, or was interrupted.
   weigh compare none
       Two identical arms: what this machine calls different is a false alarm.
 
@@ -61,7 +61,7 @@ pub struct Compare {
     /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
     #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
-    /// The treatment that the others are held against
+    /// Treatment to compare against
     #[arg(long, value_name = "TREATMENT", default_value = "none")]
     base: String,
     /// Measuring ends after this time, whether or not every row has its verdict
@@ -80,8 +80,8 @@ pub struct Compare {
     /// a command: 24h]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     timeout: Option<Duration>,
-    /// Promise that at most 5 % of the claims of slower and faster are false on average (e-BH),
-    /// not that with 95 % none is (Holm): finds more where there are many rows
+    /// Control the false discovery rate (e-BH) instead of the family-wise error (Holm): finds more where
+    /// there are many rows
     #[arg(long, conflicts_with = "pairs")]
     fdr: bool,
     /// Differences within this are equivalent
@@ -112,7 +112,7 @@ pub struct Compare {
     #[arg(long)]
     yes: bool,
     /// Exit with status 1 where a workload is shown to cost more than this, with 95 % confidence in all
-    /// rows together; what passes is not shown to cost more
+    /// rows together; passing does not prove that the cost is lower
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
     #[command(flatten)]
@@ -300,7 +300,7 @@ fn default_treatment() -> String {
     }
 }
 
-/// Ctrl-C and its kin end the experiment in good order; what was measured is kept.
+/// Ctrl-C, SIGTERM and SIGHUP end the experiment in good order; what was measured is kept.
 pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let interrupted = Arc::new(AtomicBool::new(false));

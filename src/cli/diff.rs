@@ -20,10 +20,10 @@ Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error.";
 
 /// Compare two stored experiments, which were not paired
 ///
-/// Holds rows against each other that have the same workload, treatment and unit: the rate of the
-/// baseline, and the effect of the treatment. The intervals hold the noise within the two
-/// experiments only. What differs between them besides (boot, heat, neighbours) is not in any
-/// interval: to decide something, weigh both in one experiment with `weigh compare`.
+/// Compares rows that have the same workload, treatment and unit: the rate of the baseline, and the effect
+/// of the treatment. The intervals cover the noise within the two experiments only. What differs between
+/// them besides (boot, heat, neighbours) is not in any interval: to decide something, weigh both in one
+/// experiment with `weigh compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Diff {
@@ -34,8 +34,8 @@ pub struct Diff {
     /// Write the result as JSON, as documented in docs/diff.md
     #[arg(long)]
     json: bool,
-    /// Exit with status 1 where an effect (of runs: a rate) is shown to have got worse by more than
-    /// this: its whole interval lies beyond; what passes is not shown to be worse by more
+    /// Exit with status 1 where an effect (of runs: a rate) got significantly worse by more than this:
+    /// its whole interval lies beyond. Passing does not prove that it got better
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! `weigh doctor`: what about this machine disturbs a measurement, and how to mend it.
+//! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -34,7 +34,7 @@ Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, 
 /// How often a command is looked after that runs with the settings changed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Check whether this machine is fit to measure, and make it fitter for a while
+/// Check whether this machine is fit to measure, and temporarily reduce noise
 ///
 /// Changes nothing without --fix. With it, sets the CPUs' governor to performance and turns their
 /// boost off, and puts both back when COMMAND has ended: also when weigh is killed (a guard process

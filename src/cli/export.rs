@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::show::Shown;
+use super::show::{Privacy, Shown};
 use super::{Context, output, run_page, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::report::dialect::Dialect;
+use crate::report::terminal::Screen;
 use crate::report::{self, Format};
 
 const EXAMPLES: &str = "\
@@ -16,6 +17,7 @@ Examples:
   weigh export k3f9qx --csv | head
   weigh export k3f9qx --as smalley
   weigh export k3f9qx --as nitzberg --html -o table2.html
+  weigh export k3f9qx --html --anonymise -o to-share.html
   weigh export k3f9qx --json | jq '.results[] | {workload, effect_pct}'";
 
 /// Write an experiment in another format
@@ -34,6 +36,8 @@ pub struct Export {
     /// Where to [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
+    #[command(flatten)]
+    privacy: Privacy,
 }
 
 #[derive(Debug, Args)]
@@ -60,7 +64,7 @@ impl Export {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
-        let shown = Shown::load(&store, &id)?;
+        let shown = Shown::load(&store, &id, &self.privacy)?;
         if let Some(dialect) = self.dialect {
             let text = match self.format.html {
                 true => shown.dialect_page(dialect),
@@ -80,7 +84,9 @@ impl Export {
             }
             (Shown::Run(stored), Format::Json) => RunReport::new(stored).json(),
             (Shown::Run(stored), Format::Text) => {
-                run_text::render(&RunReport::new(stored), report::TEXT_WIDTH, false)
+                let whole =
+                    Screen { width: report::TEXT_WIDTH, is_verbose: true, ..Screen::default() };
+                run_text::render(&RunReport::new(stored), &whole)
             }
             (Shown::Run(stored), Format::Html) => run_page::render(&RunReport::new(stored))?,
             (Shown::Run(_), _) => {

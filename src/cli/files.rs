@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::show::Privacy;
 use super::{Context, output};
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
@@ -34,6 +35,8 @@ pub struct Files {
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    privacy: Privacy,
 }
 
 impl Files {
@@ -54,6 +57,7 @@ impl Files {
     /// # Errors
     /// Sentences that name the files that could not be written.
     pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
+        let summary = &self.privacy.of_summary(summary.clone())?;
         let mut problems = Vec::new();
         let files = [
             (&self.json, Format::Json),

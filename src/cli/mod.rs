@@ -48,14 +48,14 @@ Examples:
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
   weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
   sudo weigh rules my.rules             which of these audit rules costs what?
-  weigh calibrate                       how small a change does this machine show?
+  weigh calibrate                       what is the smallest detectable change?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh show                            the latest experiment again
   weigh doctor                          is this machine fit to measure?
 
 Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
 
-/// Tells what a change to a Linux system costs the programs that run on it.
+/// Measures what a change to a Linux system costs the programs that run on it, in paired A/B tests
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {

@@ -9,12 +9,14 @@ use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::copies::{self, Copies};
 use super::files::default_html;
+use super::show::Privacy;
 use super::{Context, INTERRUPTED, output, run_page, run_text, value};
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
 use crate::report::summary::State;
+use crate::report::terminal::Screen;
 use crate::shell::command_line;
 use crate::stats::design::Design;
 use crate::store::record::Kind;
@@ -74,6 +76,11 @@ pub struct Run {
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Show the warnings in full
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    privacy: Privacy,
 }
 
 impl Run {
@@ -94,7 +101,7 @@ impl Run {
         let done = execute(&request, &store, &mut audience, &interrupted)?;
         audience.end_of_samples();
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        let stored = done.load(&store)?;
+        let stored = self.privacy.of_run(done.load(&store)?)?;
         let written = self.write(&RunReport::new(&stored), context);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
         Ok(match done.state {
@@ -119,11 +126,10 @@ impl Run {
         let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
         if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            let mut text = run_text::render(report, output::width(), colour);
-            if let Ok(html) = &html {
-                text += &format!("HTML:  {}\n", html.display());
-            }
-            problems.extend(output::print(&text).err());
+            let path = html.as_ref().ok().map(|path| path.display().to_string());
+            let (width, is_verbose) = (output::width(), self.verbose);
+            let screen = Screen { width, colour, is_verbose, html: path.as_deref() };
+            problems.extend(output::print(&run_text::render(report, &screen)).err());
         }
         problems.extend(html.err());
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }

@@ -10,11 +10,13 @@ use crate::report::curve::{Chart, Curve, Quantity, x_text};
 use crate::report::paint::{BOLD, paint};
 use crate::report::summary::State;
 use crate::report::table::{Align, Table};
+use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
 use crate::report::{curve_text, format};
 
-/// The whole report.
-pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
+/// The whole report; what it comes to, where there is an index, is the last thing on the screen.
+pub fn render(report: &RunReport, screen: &Screen) -> String {
+    let Screen { width, colour, .. } = *screen;
     let mut text = String::new();
     if let Some(failure) = &report.failure {
         let _ = writeln!(text, "Failed: {}\n", format::label(failure));
@@ -47,18 +49,24 @@ pub fn render(report: &RunReport, width: usize, colour: bool) -> String {
         }
     }
     text.push_str(&compare_copies(report, width, colour));
-    for index in report.indices.iter().filter(|_| !has_tables) {
-        text.push_str(&paragraph(&index.sentence(), width));
-    }
     for failure in &report.failures {
         let failed = format!("{} gave no result: {}", failure.workload, failure.reason);
         text.push_str(&paragraph(&failed, width));
     }
     for warning in &report.warnings {
-        text.push_str(&paragraph(&format!("Warning: {warning}"), width));
+        let short = if screen.is_verbose { warning } else { &first_sentence(warning) };
+        text.push_str(&paragraph(&format!("Warning: {}", format::label(short)), width));
     }
-    let again = format::label(&report.command);
-    let _ = writeln!(text, "\nAgain: {again}\nKept:  `weigh show {}`", report.id);
+    let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
+    if !screen.is_verbose {
+        let _ = writeln!(text, "more:  weigh show -v {}", report.id);
+    }
+    if let Some(html) = screen.html {
+        let _ = writeln!(text, "HTML:  {html}");
+    }
+    for index in report.indices.iter().filter(|_| !has_tables) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
     text
 }
 

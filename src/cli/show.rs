@@ -5,8 +5,9 @@ use std::io;
 use clap::Args;
 
 use super::{Context, output, run_text};
-use crate::experiment::run_report::RunReport;
+use crate::experiment::run_report::{self, RunReport};
 use crate::experiment::summarise::summarise;
+use crate::report::anonymise;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
 use crate::report::terminal::{self, Screen};
@@ -33,6 +34,43 @@ pub struct Show {
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    privacy: Privacy,
+}
+
+/// Whether what names the machine is shown: the same option for every command that writes reports.
+#[derive(Debug, Args)]
+pub struct Privacy {
+    /// Leave out what names the machine or a person: host name, boot id, kernel command line, user names,
+    /// and the directories of paths
+    #[arg(long, alias = "anonymize")]
+    anonymise: bool,
+}
+
+impl Privacy {
+    /// The summary as it may be shown.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn of_summary(&self, summary: Summary) -> Result<Summary, String> {
+        if !self.anonymise {
+            return Ok(summary);
+        }
+        anonymise::summary(&summary)
+            .map_err(|error| format!("cannot anonymise {}: {error}", summary.id))
+    }
+
+    /// The run as it may be shown.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn of_run(&self, mut stored: Stored) -> Result<Stored, String> {
+        if self.anonymise {
+            run_report::anonymise(&mut stored)
+                .map_err(|error| format!("cannot anonymise {}: {error}", stored.id))?;
+        }
+        Ok(stored)
+    }
 }
 
 /// What the store has of an experiment.
@@ -47,15 +85,16 @@ impl Shown {
     ///
     /// # Errors
     /// A sentence.
-    pub fn load(store: &Store, id: &str) -> Result<Shown, String> {
+    pub fn load(store: &Store, id: &str, privacy: &Privacy) -> Result<Shown, String> {
+        let compared = |summary| Ok(Shown::Compared(Box::new(privacy.of_summary(summary)?)));
         if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
-            return Ok(Shown::Compared(Box::new(imported)));
+            return compared(imported);
         }
         let stored = store.load(id).map_err(|error| error.to_string())?;
-        Ok(match stored.header.kind {
-            Kind::Run => Shown::Run(Box::new(stored)),
-            _ => Shown::Compared(Box::new(summarise(&stored))),
-        })
+        match stored.header.kind {
+            Kind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
+            _ => compared(summarise(&stored)),
+        }
     }
 
     /// The same as a well-known table.
@@ -96,20 +135,15 @@ impl Show {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.read_store()?;
         let id = store.find(self.id.as_deref()).map_err(|error| error.to_string())?;
-        let shown = Shown::load(&store, &id)?;
+        let shown = Shown::load(&store, &id, &self.privacy)?;
         let colour = output::wants_colour(context.color, &io::stdout());
+        let html = existing_html(context, &id);
+        let width = output::width();
+        let screen = Screen { width, colour, is_verbose: self.verbose, html: html.as_deref() };
         let text = match (&shown, self.dialect) {
             (shown, Some(dialect)) => shown.dialect(dialect)?,
-            (Shown::Run(stored), None) => {
-                run_text::render(&RunReport::new(stored), output::width(), colour)
-            }
-            (Shown::Compared(summary), None) => {
-                let html = existing_html(context, &id);
-                let is_verbose = self.verbose;
-                let width = output::width();
-                let screen = Screen { width, colour, is_verbose, html: html.as_deref() };
-                terminal::screen(summary, &screen)
-            }
+            (Shown::Run(stored), None) => run_text::render(&RunReport::new(stored), &screen),
+            (Shown::Compared(summary), None) => terminal::screen(summary, &screen),
         };
         output::print(&text)?;
         Ok(0)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::run_row::{RunRow, add_efficiency, row};
 use super::suite_index::{self, SuiteIndex, items};
 use crate::machine::Facts;
+use crate::report::anonymise::Scrubber;
 use crate::report::curve::{self, Chart};
 use crate::report::summary::{Failure, State};
 use crate::store::record::Stored;
@@ -93,6 +94,23 @@ impl RunReport {
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
     }
+}
+
+/// Takes out of a stored run what names the machine, its boot or its people.
+///
+/// # Errors
+/// Where a fact of the machine is no JSON, which is our fault.
+pub fn anonymise(stored: &mut Stored) -> Result<(), serde_json::Error> {
+    let scrubber = Scrubber::new(&stored.header.machine);
+    stored.header.machine = scrubber.machine(&stored.header.machine)?;
+    let failures = stored.failures.iter_mut().map(|failure| &mut failure.reason);
+    let files = stored.header.suites.iter_mut().map(|suite| &mut suite.file);
+    let warnings = stored.warnings.iter_mut();
+    let texts = warnings.chain(&mut stored.failure).chain(failures).chain(files);
+    for text in texts.chain([&mut stored.header.command]) {
+        *text = scrubber.text(text);
+    }
+    Ok(())
 }
 
 fn counts(rows: &[RunRow]) -> Vec<usize> {

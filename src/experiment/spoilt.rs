@@ -46,8 +46,8 @@ pub fn warning(rows: &[Row]) -> Option<String> {
     let spoilt: usize = rows.iter().map(|row| row.spoilt_pairs).sum();
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
     Some(format!(
-        "Spoilt pairs: others took the CPU, or heat slowed it, during {spoilt} of {} (of `{}` {} of {}). \
-         They are kept, and count; the CSV marks them.",
+        "{spoilt} of {} were disturbed: other processes took the CPU, or heat slowed it (of `{}` {} of {}). \
+         They are kept and count; the CSV marks them.",
         plural(pairs, "pair"),
         worst.workload,
         worst.spoilt_pairs,

@@ -269,7 +269,7 @@ fn note_on_multiplicity(
     (is_open && leaves_zero_out && rows > 1).then(|| {
         format!(
             "by itself this interval leaves 0 out, but one of {rows} rows may do so by chance: with \
-             {correction} for that it is not yet decided"
+             {correction} for that it is not yet significant"
         )
     })
 }

@@ -240,20 +240,20 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
     let has_interval = |row: &Row| row.low_pct.is_some() || row.high_pct.is_some();
     if summary.treatments.is_empty() {
         said.push(
-            "There is nothing to hold it against, so there is no difference to tell.".to_owned(),
+            "There is nothing to compare it with, so there is no difference to show.".to_owned(),
         );
     } else if summary.results.iter().any(has_interval) {
         said.push(
             "No verdict: they were not paired. An interval holds the noise within the runs of the two; \
-             what else differed (boot, memory layout, heat, neighbours) comes on top, and nobody can tell \
-             how much that is."
+             what else differed (boot, memory layout, heat, neighbours) comes on top, and cannot be \
+             estimated."
                 .to_owned(),
         );
     }
     if !summary.treatments.is_empty() && !summary.results.iter().all(has_interval) {
         said.push(
-            "No interval and no verdict where there is one number for each side: nobody can tell such a \
-             difference from noise."
+            "No interval and no verdict where there is one number for each side: such a difference \
+             cannot be told from noise."
                 .to_owned(),
         );
     }

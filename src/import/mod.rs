@@ -163,7 +163,7 @@ fn detect(text: &str) -> Result<Format, String> {
     } else if perf::is_it(text) {
         Format::Perf
     } else {
-        return Err(format!("this looks like {}. {}", guess(first), reads()));
+        return Err(format!("unrecognised format{}. {}", guess(first), reads()));
     };
     Ok(found)
 }
@@ -171,15 +171,15 @@ fn detect(text: &str) -> Result<Format, String> {
 /// What else it may be, for the person who gave the wrong file.
 fn guess(first: &str) -> &'static str {
     if first.to_ascii_lowercase().starts_with("<!doctype") || first.starts_with('<') {
-        "HTML or XML (UnixBench writes a text beside its .html)"
+        ": it looks like HTML or XML (UnixBench writes a text beside its .html)"
     } else if first.contains("Performance counter stats") {
-        "what perf stat writes for people (for programs: perf stat -x, -o FILE)"
+        ": it looks like what perf stat writes for people (for programs: perf stat -x, -o FILE)"
     } else if first.starts_with("Benchmark ") {
-        "what hyperfine prints (to be read, it writes --export-json FILE)"
+        ": it looks like what hyperfine prints (to be read, it writes --export-json FILE)"
     } else if first.contains(',') {
-        "a CSV of another kind"
+        ": it looks like a CSV of another kind"
     } else {
-        "nothing that is known here"
+        ""
     }
 }
 

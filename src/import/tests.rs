@@ -57,7 +57,7 @@ fn a_wrong_file_is_named_with_what_could_be_read() {
     for (text, part) in [
         ("", "it is empty"),
         (" \n\n", "it is empty"),
-        ("hello\n", "nothing that is known here"),
+        ("hello\n", "unrecognised format. weigh import reads"),
         ("<!DOCTYPE html>\n", "UnixBench writes a text beside its .html"),
         (" Performance counter stats for 'true':\n", "perf stat -x, -o FILE"),
         ("Benchmark 1: true\n", "--export-json FILE"),

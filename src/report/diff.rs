@@ -157,14 +157,13 @@ fn sentence(diff: &Diff) -> String {
     let rates = diff.results.iter().filter(|row| row.rate.is_beyond_noise).count();
     let effects = diff.results.iter().filter_map(|row| row.effect);
     let differing = effects.clone().filter(|effect| effect.is_beyond_noise).count();
-    let rows = format::plural(diff.results.len(), "row");
+    let rows = diff.results.len();
     let effects = match effects.count() {
         0 => String::new(),
-        _ => format!(", and the effect in {differing}"),
+        count => format!(", and {differing} of {count} effects"),
     };
     format!(
-        "From {} to {} the rate of the baseline changed by more than the noise within the two in {rates} of \
-         {rows}{effects}.",
+        "From {} to {}, {rates} of {rows} baseline rates changed beyond noise{effects}.",
         diff.before.id, diff.after.id
     )
 }
@@ -249,8 +248,8 @@ mod tests {
     fn the_caveat_is_said_before_any_number_and_tells_the_width() {
         let text = text(&diff(), 100, false);
         let place = |part| text.find(part).unwrap_or_else(|| panic!("`{part}` is missing: {text}"));
-        assert!(place("They were not paired") < place("getppid"));
-        assert!(place("in 2 of 2") < place("±2.00 % of a rate"), "{text}");
+        assert!(place("They were not") < place("getppid"));
+        assert!(place("2 of 2 baseline rates") < place("±2.00 % of a rate"), "{text}");
         assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
         assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");
         assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");

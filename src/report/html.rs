@@ -11,6 +11,7 @@ pub mod run;
 
 use minijinja::{Environment, Error, Value, context};
 
+use super::results::measured;
 use super::scale::{Scale, Span};
 use super::summary::{Row, State, Summary};
 use super::table::{Align, Table};
@@ -38,6 +39,9 @@ const TEMPLATES: [(&str, &str); 13] = [
     ("style.css", include_str!("html/style.css")),
 ];
 
+/// A fact of more bytes is folded away: few ask for it, and it would push the others off the page.
+const LONG_FACT: usize = 90;
+
 /// The whole page.
 pub fn render(s: &Summary) -> Result<String, Error> {
     fill("page.html", page(s))
@@ -62,14 +66,17 @@ fn page(s: &Summary) -> Value {
             forest => forest::figure(&rows, &scale, s.margin_pct),
             charts => curve::of_effects(&rows)
                 .iter()
-                .map(|chart| chart::figure(chart, several.then_some(treatment)))
+                .flat_map(|chart| chart::figures(chart, several.then_some(treatment)))
                 .collect::<Vec<Value>>(),
         }
     });
     // Figures have no intervals to draw, and their table shows them as they were written.
     let figures_read = s.imported.as_ref().filter(|imported| imported.is_figures());
     let is_measured = figures_read.is_none();
-    let drifts = s.results.iter().filter_map(|row| drift::figure(row, several));
+    let has_added = s.results.iter().any(|row| row.cost.added_ns_per_op.is_some());
+    let end_s = drift::end_s(&s.results);
+    let drifts = s.results.iter().filter_map(|row| drift::figure(row, several, end_s));
+    let rows = by_treatment(s).into_iter().flat_map(|(_, rows)| forest::ordered(rows));
     let pairs: usize = s.results.iter().map(|row| row.pairs).sum();
     context! {
         id => format::label(&s.id),
@@ -88,8 +95,10 @@ fn page(s: &Summary) -> Value {
         several => several,
         read => figures_read.map(|imported| table(&imported::table(s, imported))),
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
-        rows => s.results.iter().filter(|_| is_measured).map(|row| result(row, s.margin_pct))
+        rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
+        has_added,
+        columns => 10 + usize::from(several) + usize::from(has_added),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
@@ -104,7 +113,7 @@ fn page(s: &Summary) -> Value {
             arm => format::label(&failure.arm),
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
-        warnings => s.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
+        warnings => s.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
         machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
     }
@@ -112,7 +121,10 @@ fn page(s: &Summary) -> Value {
 
 pub(super) fn machine_facts(facts: &Facts) -> Vec<Value> {
     let facts = machine::facts(facts).into_iter();
-    facts.map(|(key, value)| context! { key, value }).collect()
+    let is_long = |key: &str, value: &str| {
+        key.starts_with("cmdline") || key.starts_with("mitigations") || value.len() > LONG_FACT
+    };
+    facts.map(|(key, value)| context! { folded => is_long(&key, &value), key, value }).collect()
 }
 
 /// A sentence in pieces, those between backticks being names.
@@ -128,13 +140,14 @@ pub(super) fn unbroken(text: &str) -> String {
 }
 
 fn result(row: &Row, margin_pct: f64) -> Value {
+    let [effect, treated, factor, added] = measured(row);
     context! {
         workload => format::label(&row.workload),
         treatment => format::label(&row.treatment),
         baseline => format::rate(row.baseline, &row.unit),
-        treated => format::rate(row.treated, &row.unit),
+        treated,
         unit => format::label(&row.unit),
-        effect => format::percent(row.effect_pct),
+        effect, factor, added,
         interval => format::interval(row.low_pct, row.high_pct),
         cost_at_most => bounds::of(row),
         class => class(row.verdict),
@@ -202,6 +215,86 @@ mod tests {
             assert!(!text.contains(outside), "{outside} is on the page");
         }
         assert!(text.contains("Delta-3") && text.contains("sets disagree"));
+    }
+
+    /// The colours of each `:root` of the style sheet: light, dark, and print.
+    fn palettes() -> Vec<Vec<(String, [f64; 3])>> {
+        let blocks = include_str!("html/style.css").split(":root {").skip(1);
+        let colours = |block: &str| {
+            let block = block.split('}').next().unwrap().to_owned();
+            let parts: Vec<String> = block.split(';').map(|part| part.trim().to_owned()).collect();
+            let pairs = parts.iter().filter_map(|part| part.split_once(": #"));
+            pairs.map(|(name, hex)| (name.to_owned(), channels(hex))).collect()
+        };
+        blocks.map(colours).collect()
+    }
+
+    fn channels(hex: &str) -> [f64; 3] {
+        let wide: String = match hex.len() {
+            3 => hex.chars().flat_map(|c| [c, c]).collect(),
+            _ => hex.to_owned(),
+        };
+        let byte = |i: usize| u8::from_str_radix(&wide[2 * i..2 * i + 2], 16).expect("a colour");
+        [0, 1, 2].map(|i| f64::from(byte(i)) / 255.0)
+    }
+
+    /// WCAG 2's contrast ratio.
+    fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+        let linear =
+            |c: f64| if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let luminance =
+            |[r, g, b]: [f64; 3]| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+        a.max(b) / a.min(b)
+    }
+
+    #[test]
+    fn every_text_can_be_read_in_light_in_dark_and_on_paper() {
+        assert!((contrast([0.0; 3], [1.0; 3]) - 21.0).abs() < 1e-9);
+        let palettes = palettes();
+        assert_eq!(palettes.len(), 3);
+        for palette in palettes {
+            let colour = |name: &str| palette.iter().find(|(known, _)| known == name).unwrap().1;
+            for text in ["ink", "soft", "slower", "faster", "equivalent", "inconclusive"] {
+                let ratio = contrast(colour(&format!("--{text}")), colour("--paper"));
+                assert!(ratio >= 4.5, "{text}: {ratio:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_has_the_order_of_the_chart_and_every_table_a_caption() {
+        let text = render(&sample::audit()).expect("the template renders");
+        let after = |from: &str| text.split_once(from).expect(from).1.to_owned();
+        let chart: Vec<String> = after("<ol class=\"names\">")
+            .split("</ol>")
+            .next()
+            .unwrap()
+            .split("<li>")
+            .skip(1)
+            .map(|item| item.replace("</li>", ""))
+            .collect();
+        let table = after("<h2>Results</h2>");
+        let table = table.split("</table>").next().unwrap();
+        let rows = table.split("<th scope=\"row\">").skip(1);
+        let rows: Vec<&str> = rows.map(|row| row.split('<').next().unwrap()).collect();
+        assert_eq!((rows[0], rows.len()), ("syscall", 12));
+        assert_eq!(rows, chart);
+        assert_eq!(text.matches("<table").count(), text.matches("<caption>").count());
+        assert_eq!(text.matches("<table").count(), 4);
+        assert!(text.contains("×6.76") && text.contains("+12.3 µs"));
+    }
+
+    #[test]
+    fn long_facts_are_folded_away() {
+        let mut s = sample::audit();
+        s.machine.cmdline = "root=/dev/vda quiet".into();
+        s.machine.mitigations.insert("gather_data_sampling".into(), "Not affected".into());
+        let text = render(&s).expect("the template renders");
+        let (open, folded) = text.split_once("<details>").expect("something is folded");
+        let folded = folded.split("</details>").next().unwrap();
+        assert!(folded.contains("quiet") && folded.contains("gather data sampling"), "{folded}");
+        assert!(open.contains("bench1") && !open.contains("quiet"));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::summary::{Row, Summary};
 use super::table::{Align, Table};
 
 /// What the star in [`table`] means.
-pub const LEGEND: &str = "baseline → treated; * changed, with 95 % confidence for each by itself; ? too few \
-                          launches to tell";
+pub const LEGEND: &str = "baseline → treated; * significant at 95 %, each by itself; ? too few launches to \
+                          tell";
 
 const LONGEST_NAME: usize = 24;
 

@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(frame[7], "… rows 7 to 12 of 14; the others in turn");
         assert_eq!(
             frame[8],
-            "8 decided, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workloa…"
+            "8 done, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workload-13"
         );
         view.elapsed += Duration::from_secs(PAGE_S);
         assert!(lines(&view, size)[1].starts_with("workload-12"), "the first page is decided");

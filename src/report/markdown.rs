@@ -1,6 +1,7 @@
 //! A report to paste into an issue or a commit message.
 
 use super::format;
+use super::results::measured;
 use super::summary::{Row, Summary};
 use super::table::{Align, Table};
 use super::{bounds, evidence, facts, imported, latency, machine, sentence, sets};
@@ -54,14 +55,17 @@ pub fn render(s: &Summary) -> String {
 fn results(s: &Summary) -> Table {
     let several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
     let cells = |row: &Row| {
+        let [effect, treated, factor, added] = measured(row);
         vec![
             format::label(&row.workload),
             if several { format::label(&row.treatment) } else { String::new() },
             format::rate(row.baseline, &row.unit),
-            format::rate(row.treated, &row.unit),
+            treated,
             format::label(&row.unit),
-            format::percent(row.effect_pct),
+            effect,
             format::interval(row.low_pct, row.high_pct),
+            factor,
+            added,
             format::verdict(row.verdict, row.within_margin, s.margin_pct),
             format::integer(row.pairs as u64),
         ]
@@ -74,6 +78,8 @@ fn results(s: &Summary) -> Table {
         ("unit", Align::Left),
         ("effect", Align::Right),
         ("interval", Align::Left),
+        ("factor", Align::Right),
+        ("added/op", Align::Right),
         ("verdict", Align::Left),
         ("pairs", Align::Right),
     ];
@@ -128,7 +134,7 @@ mod tests {
         assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
         assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
         assert!(text.contains(
-            "| syscall | 469.0k | 69.37k | lps | −85.2 % | [−85.6, −84.8] | slower | 8 |"
+            "| syscall | 469.0k | 69.37k | lps | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
         ));
         assert!(text.contains("- `fsdisk` under `audit`: It took longer"));
     }

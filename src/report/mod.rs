@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use summary::{Row, Summary};
 
+pub mod anonymise;
 mod bar;
 mod bounds;
 pub mod budget;

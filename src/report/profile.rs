@@ -128,7 +128,7 @@ fn slowed(measured: &Measured) -> String {
         ),
         (false, Some(scale)) => format!(
             "Counting slows a program, so it did less meanwhile. All counts were multiplied by {}, \
-             which is how much more time it spent in user mode while nobody counted.",
+             which is how much more time it spent in user mode without counting.",
             format::per_op(scale)
         ),
         (false, None) => "Counting slows a program, so it may have done less meanwhile; how much less \

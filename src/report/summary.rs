@@ -130,7 +130,7 @@ pub struct Row {
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
     /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
-    /// negative where it surely gains; `None` while the pairs do not bound it.
+    /// negative where it certainly gains; `None` while the pairs do not bound it.
     #[serde(default)]
     pub cost_at_most_pct: Option<f64>,
     pub verdict: Verdict,

@@ -82,7 +82,8 @@ fn brief(page: &mut Page, s: &Summary) {
     page.brief_list("Warning", &warnings, MOST_REMARKS);
 }
 
-fn first_sentence(text: &str) -> String {
+/// The first sentence of a warning: what is the matter, without what to do.
+pub fn first_sentence(text: &str) -> String {
     text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 

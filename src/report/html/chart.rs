@@ -22,18 +22,32 @@ const NARROW: f64 = 0.024;
 const TELEPHONE: f64 = 0.045;
 /// Curves stand beside each other, all within so many pixels, so that none hides the uncertainty of another.
 const ASIDE: f64 = 8.0;
+/// More curves than this in one picture hide each other, and their names collide.
+const MOST_TOGETHER: usize = 4;
 /// As many colours as the style sheet has.
 const COLOURS: usize = 9;
 
-/// The picture; `of` says whose effects they are.
-pub fn figure(chart: &Chart, of: Option<&str>) -> Value {
-    let mut xs: Vec<f64> = chart.points().map(|point| point.x).collect();
+/// The pictures of a chart: one, or where there are too many curves to be told apart one for each, all on the
+/// same axes. `of` says whose effects they are.
+pub fn figures(chart: &Chart, of: Option<&str>) -> Vec<Value> {
+    if chart.curves.len() <= MOST_TOGETHER {
+        return vec![figure(chart, chart, None, of)];
+    }
+    let alone = |curve: &Curve| Chart { curves: vec![curve.clone()], ..chart.clone() };
+    let panels = chart.curves.iter();
+    panels.map(|curve| figure(&alone(curve), chart, Some(chart.label(curve)), of)).collect()
+}
+
+/// One picture, on the axes of the `whole` chart; `part` is what it shows of that.
+fn figure(chart: &Chart, whole: &Chart, part: Option<&str>, of: Option<&str>) -> Value {
+    let mut xs: Vec<f64> = whole.points().map(|point| point.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     let ideal = ideal(chart, &xs);
     let x = Axis::of_x(&xs, &chart.x_unit);
-    let y = Axis::of_y(&heights(chart, &ideal), &chart.quantity, chart.is_scaling().then_some(&x));
-    let is_broad = xs.len() > NARROW_POINTS || chart.curves.len() > 3;
+    let heights = heights(whole, &ideal);
+    let y = Axis::of_y(&heights, &chart.quantity, chart.is_scaling().then_some(&x));
+    let is_broad = part.is_none() && (xs.len() > NARROW_POINTS || chart.curves.len() > 3);
     let text = |value: f64| x_text(value, &chart.x_unit);
     let on_telephone = x.labels(&xs, TELEPHONE, text);
     let labels = x.labels(&xs, if is_broad { BROAD } else { NARROW }, text);
@@ -53,6 +67,7 @@ pub fn figure(chart: &Chart, of: Option<&str>) -> Value {
     });
     context! {
         title => format::label(chart.title()),
+        part => part.map(format::label),
         of => of.map(format::label),
         y_title => chart.y_title(),
         x_title => format::label(&chart.x_unit),
@@ -182,6 +197,36 @@ fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chart(count: usize) -> Chart {
+        let curve = |i: usize| Curve {
+            series: format!("memory bandwidth, c{i}"),
+            points: [16.0, 256.0]
+                .map(|x| Point {
+                    workload: format!("w{i}"),
+                    x,
+                    y: x * (1.0 + i as f64),
+                    low: None,
+                    high: None,
+                })
+                .to_vec(),
+        };
+        let curves = (0..count).map(curve).collect();
+        Chart { quantity: Quantity::Rate("MBps".into()), x_unit: "bytes".into(), curves }
+    }
+
+    #[test]
+    fn many_curves_are_small_multiples_on_the_same_axes() {
+        assert_eq!(figures(&chart(4), None).len(), 1);
+        let panels = figures(&chart(9), None);
+        assert_eq!(panels.len(), 9);
+        let of = |panel: &Value, name: &str| panel.get_attr(name).unwrap().to_string();
+        assert_eq!(of(&panels[3], "part"), "c3");
+        for panel in &panels {
+            assert_eq!(of(panel, "ticks"), of(&panels[0], "ticks"));
+            assert_eq!(of(panel, "ends"), "[]", "one curve needs no name at its end");
+        }
+    }
 
     #[test]
     fn names_keep_apart_and_within_the_picture() {

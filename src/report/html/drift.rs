@@ -15,13 +15,18 @@ const RATES_HEIGHT: f64 = 36.0;
 /// Dots on the edge of a picture would be cut in half.
 const EDGE: f64 = 4.0;
 
-/// The picture of one row; `None` when fewer than two pairs have a number.
-pub fn figure(row: &Row, several: bool) -> Option<Value> {
+/// When the last pair of any row began: the end of the time that all pictures share.
+pub fn end_s(rows: &[Row]) -> f64 {
+    let times = rows.iter().flat_map(|row| &row.series).map(|pair| pair.started_s);
+    times.filter(|time| time.is_finite()).fold(0.0, f64::max)
+}
+
+/// The picture of one row, over the time from 0 to `end_s`; `None` when fewer than two pairs have a number.
+pub fn figure(row: &Row, several: bool, end_s: f64) -> Option<Value> {
     let usable = |pair: &&Pair| pair.log_ratio().is_finite() && pair.started_s.is_finite();
     let pairs: Vec<&Pair> = row.series.iter().filter(usable).collect();
     let times = || pairs.iter().map(|pair| pair.started_s);
-    let (first, last) = (pairs.first()?.started_s, pairs.last()?.started_s);
-    let time = Axis::of(times(), WIDTH, false)?;
+    let time = Axis::of([0.0, end_s].into_iter(), WIDTH, false)?;
     let ratios: Vec<f64> = pairs.iter().map(|pair| pair.log_ratio()).collect();
     let effects = Axis::of(ratios.iter().copied(), EFFECTS_HEIGHT, true)?;
     let arms = [
@@ -56,8 +61,7 @@ pub fn figure(row: &Row, several: bool) -> Option<Value> {
         rates_low => percent(rates.low),
         baseline => line(&arms[0]),
         treated => line(&arms[1]),
-        from => format::seconds(first),
-        to => format::seconds(last),
+        to => format::seconds(end_s),
     })
 }
 
@@ -116,11 +120,26 @@ mod tests {
     #[test]
     fn a_picture_needs_two_pairs_that_differ() {
         let mut row = sample::audit().results.remove(0);
-        assert!(figure(&row, false).is_some());
+        assert!(figure(&row, false, 60.0).is_some());
         row.series.truncate(1);
-        assert!(figure(&row, false).is_none());
+        assert!(figure(&row, false, 60.0).is_none());
         row.series.clear();
-        assert!(figure(&row, false).is_none());
+        assert!(figure(&row, false, 60.0).is_none());
+    }
+
+    #[test]
+    fn all_pictures_are_over_the_same_time() {
+        let results = sample::audit().results;
+        let end_s = end_s(&results);
+        let last = |row: &Row| row.series.last().unwrap().started_s;
+        assert!(last(&results[0]) < end_s && last(&results[11]) == end_s);
+        // The last dot of a row that was done early lies where that was, not at the edge.
+        let places = [0, 11].map(|row| {
+            let figure = figure(&results[row], false, end_s).expect("a picture");
+            let dots = figure.get_attr("dots").unwrap().to_string();
+            dots.rsplit('M').next().unwrap().split(' ').next().unwrap().parse::<f64>().unwrap()
+        });
+        assert!(places[0] < 0.3 * WIDTH && places[1] == WIDTH - EDGE, "{places:?}");
     }
 
     #[test]

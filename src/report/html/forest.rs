@@ -7,6 +7,7 @@ use minijinja::{Value, context};
 
 use super::class;
 use crate::report::format;
+use crate::report::results::{has_interval, measured};
 use crate::report::scale::Scale;
 use crate::report::summary::Row;
 use crate::stats::Verdict;
@@ -21,8 +22,7 @@ const LONGEST_NAME: usize = 28;
 
 /// The figure of one treatment's rows; `scale` is that of the whole page.
 pub fn figure(rows: &[&Row], scale: &Scale, margin_pct: f64) -> Value {
-    let mut rows = rows.to_vec();
-    rows.sort_by(|a, b| a.effect_pct.total_cmp(&b.effect_pct));
+    let rows = ordered(rows.to_vec());
     let bottom = TOP + ROW_HEIGHT * rows.len();
     let major = scale.ticks(WIDE_CHARACTER);
     let ticks = scale.ticks(CHARACTER).into_iter().map(|tick| {
@@ -46,8 +46,14 @@ pub fn figure(rows: &[&Row], scale: &Scale, margin_pct: f64) -> Value {
     }
 }
 
+/// The costliest first: the order of the plot and of the table beneath it.
+pub fn ordered(mut rows: Vec<&Row>) -> Vec<&Row> {
+    rows.sort_by(|a, b| a.effect_pct.total_cmp(&b.effect_pct));
+    rows
+}
+
 fn line(row: &Row, y: usize, scale: &Scale, margin_pct: f64) -> Value {
-    let effect = format::percent(row.effect_pct);
+    let [effect, ..] = measured(row);
     let verdict = format::verdict(row.verdict, row.within_margin, margin_pct);
     let name = format::label(&row.workload);
     let end = |pct: Option<f64>| pct.filter(|pct| !pct.is_nan()).map(|pct| scale.at(pct));
@@ -60,7 +66,7 @@ fn line(row: &Row, y: usize, scale: &Scale, margin_pct: f64) -> Value {
         y,
         class => class(row.verdict),
         hollow => row.verdict == Verdict::Inconclusive,
-        measured => !row.effect_pct.is_nan(),
+        measured => !row.effect_pct.is_nan() && has_interval(row),
         x => on_scale(Some(estimate)).then(|| place(estimate)),
         low => place(low.unwrap_or(0.0)),
         high => place(high.unwrap_or(1.0)),

@@ -38,7 +38,7 @@ pub fn render(page: &Page) -> Result<String, Error> {
         }
     });
     let sentences = page.sentences.iter().map(|sentence| unbroken(&format::label(sentence)));
-    let charts = page.charts.iter().map(|chart| chart::figure(chart, None));
+    let charts = page.charts.iter().flat_map(|chart| chart::figures(chart, None));
     fill(
         "run.html",
         context! {

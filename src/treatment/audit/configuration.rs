@@ -217,8 +217,8 @@ impl Configuration {
             facts.extend(self.is_expedited.then(|| grace::FACT.to_owned()));
             facts.extend(self.watch.iter().map(Watch::fact));
             facts.push(
-                "Arms that are not audited run at the same time, under a login uid that a `never,task` \
-                 rule exempts: their processes carry no audit context."
+                "Baseline processes are exempted by a `never,task` rule on their login UID, and carry no \
+                 audit context."
                     .into(),
             );
             facts.push(self.host.sentence());

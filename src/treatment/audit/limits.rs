@@ -81,7 +81,7 @@ impl Limits {
 
     /// In words.
     pub fn facts(self) -> Vec<String> {
-        let limit = format!("The kernel lets {} records wait (backlog limit).", self.backlog);
+        let limit = format!("The backlog limit is {} records.", self.backlog);
         let wait = match self.wait {
             0 => "No process blocks when the backlog is full (backlog wait time 0): the record is dropped."
                 .into(),

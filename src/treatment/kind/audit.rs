@@ -51,10 +51,7 @@ impl Kind for Audit {
                 form: "rules=FILE",
                 help: "load these rules, of a file or a directory of them, instead of auditing everything",
             },
-            Parameter {
-                form: "backlog=N",
-                help: "records that may wait in the kernel; default 8192",
-            },
+            Parameter { form: "backlog=N", help: "the backlog limit, in records; default 8192" },
             SINK,
             FLUSH,
             Parameter {
