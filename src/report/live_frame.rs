@@ -70,7 +70,7 @@ pub fn status(view: &View) -> String {
         some if open == 0 => format!("narrowing {}", format::plural(some, "interval")),
         some => format!("{open} open, {some} to be narrowed"),
     };
-    let done = format!("{} decided, {rest}", view.rows.len() - open);
+    let done = format!("{} done, {rest}", view.rows.len() - open);
     match view.left {
         Some(left) => format!("{done}, about {} left", format::clock(left.as_secs_f64())),
         None => done,
