@@ -23,8 +23,23 @@ test: deps test-deps
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --no-fail-fast
 
+# Where they are looked for. DESTDIR is for packages: what is below it is moved to / later.
+prefix := $(DESTDIR)$(or $(PREFIX),/usr/local)
+man1   := $(prefix)/share/man/man1
+bash   := $(prefix)/share/bash-completion/completions/weigh
+zsh    := $(prefix)/share/zsh/site-functions/_weigh
+fish   := $(prefix)/share/fish/vendor_completions.d/weigh.fish
+
 install: build
-	install -D -m 755 $(weigh) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/weigh
+	install -D -m 755 $(weigh) $(prefix)/bin/weigh
+	install -d $(man1) $(dir $(bash)) $(dir $(zsh)) $(dir $(fish))
+	$(weigh) man --directory $(man1)
+	$(weigh) completions bash > $(bash)
+	$(weigh) completions zsh > $(zsh)
+	$(weigh) completions fish > $(fish)
+
+uninstall:
+	rm -f $(prefix)/bin/weigh $(man1)/weigh.1 $(man1)/weigh-*.1 $(bash) $(zsh) $(fish)
 
 deps:
 	@scripts/install-deps build
@@ -35,4 +50,4 @@ test-deps:
 clean:
 	cargo clean
 
-.PHONY: run build test install deps test-deps clean
+.PHONY: run build test install uninstall deps test-deps clean

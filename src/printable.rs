@@ -12,8 +12,8 @@ const REPLACEMENT: char = '\u{fffd}';
 /// Whether a terminal may take this character for more than a character: the controls C0, DEL and C1,
 /// bidirectional marks, embeddings, overrides and isolates (UAX #9), and the separators that break a line.
 fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_mark || matches!(c, '\u{2028}'..='\u{202e}')
 }
 
 fn replaced(c: char) -> char {

@@ -23,7 +23,9 @@ Examples:
   sudo weigh budget audit:sink=auditd -w getppid --burst 20000
                                                      with the real auditd, a burst of 20,000 at once
   sudo weigh budget audit -w open-close --disk-full  what happens when the log's disk is full
-  sudo weigh budget --profile server.json            the command of a recorded profile, once you agree";
+  sudo weigh budget --profile server.json            the command of a recorded profile, once you agree
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Tell how much log audit rules write, and the backlog limit you need
 ///

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
+use super::naming::Names;
 use super::{Context, INTERRUPTED, calibrate_text, output, value};
 use crate::experiment::calibration::{Calibration, history};
 use crate::experiment::request::{Plan, Request};
@@ -26,7 +27,9 @@ Examples:
       The suite quick, for a minute: noise and the smallest effect of every workload.
   weigh calibrate -w unixbench --repeat 20 --budget 60s
       Twenty experiments with nothing to find: how many find something?
-  weigh calibrate -w getppid -w stat --budget 20s --json calibration.json";
+  weigh calibrate -w getppid -w stat --budget 20s --json calibration.json
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Run an A/A test: how noisy is this machine, and what is the smallest change it can detect?
 ///
@@ -59,6 +62,8 @@ pub struct Calibrate {
     /// Decides the order of everything in the first experiment; the next has the next number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    names: Names,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -138,6 +143,8 @@ impl Calibrate {
             timeout: None,
             plan: Plan::Compare { sets: 1 },
             detail: false,
+            naming: self.names.naming(),
+            fail_above: None,
         }
     }
 }

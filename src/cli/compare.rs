@@ -8,19 +8,21 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::files::Files;
+use super::naming::Names;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, copies, go_on, output, value};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::{Done, execute};
-use crate::experiment::summarise::{costing_more_than, summarise};
+use crate::experiment::summarise::summarise;
 use crate::report::format;
+use crate::report::gate::Above;
 use crate::report::summary::{State, Summary};
 use crate::shell::command_line;
 use crate::stats::Verdict;
 use crate::stats::design::Design;
 use crate::stats::judge::MIN_PAIRS;
 use crate::stats::multiplicity::Multiplicity;
-use crate::store::Store;
 use crate::store::record::Kind;
+use crate::store::{self, Store};
 use crate::treatment;
 use crate::workload::suite;
 
@@ -33,7 +35,7 @@ Examples:
   weigh compare seccomp:profile=docker.json -- ./my-server-bench --quick
       Your own command under your own profile. A command that prints a line
       {\"operations\":N,\"elapsed_ns\":N} is measured by that, others from start to end.
-  weigh compare seccomp -w getppid -w stat --fail-above 3% --json result.json
+  weigh compare seccomp -w getppid -w stat --fail-above 3% --junit weigh.xml --github-summary
       For CI: exit status 1 if a workload is significantly more than 3 % slower.
   weigh compare --continue k3f9qx --budget 5m
       Go on with an experiment that has no verdict yet, or was interrupted.
@@ -44,7 +46,9 @@ Environment:
   WEIGH_KERNELS=FILE  measure the workloads of this build of them, not weigh's own: by another
                       compiler, with other flags (docs/workloads.md)
 
-`weigh list treatments` and `weigh list workloads` show what there is.";
+`weigh list treatments` and `weigh list workloads` show what there is.
+
+Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
 
 /// Weigh one or more treatments against a baseline
 ///
@@ -115,6 +119,11 @@ pub struct Compare {
     /// rows together; passing does not prove that the cost is lower
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
+    /// Exit with status 0, not 3, where some row stays inconclusive
+    #[arg(long)]
+    inconclusive_ok: bool,
+    #[command(flatten)]
+    names: Names,
     #[command(flatten)]
     files: Files,
     /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
@@ -143,16 +152,27 @@ impl Compare {
         self.files.check()?;
         let store = context.open_store()?;
         let done = self.measure(&store, context)?;
+        if self.go_on.is_some() {
+            self.rename(&store, &done.id).map_err(|error| error.to_string())?;
+        }
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = done.load(&store)?;
         let summary = summarise(&stored);
         let written = self.files.write(&summary, context);
         tell_errors(&summary);
-        let above = self.fail_above.map(|limit| costing_more_than(limit, &stored));
-        let above = above.unwrap_or_default();
-        tell_what_is_above(&above, self.fail_above);
+        tell_what_is_above(&summary);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
-        Ok(if is_as_before { exit_code(&summary, !above.is_empty()) } else { super::ERROR })
+        Ok(match (is_as_before, exit_code(&summary)) {
+            (false, _) => super::ERROR,
+            (true, INCONCLUSIVE) if self.inconclusive_ok => 0,
+            (true, code) => code,
+        })
+    }
+
+    /// Another session may have another name and limit.
+    fn rename(&self, store: &Store, id: &str) -> Result<(), store::Error> {
+        store.set_naming(id, &self.names.naming())?;
+        self.fail_above.map_or(Ok(()), |limit| store.set_fail_above(id, limit))
     }
 
     fn measure(&mut self, store: &Store, context: &Context) -> Result<Done, String> {
@@ -203,6 +223,8 @@ impl Compare {
             timeout: self.timeout,
             plan: Plan::Compare { sets: self.sets as usize },
             detail: !self.no_detail,
+            naming: self.names.naming(),
+            fail_above: self.fail_above,
         })
     }
 
@@ -251,7 +273,8 @@ impl Compare {
     }
 }
 
-fn exit_code(summary: &Summary, is_above: bool) -> u8 {
+fn exit_code(summary: &Summary) -> u8 {
+    let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
     let is_open = summary.results.iter().any(|row| row.verdict == Verdict::Inconclusive);
     match summary.state {
         State::Failed => super::ERROR,
@@ -264,9 +287,11 @@ fn exit_code(summary: &Summary, is_above: bool) -> u8 {
 }
 
 /// A job that fails is owed the reason, also where stdout goes elsewhere.
-fn tell_what_is_above(rows: &[String], limit: Option<f64>) {
-    if let (Some(limit), false) = (limit, rows.is_empty()) {
-        let limit = format::margin(limit * 100.0);
+fn tell_what_is_above(summary: &Summary) {
+    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.passed) {
+        let limit = format::margin(gate.fail_above_pct);
+        let name = |row: &Above| format!("{} under {}", row.workload, row.treatment);
+        let rows: Vec<String> = gate.above.iter().map(name).collect();
         output::problem(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
     }
 }

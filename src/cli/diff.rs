@@ -12,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   weigh diff k3f9qx m2abcd                   what changed from the first to the second?
   weigh diff k3f m2a --json
+  weigh diff latest~1 latest                 the last two
   weigh diff k3f m2a --fail-above 5%         for CI: exit status 1 where a row got worse by more
   weigh compare seccomp:compares=500 --base seccomp:compares=50
       Better, where it can be done: both in one experiment, in pairs.
@@ -27,9 +28,9 @@ Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Diff {
-    /// The earlier experiment, or the beginning of its id
+    /// The earlier experiment: its id or the beginning of it, a name, or latest~1
     before: String,
-    /// The later one
+    /// The later one, likewise
     after: String,
     /// Write the result as JSON, as documented in docs/diff.md
     #[arg(long)]

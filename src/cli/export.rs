@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::{Privacy, Shown};
-use super::{Context, output, run_page, run_text};
+use super::{Context, output, run_export, run_page, run_text};
 use crate::experiment::run_report::RunReport;
 use crate::report::dialect::Dialect;
 use crate::report::terminal::Screen;
@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {
-    /// The experiment, or the beginning of its id
+    /// The experiment: its id or the beginning of it, a name, or latest
     id: String,
     #[command(flatten)]
     format: Formats,
@@ -46,12 +46,15 @@ struct Formats {
     /// The results, as documented in docs/json.md
     #[arg(long)]
     json: bool,
-    /// Every pair
+    /// Every pair; of a run every sample
     #[arg(long)]
     csv: bool,
     /// The report, for an issue or a mail
     #[arg(long)]
     markdown: bool,
+    /// The rows as tests in JUnit's XML
+    #[arg(long)]
+    junit: bool,
     /// The report, as one file for a browser
     #[arg(long)]
     html: bool,
@@ -89,9 +92,11 @@ impl Export {
                 run_text::render(&RunReport::new(stored), &whole)
             }
             (Shown::Run(stored), Format::Html) => run_page::render(&RunReport::new(stored))?,
-            (Shown::Run(_), _) => {
+            (Shown::Run(stored), Format::Csv) => run_export::csv(stored),
+            (Shown::Run(stored), Format::Markdown) => run_export::markdown(&RunReport::new(stored)),
+            (Shown::Run(_), Format::Junit) => {
                 return Err(format!(
-                    "{id} is a run of this machine alone, which is exported as --json, --html or --text"
+                    "{id} is a run of this machine alone, in which no test can pass or fail"
                 ));
             }
         };
@@ -109,6 +114,7 @@ impl Formats {
             Formats { json: true, .. } => Format::Json,
             Formats { csv: true, .. } => Format::Csv,
             Formats { markdown: true, .. } => Format::Markdown,
+            Formats { junit: true, .. } => Format::Junit,
             Formats { html: true, .. } => Format::Html,
             // One of them is required.
             _ => Format::Text,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::show::Privacy;
-use super::{Context, output};
+use super::{Context, github, output};
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::summary::Summary;
 use crate::report::terminal::{self, Screen};
@@ -28,6 +28,13 @@ pub struct Files {
     /// Write the report as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Write the rows as tests in JUnit's XML, for CI: a row above --fail-above fails
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Add the report to the summary of a GitHub Actions job, and annotate what fails. Without a FILE, that
+    /// of GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    github_summary: Option<Option<PathBuf>>,
     /// Print the way a well-known table looks, which has no verdicts: unixbench, lmbench, nitzberg or
     /// smalley
     #[arg(long = "as", value_name = "TABLE")]
@@ -45,10 +52,11 @@ impl Files {
     /// # Errors
     /// A sentence that names the file that cannot be written.
     pub fn check(&self) -> Result<(), String> {
-        [&self.json, &self.html, &self.csv, &self.markdown]
+        [&self.json, &self.html, &self.csv, &self.markdown, &self.junit]
             .into_iter()
             .flatten()
-            .try_for_each(|path| output::check_writable(path))
+            .try_for_each(|path| output::check_writable(path))?;
+        self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }
 
     /// Writes all files, and the terminal's report unless a file goes to stdout. What cannot be written, as
@@ -63,11 +71,17 @@ impl Files {
             (&self.json, Format::Json),
             (&self.csv, Format::Csv),
             (&self.markdown, Format::Markdown),
+            (&self.junit, Format::Junit),
         ];
         for (path, format) in files {
             if let Some(path) = path {
                 problems.extend(write(path, format, summary).err());
             }
+        }
+        if let Some(path) = &self.github_summary {
+            let written =
+                github::place(path.as_deref()).and_then(|path| github::write(&path, summary));
+            problems.extend(written.err());
         }
         let html = match &self.html {
             Some(path) => Ok(path.clone()),

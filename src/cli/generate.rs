@@ -1,11 +1,11 @@
-//! Completions and man pages, generated from the command line's own types.
+//! `weigh completions` and `weigh man`: generated from the command line's own types.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::output;
+use super::{man, output};
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,24 @@ Examples:
   weigh man | man -l -                       read it
   weigh man --directory /usr/share/man/man1  one page per command";
 
+/// Asks weigh for names first: workloads, suites, treatments, experiments. Where it knows none, what was
+/// generated offers options and files.
+const DYNAMIC: &str = r#"
+_weigh_with_names() {
+    local names
+    names=$("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    if [[ -n $names ]]; then
+        mapfile -t COMPREPLY <<<"$names"
+    else
+        _weigh "$@"
+    fi
+}
+complete -F _weigh_with_names -o bashdefault -o default weigh
+"#;
+
 /// Print the completions for a shell
+///
+/// Those of bash also know the names of workloads, suites, treatments and experiments.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct Completions {
@@ -38,7 +55,11 @@ impl Completions {
     pub fn run(self, command: &mut Command) -> Result<u8, String> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, command, "weigh", &mut text);
-        output::print(&String::from_utf8_lossy(&text))?;
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        if self.shell == Shell::Bash {
+            text += DYNAMIC;
+        }
+        output::print(&text)?;
         Ok(0)
     }
 }
@@ -46,11 +67,11 @@ impl Completions {
 impl Man {
     pub fn run(self, command: &Command) -> Result<u8, String> {
         let Some(directory) = self.directory else {
-            output::print(&page(command)?)?;
+            output::print(&man::page(command)?)?;
             return Ok(0);
         };
         write(&directory, "weigh", command)?;
-        for subcommand in command.get_subcommands() {
+        for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = format!("weigh-{}", subcommand.get_name());
             // The synopsis is to say how the command is typed.
             let typed = format!("weigh {}", subcommand.get_name());
@@ -61,13 +82,5 @@ impl Man {
 }
 
 fn write(directory: &Path, name: &str, command: &Command) -> Result<(), String> {
-    output::write_report(&directory.join(format!("{name}.1")), &page(command)?)
-}
-
-fn page(command: &Command) -> Result<String, String> {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone())
-        .render(&mut text)
-        .map_err(|error| format!("the man page: {error}"))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    output::write_report(&directory.join(format!("{name}.1")), &man::page(command)?)
 }

@@ -13,21 +13,27 @@ mod budget;
 mod calibrate;
 mod calibrate_text;
 pub mod compare;
+mod complete;
 mod copies;
 mod diff;
 mod doctor;
 mod export;
 mod files;
+mod forget;
 mod generate;
+mod github;
 mod go_on;
 mod history;
 mod import;
 mod list;
+mod man;
+mod naming;
 mod output;
 mod profile;
 mod restore;
 mod rules;
 mod run;
+mod run_export;
 mod run_page;
 mod run_text;
 mod show;
@@ -89,9 +95,13 @@ enum Command {
     Import(import::Import),
     Profile(profile::Profile),
     History(history::History),
+    Tag(naming::Tag),
+    Forget(forget::Forget),
     Rules(rules::Rules),
     Restore(restore::Restore),
     Completions(generate::Completions),
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Complete),
     Man(generate::Man),
 }
 
@@ -126,7 +136,11 @@ impl Context {
         self.find_store()?.ok_or_else(|| NO_EXPERIMENT.to_owned())
     }
 
-    fn database(&self) -> Result<PathBuf, String> {
+    /// Where that is, whether or not it exists.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn database(&self) -> Result<PathBuf, String> {
         match &self.database {
             Some(path) => Ok(path.clone()),
             None => store::default_path().map_err(|error| error.to_string()),
@@ -172,8 +186,11 @@ fn run(cli: Cli) -> ExitCode {
         Command::Import(command) => command.run(&context),
         Command::Profile(command) => command.run(&context),
         Command::History(command) => command.run(&context),
+        Command::Tag(command) => command.run(&context),
+        Command::Forget(command) => command.run(&context),
         Command::Rules(command) => command.run(&context),
         Command::Restore(command) => command.run(),
+        Command::Complete(command) => command.run(&context, &Cli::command()),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Man(command) => command.run(&Cli::command()),
     };

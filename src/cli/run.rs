@@ -9,17 +9,19 @@ use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::copies::{self, Copies};
 use super::files::default_html;
-use super::show::Privacy;
+use super::naming::Names;
+use super::show::{self, Privacy};
 use super::{Context, INTERRUPTED, output, run_page, run_text, value};
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
 use crate::experiment::session::execute;
+use crate::report::dialect::Dialect;
 use crate::report::summary::State;
 use crate::report::terminal::Screen;
 use crate::shell::command_line;
 use crate::stats::design::Design;
-use crate::store::record::Kind;
+use crate::store::record::{Kind, Stored};
 use crate::workload::suite;
 
 const EXAMPLES: &str = "\
@@ -36,7 +38,9 @@ Examples:
 
 Environment:
   WEIGH_KERNELS=FILE  measure the workloads of this build of them, not weigh's own: by another
-                      compiler, with other flags (docs/workloads.md)";
+                      compiler, with other flags (docs/workloads.md)
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Measure this machine alone, in the units people use
 ///
@@ -70,9 +74,14 @@ pub struct Run {
     /// Measure as long and as often as the suite's original, and score as it does
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
+    #[command(flatten)]
+    names: Names,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Print the way a well-known table looks: unixbench, lmbench or smalley
+    #[arg(long = "as", value_name = "TABLE")]
+    dialect: Option<Dialect>,
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -102,7 +111,7 @@ impl Run {
         audience.end_of_samples();
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = self.privacy.of_run(done.load(&store)?)?;
-        let written = self.write(&RunReport::new(&stored), context);
+        let written = self.write(&stored, context);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
         Ok(match done.state {
             State::Failed => super::ERROR,
@@ -113,7 +122,8 @@ impl Run {
     }
 
     /// The files, and the report on the terminal unless one of them goes to stdout.
-    fn write(&self, report: &RunReport, context: &Context) -> Result<(), String> {
+    fn write(&self, stored: &Stored, context: &Context) -> Result<(), String> {
+        let report = &RunReport::new(stored);
         let json = self.json.as_ref().map(|path| output::write_json(path, &report.json()));
         let html = match &self.html {
             Some(path) => Ok(path.clone()),
@@ -129,7 +139,24 @@ impl Run {
             let path = html.as_ref().ok().map(|path| path.display().to_string());
             let (width, is_verbose) = (output::width(), self.verbose);
             let screen = Screen { width, colour, is_verbose, html: path.as_deref() };
-            problems.extend(output::print(&run_text::render(report, &screen)).err());
+            let usual = || run_text::render(report, &screen);
+            // What was measured is worth more than the form that it was wanted in.
+            let text = match self.dialect.map(|dialect| show::run_as(stored, dialect)) {
+                Some(Ok(table)) => {
+                    let html = path.as_ref().map(|html| format!("HTML:  {html}\n"));
+                    format!(
+                        "{table}\n{}more:  weigh show {}\n",
+                        html.unwrap_or_default(),
+                        report.id
+                    )
+                }
+                Some(Err(problem)) => {
+                    output::problem(&format!("not as wanted: {problem}"));
+                    usual()
+                }
+                None => usual(),
+            };
+            problems.extend(output::print(&text).err());
         }
         problems.extend(html.err());
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
@@ -177,6 +204,8 @@ impl Run {
                 false => Plan::Run { passes: self.samples as usize },
             },
             detail: false,
+            naming: self.names.naming(),
+            fail_above: None,
         })
     }
 }

@@ -30,7 +30,8 @@ pub fn render(report: &RunReport) -> Result<String, String> {
     run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
-fn title(report: &RunReport) -> String {
+/// What it is, in a line.
+pub fn title(report: &RunReport) -> String {
     let count = format::plural(report.results.len(), "measurement");
     match report.machine.hostname.as_str() {
         "" => format!("This machine by itself: {count}"),
@@ -38,7 +39,8 @@ fn title(report: &RunReport) -> String {
     }
 }
 
-fn sentences(report: &RunReport) -> Vec<String> {
+/// How it ended, and the indices.
+pub fn sentences(report: &RunReport) -> Vec<String> {
     let state = match (&report.failure, report.state) {
         (Some(failure), _) => Some(format!("It failed: {failure}")),
         (None, State::Interrupted) => {
@@ -49,7 +51,8 @@ fn sentences(report: &RunReport) -> Vec<String> {
     state.into_iter().chain(report.indices.iter().map(|index| index.sentence())).collect()
 }
 
-fn results(report: &RunReport) -> Table {
+/// A row for each measurement.
+pub fn results(report: &RunReport) -> Table {
     use Align::{Left, Right};
     let columns = vec![
         ("workload", Left),

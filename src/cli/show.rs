@@ -19,6 +19,7 @@ Examples:
   weigh show            the latest experiment
   weigh show -v         with every table: latencies, evidence, and what was done
   weigh show k3f9qx     the one that `weigh history` lists so; its beginning is enough
+  weigh show before-upgrade   the one that was called so with --name
   weigh show --as unixbench   as UnixBench's table of indices
   weigh show --as nitzberg    an experiment in two sets as Delta-1, Delta-2, Delta-3";
 
@@ -26,7 +27,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Show {
-    /// The experiment, or the beginning of its id [default: the latest]
+    /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
+    /// [default: latest]
     id: Option<String>,
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley
     #[arg(long = "as", value_name = "TABLE")]
@@ -116,13 +118,23 @@ impl Shown {
     fn sheet(&self) -> Sheet {
         match self {
             Shown::Compared(summary) => Sheet::of(summary),
-            Shown::Run(stored) => {
-                let label = stored.header.arms.first().map_or("none", String::as_str);
-                let rows = RunReport::new(stored).results.into_iter();
-                Sheet::of_run(&stored.id, label, rows.map(|row| (row.workload, row.unit, row.rate)))
-            }
+            Shown::Run(stored) => run_sheet(stored),
         }
     }
+}
+
+/// A run as a well-known table.
+///
+/// # Errors
+/// A sentence, where nothing in it belongs into that.
+pub fn run_as(stored: &Stored, dialect: Dialect) -> Result<String, String> {
+    dialect::render(dialect, &run_sheet(stored))
+}
+
+fn run_sheet(stored: &Stored) -> Sheet {
+    let label = stored.header.arms.first().map_or("none", String::as_str);
+    let rows = RunReport::new(stored).results.into_iter();
+    Sheet::of_run(&stored.id, label, rows.map(|row| (row.workload, row.unit, row.rate)))
 }
 
 /// The report that was written when it was measured, if it is still there.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::platform::Observer;
 use super::run_progress::Progress;
 use crate::stats::design::Design;
+use crate::store::names::Naming;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named};
 use crate::workload::suite::FromFile;
@@ -40,6 +41,12 @@ pub struct Request {
     pub plan: Plan,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,
+    /// What the user calls this experiment; another session of it may be called otherwise.
+    #[serde(skip)]
+    pub naming: Naming,
+    /// What no row may be shown to cost more than, as a share of the rate.
+    #[serde(skip)]
+    pub fail_above: Option<f64>,
 }
 
 /// How samples are taken.

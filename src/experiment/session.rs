@@ -261,6 +261,10 @@ fn begin(
         origin: Some(to_json(&Origin::new(request, directory, treatments, kernels))),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
+    store.set_naming(&id, &request.naming).map_err(|error| error.to_string())?;
+    if let Some(limit) = request.fail_above {
+        store.set_fail_above(&id, limit).map_err(|error| error.to_string())?;
+    }
     for warning in &warnings {
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }

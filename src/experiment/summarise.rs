@@ -9,6 +9,7 @@ use super::sets::{self, Set};
 use super::spoilt;
 use crate::report::cost::{Cost, treated};
 use crate::report::format;
+use crate::report::gate::{Above, Gate};
 use crate::report::metrics::Metrics;
 use crate::report::summary::{Evidence, Future, Pair, Row, SCHEMA, State, Summary, Treatment};
 use crate::stats::Verdict;
@@ -67,6 +68,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         results,
         failures: stored.failures.clone(),
         warnings,
+        gate: stored.fail_above.map(|limit| gate(limit, stored)),
         imported: None,
     }
 }
@@ -217,8 +219,13 @@ fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Optio
     (stored.state != State::Failed).then_some(-bound)
 }
 
-/// The rows that are shown to cost more than `limit`, a share of the rate, as a sentence names them.
-pub fn costing_more_than(limit: f64, stored: &Stored) -> Vec<String> {
+/// The gate of `--fail-above`: the rows that are shown to cost more than `limit`, a share of the rate.
+fn gate(limit: f64, stored: &Stored) -> Gate {
+    let above = costing_more_than(limit, stored);
+    Gate { fail_above_pct: limit * 100.0, passed: above.is_empty(), above }
+}
+
+fn costing_more_than(limit: f64, stored: &Stored) -> Vec<Above> {
     if stored.state == State::Failed {
         return Vec::new(); // nothing is concluded
     }
@@ -226,8 +233,9 @@ pub fn costing_more_than(limit: f64, stored: &Stored) -> Vec<String> {
     let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
     let shown = below(bettings.iter(), (-limit).ln_1p(), &pooled(stored, &design(stored)));
     let header = &stored.header;
-    let name = |row: &Measurements| {
-        format!("{} under {}", header.works[row.work].name, header.arms[row.arm])
+    let name = |row: &Measurements| Above {
+        workload: header.works[row.work].name.clone(),
+        treatment: header.arms[row.arm].clone(),
     };
     // Where sets differ, each of them has to show it.
     let set_design = design(stored);

@@ -97,6 +97,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         results: Vec::new(),
         failures: Vec::new(),
         warnings,
+        gate: None,
         imported: None,
     }
 }

@@ -33,7 +33,7 @@ pub fn render(s: &Summary) -> String {
 }
 
 /// In full precision; empty when there is no number.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
@@ -41,7 +41,7 @@ fn number(value: f64) -> String {
 /// spreadsheet takes what begins with one of `= + - @` for a formula, and what a formula does is not for a
 /// name to decide: an apostrophe makes it text (OWASP, "CSV Injection"). Line breaks and tabs are no part
 /// of a name.
-fn name(text: &str) -> String {
+pub fn name(text: &str) -> String {
     let text = format::label(text);
     let is_formula = text
         .trim_start()

@@ -28,6 +28,7 @@ mod tests {
     use serde_json::Value;
 
     use super::super::curve::OnCurve;
+    use super::super::gate::{Above, Gate};
     use super::super::imported::{Better, Figure, File, Imported};
     use super::super::metrics::{Contrast, Counters};
     use super::super::sample;
@@ -66,6 +67,8 @@ mod tests {
         });
         s.sessions = 2;
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
+        let above = Above { workload: "syscall".into(), treatment: "audit".into() };
+        s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });
         s.imported = Some(imported());
         s.failure = Some("A canary's record did not arrive.".to_owned());
         s

@@ -114,7 +114,7 @@ fn code(text: &str) -> String {
 }
 
 /// A code block whose fence is longer than any run of backticks within it.
-fn fenced(text: &str) -> String {
+pub fn fenced(text: &str) -> String {
     let text = printable::text(text);
     let mut fence = "```".to_owned();
     while text.contains(fence.as_str()) {

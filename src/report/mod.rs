@@ -24,9 +24,11 @@ mod evidence;
 mod facts;
 mod findings;
 pub mod format;
+pub mod gate;
 pub mod html;
 pub mod imported;
 pub mod json;
+pub mod junit;
 mod latency;
 pub mod live;
 mod live_frame;
@@ -58,13 +60,14 @@ pub enum Format {
     Json,
     Csv,
     Markdown,
+    Junit,
     Html,
     Text,
 }
 
 /// A format that nobody wrote a file for.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no format `{0}`: it is one of json, csv, markdown, html, text")]
+#[error("no format `{0}`: it is one of json, csv, markdown, junit, html, text")]
 pub struct UnknownFormat(String);
 
 impl FromStr for Format {
@@ -75,6 +78,7 @@ impl FromStr for Format {
             "json" => Ok(Format::Json),
             "csv" => Ok(Format::Csv),
             "markdown" => Ok(Format::Markdown),
+            "junit" => Ok(Format::Junit),
             "html" => Ok(Format::Html),
             "text" => Ok(Format::Text),
             _ => Err(UnknownFormat(name.to_owned())),
@@ -97,6 +101,7 @@ pub fn render(format: Format, s: &Summary) -> Result<String, RenderError> {
         Format::Json => Ok(json::render(s)?),
         Format::Csv => Ok(csv::render(s)),
         Format::Markdown => Ok(markdown::render(s)),
+        Format::Junit => Ok(junit::render(s)),
         Format::Html => Ok(html::render(s)?),
         Format::Text => Ok(terminal::render(s, TEXT_WIDTH, false)),
     }

@@ -45,6 +45,7 @@ pub fn audit() -> Summary {
             "Other programs used 7 % of the CPU while this was measured.".to_owned(),
             "This is a virtual machine: 0.4 % of the CPU time was stolen.".to_owned(),
         ],
+        gate: None,
         imported: None,
     }
 }

@@ -6,6 +6,7 @@
 use super::by_treatment;
 use super::findings::{control, found};
 use super::format;
+use super::gate;
 use super::imported;
 use super::summary::{Row, State, Summary};
 use crate::stats::Verdict;
@@ -58,6 +59,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     }
     sentences.extend(dropped_evidence(s));
     sentences.extend(without_result(s));
+    sentences.extend(gate::sentence(s));
     sentences
 }
 

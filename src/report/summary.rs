@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Cost;
 use super::curve::OnCurve;
+use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
 use crate::machine::Facts;
@@ -78,6 +79,9 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,
+    /// What became of `--fail-above`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
     /// Where it is from, if it was not measured here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub imported: Option<Imported>,

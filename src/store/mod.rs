@@ -10,6 +10,7 @@ use open::Access;
 mod column;
 mod detail;
 mod imported;
+pub mod names;
 mod open;
 mod read;
 pub mod record;
@@ -195,6 +196,8 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN suites;
                  ALTER TABLE experiment DROP COLUMN origin;
                  ALTER TABLE experiment DROP COLUMN sessions;
+                 ALTER TABLE experiment DROP COLUMN name;
+                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
@@ -214,7 +217,8 @@ mod tests {
         let id = store.begin(&header()).unwrap();
         let back = "ALTER TABLE experiment DROP COLUMN suites;
              ALTER TABLE experiment DROP COLUMN origin;
-             ALTER TABLE experiment DROP COLUMN sessions; PRAGMA user_version = 3;";
+             ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
+             ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&path).unwrap();
         let stored = store.load(&id).unwrap();

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::record::{Entry, Header, Kind, Startup, Stored, Work};
 use super::samples::Samples;
-use super::{Error, NO_EXPERIMENT, Store};
+use super::{Error, Store};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::report::curve::OnCurve;
@@ -14,36 +14,6 @@ use crate::report::summary::{Failure, State};
 use crate::stats::multiplicity::Multiplicity;
 
 impl Store {
-    /// The id that a user means: a whole one, the unambiguous beginning of one, or, with none
-    /// given, the latest experiment.
-    ///
-    /// # Errors
-    /// Where there is none such, or more than one.
-    pub fn find(&self, prefix: Option<&str>) -> Result<String, Error> {
-        let ids: Vec<String> = match prefix {
-            None => self.rows(
-                "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1",
-                [],
-                |row| row.get(0),
-            )?,
-            Some(prefix) => self.rows(
-                "SELECT id FROM experiment WHERE substr(id, 1, length(?1)) = ?1",
-                [prefix],
-                |row| row.get(0),
-            )?,
-        };
-        match (&ids[..], prefix) {
-            ([id], _) => Ok(id.clone()),
-            ([], None) => Err(Error(NO_EXPERIMENT.into())),
-            ([], Some(prefix)) => {
-                Err(Error(format!("there is no experiment `{prefix}`: `weigh history` lists them")))
-            }
-            (several, _) => {
-                Err(Error(format!("several experiments start so: {}", several.join(", "))))
-            }
-        }
-    }
-
     /// All experiments, the latest first.
     ///
     /// # Errors
@@ -51,7 +21,10 @@ impl Store {
     pub fn history(&self) -> Result<Vec<Entry>, Error> {
         self.rows(
             "SELECT id, started, state, command, pid, pid_started, boot_id,
-                (SELECT count(*) FROM sample WHERE experiment = experiment.id), kind
+                (SELECT count(*) FROM sample WHERE experiment = experiment.id), kind, name,
+                (SELECT json_group_array(tag) FROM tag WHERE tag.experiment = experiment.id),
+                (SELECT json_group_array(label) FROM arm WHERE arm.experiment = experiment.id AND number > 0),
+                (SELECT json_group_array(work.name) FROM work WHERE work.experiment = experiment.id)
              FROM experiment ORDER BY started DESC, rowid DESC",
             [],
             |row| {
@@ -62,6 +35,10 @@ impl Store {
                     state: state(row)?,
                     command: row.get(3)?,
                     samples: row.get(7)?,
+                    name: row.get(9)?,
+                    tags: json(row, 10)?,
+                    treatments: json(row, 11)?,
+                    workloads: json(row, 12)?,
                 })
             },
         )
@@ -184,6 +161,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         sessions: row.get("sessions")?,
         failure: row.get("failure")?,
         baseline_state: row.get("baseline_state")?,
+        fail_above: row.get("fail_above")?,
         warnings: json(row, "warnings")?,
         facts: Vec::new(),
         samples: Samples::new(),

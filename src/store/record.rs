@@ -145,6 +145,8 @@ pub struct Stored {
     pub sessions: usize,
     pub failure: Option<String>,
     pub baseline_state: Option<String>,
+    /// What no row may be shown to cost more than, as a share of the rate (`--fail-above`).
+    pub fail_above: Option<f64>,
     pub warnings: Vec<String>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
@@ -156,13 +158,19 @@ pub struct Stored {
 }
 
 /// A line of the history.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub tags: Vec<String>,
     /// `None` for one that only a newer weigh knows.
     pub kind: Option<Kind>,
     pub started: String,
     pub state: State,
     pub command: String,
+    /// Labels of the arms but the baseline.
+    pub treatments: Vec<String>,
+    pub workloads: Vec<String>,
     pub samples: usize,
 }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -106,6 +106,16 @@ const NEW_IN_4: &str = "ALTER TABLE experiment ADD COLUMN suites TEXT NOT NULL D
 /// JSON: what a later session needs to go on with the experiment; and in how many it was measured.
 const NEW_IN_5: &str = "ALTER TABLE experiment ADD COLUMN origin TEXT;
     ALTER TABLE experiment ADD COLUMN sessions INTEGER NOT NULL DEFAULT 1;";
+/// What the user calls an experiment, and the limit of its gate.
+const NEW_IN_6: &str = "
+ALTER TABLE experiment ADD COLUMN name TEXT;
+ALTER TABLE experiment ADD COLUMN fail_above REAL;         -- as a fraction
+CREATE TABLE tag (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (experiment, tag)
+) STRICT;
+";
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
@@ -132,14 +142,15 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
+        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
-        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5}"),
-        3 => format!("{NEW_IN_4} {NEW_IN_5}"),
-        4 => NEW_IN_5.to_owned(),
+        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
+        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
+        3 => format!("{NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
+        4 => format!("{NEW_IN_5} {NEW_IN_6}"),
+        5 => NEW_IN_6.to_owned(),
         newer => {
             return Err(is_newer(newer, path));
         }

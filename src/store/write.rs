@@ -172,6 +172,14 @@ impl Store {
         self.execute("UPDATE experiment SET baseline_state = ?2 WHERE id = ?1", params![id, state])
     }
 
+    /// Keeps the limit that a cost may not be shown to exceed, as a share of the rate.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_fail_above(&self, id: &str, limit: f64) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![id, limit])
+    }
+
     /// Adds a sentence that a reader must know.
     ///
     /// # Errors

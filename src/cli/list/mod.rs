@@ -104,7 +104,11 @@ impl List {
     }
 }
 
-fn read_workloads() -> Result<Vec<Workload>, String> {
+/// All workloads, as they declare themselves.
+///
+/// # Errors
+/// A sentence, where they cannot be unpacked and asked.
+pub fn read_workloads() -> Result<Vec<Workload>, String> {
     let directory = scratch::place()
         .and_then(tempfile::tempdir_in)
         .map_err(|error| format!("a temporary directory: {error}; set TMPDIR"))?;

@@ -1,0 +1,80 @@
+//! `weigh forget`: deletes experiments.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use clap::Args;
+
+use super::history::line;
+use super::{Context, output};
+use crate::report::format;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh forget k3f9qx                 shows what it is, and asks
+  weigh forget k3f9qx m2abcd --yes    for scripts
+  weigh forget latest --dry-run       only shows what it would delete";
+
+/// Delete experiments and their samples
+///
+/// What is deleted is gone: samples, names and tags, and the HTML report beside the database. Files that
+/// you had written elsewhere stay. An experiment that is still measured is refused.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Forget {
+    /// The experiments: ids or the beginnings of them, names, or latest
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Show what would be deleted, and delete nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+impl Forget {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        context.read_store()?;
+        let store = context.open_store()?;
+        let said = |error: crate::store::Error| error.to_string();
+        let mut ids: Vec<String> = Vec::new();
+        for wanted in &self.ids {
+            let id = store.find(Some(wanted)).map_err(said)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        let entries = store.history().map_err(said)?;
+        let entries = entries.iter().filter(|entry| ids.contains(&entry.id));
+        output::print(&entries.map(line).collect::<String>())?;
+        if self.dry_run {
+            output::note("Nothing was deleted.");
+            return Ok(0);
+        }
+        if !self.yes && !confirm(ids.len())? {
+            output::note("Nothing was deleted.");
+            return Ok(super::ERROR);
+        }
+        store.forget(&ids).map_err(said)?;
+        let reports = context.data_directory()?.join("reports");
+        for id in &ids {
+            let _ = std::fs::remove_file(reports.join(format!("{id}.html")));
+        }
+        // They are gone, whether or not the file gets shorter.
+        if let Err(error) = store.give_back_room() {
+            output::note(&format!("Their room is left for later experiments: {error}."));
+        }
+        output::note(&format!("Deleted {}.", format::plural(ids.len(), "experiment")));
+        Ok(0)
+    }
+}
+
+fn confirm(count: usize) -> Result<bool, String> {
+    if !io::stdin().is_terminal() {
+        return Err("nobody is there to ask: say --yes to delete them, or --dry-run to look".into());
+    }
+    output::note(&format!("Delete {} for ever? [y/N]", format::plural(count, "experiment")));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| format!("the answer: {error}"))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
