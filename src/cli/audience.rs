@@ -12,6 +12,7 @@ use crate::experiment::row::Row;
 use crate::experiment::summarise::{bound, percent};
 use crate::report::format;
 use crate::report::live::{Live, LiveRow, Progress, Stage, stderr_size};
+use crate::report::text::wrap;
 use crate::stats::Verdict;
 
 /// A person, or a log.
@@ -24,7 +25,9 @@ pub struct Terminal {
 
 impl Audience for Terminal {
     fn announce(&mut self, sentence: &str) {
-        output::note(sentence);
+        // A terminal would break the words.
+        let width = stderr_size().map_or(usize::MAX, |size| size.columns);
+        output::note(&wrap(sentence, width, 0).join("\n"));
     }
 
     fn set_begins(

@@ -46,19 +46,19 @@ pub fn table(s: &Summary) -> Option<Table> {
 /// The storage cost in a sentence, for a screen without the table; `None` where nothing was recorded.
 pub fn storage(s: &Summary) -> Option<String> {
     let evidence = || s.results.iter().map(|row| &row.evidence);
-    let of = |number: fn(&Evidence) -> Option<f64>| {
+    let of = |number: fn(&Evidence) -> Option<f64>, text: fn(f64) -> String| {
         let numbers = || evidence().filter_map(number).filter(|number| *number > 0.0);
         let low = numbers().fold(f64::INFINITY, f64::min);
         let high = numbers().fold(0.0, f64::max);
-        let [low_text, high_text] = [low, high].map(format::per_op);
+        let [low_text, high_text] = [low, high].map(text);
         match low_text == high_text {
             _ if high == 0.0 => None,
             true => Some(high_text),
             false => Some(format!("{low_text} to {high_text}")),
         }
     };
-    let mut clauses = vec![format!("{} records per operation", of(|e| e.records_per_op)?)];
-    clauses.extend(of(|e| e.log_bytes_per_op).map(|bytes| format!("{bytes} B of log")));
+    let mut clauses = vec![format!("{} records per operation", of(|e| e.records_per_op, format::per_op)?)];
+    clauses.extend(of(|e| e.log_bytes_per_op, format::bytes).map(|bytes| format!("{bytes} of log")));
     let growth = |row: &Row| bytes_per_day(&row.evidence).unwrap_or(0.0);
     let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
     if growth(most) > 0.0 {

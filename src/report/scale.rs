@@ -77,10 +77,10 @@ impl Scale {
         (x - self.low) / (self.high - self.low)
     }
 
-    /// An axis for what is not known yet, from a hundredth of the rate to its double, so that a view that
+    /// An axis for what is not known yet, from a thousandth of the rate to its double, so that a view that
     /// changes keeps its places. What lies beyond is off the scale.
     pub fn fixed(margin_pct: f64) -> Scale {
-        let ends = [-99.0, 100.0];
+        let ends = [-99.9, 100.0];
         let spans = ends.map(|effect_pct| Span { effect_pct, low_pct: None, high_pct: None });
         Scale::of(spans, margin_pct)
     }
