@@ -1,6 +1,6 @@
-//! Ending what others left running. A process whose parent ended becomes a child of its nearest ancestor that
-//! asked for that (`PR_SET_CHILD_SUBREAPER`), also one that left its session and process group. So whoever starts
-//! programs of others can end all that they started, without being root.
+//! Ending what others left running. A process whose parent ended becomes a child of its nearest ancestor
+//! that asked for that (`PR_SET_CHILD_SUBREAPER`), also one that left its session and process group. So
+//! whoever starts programs of others can end all that they started, without being root.
 
 use std::collections::BTreeSet;
 use std::fs;

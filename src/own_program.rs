@@ -53,8 +53,8 @@ fn set_signals(disposition: libc::sighandler_t) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for a helper whose input has ended, at most for some seconds: one that does not end then is killed. One
-/// that was stopped (SIGSTOP) is continued first.
+/// Waits for a helper whose input has ended, at most for some seconds: one that does not end then is
+/// killed. One that was stopped (SIGSTOP) is continued first.
 pub fn see_off(child: &mut Child) {
     let pid = Pid::from_child(child);
     for signal in [Signal::CONT, Signal::KILL] {

@@ -1,5 +1,5 @@
-//! Commands on a machine that has more to do than it can: a wait of the launcher must be no part of a time, nor
-//! be missing from one, and two identical arms must stay alike.
+//! Commands on a machine that has more to do than it can: a wait of the launcher must be no part of a time,
+//! nor be missing from one, and two identical arms must stay alike.
 
 mod support;
 

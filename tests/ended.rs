@@ -1,5 +1,5 @@
-//! Processes of an experiment that are ended by others: the verdict so far is kept, and nothing that a command
-//! started outlives it, whatever it did to get away.
+//! Processes of an experiment that are ended by others: the verdict so far is kept, and nothing that a
+//! command started outlives it, whatever it did to get away.
 
 mod support;
 

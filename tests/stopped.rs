@@ -1,5 +1,5 @@
-//! A process of an experiment that stands still (SIGSTOP, as a debugger or a freezer does it): an interrupt ends
-//! the experiment all the same, and the system is as it was.
+//! A process of an experiment that stands still (SIGSTOP, as a debugger or a freezer does it): an interrupt
+//! ends the experiment all the same, and the system is as it was.
 
 mod support;
 
@@ -13,8 +13,8 @@ use support::{Home, Turn, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Stops all processes of this role once it measures, interrupts `weigh`, and expects a good end. `finish` gives
-/// up on one that hangs.
+/// Stops all processes of this role once it measures, interrupts `weigh`, and expects a good end. `finish`
+/// gives up on one that hangs.
 fn interrupt_with_one_stopped(arguments: &[&str], role: &str, measures: impl Fn(&Home) -> bool) {
     let home = Home::new();
     let mut running = home.start(home.weigh(arguments));

@@ -202,8 +202,8 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
-    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have failed
-    /// because of an interrupt that is on its way, and a workload is not blamed for that.
+    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
+    /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
         let interrupted = || self.site.bench.interrupted.load(Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! The few settings that are changed for a while: the governor and the boost of the CPUs by `weigh doctor
-//! --fix`, and how fast audit rules are deleted. All are one word in a file, take effect at once, and go back by writing the old word.
+//! --fix`, and how fast audit rules are deleted. All are one word in a file, take effect at once, and go
+//! back by writing the old word.
 
 use std::fs;
 use std::io::{self, Write};
@@ -53,7 +54,8 @@ impl Setting {
         options.open(&self.file)?.write_all(word.as_bytes())
     }
 
-    /// Whether it is one of those that weigh changes below this directory, and was what such a setting can be.
+    /// Whether it is one of those that weigh changes below this directory, and was what such a setting can
+    /// be.
     pub fn is_known(&self, root: &Path) -> bool {
         let Some(file) = self.file.to_str() else { return false };
         let Some(root) = root.to_str() else { return false };

@@ -1,5 +1,6 @@
-//! Whoever runs a command for a profile may be killed, and what the command started must end all the same. So two
-//! processes do it: a child runs the command, and its parent ends what is left when that child has ended.
+//! Whoever runs a command for a profile may be killed, and what the command started must end all the same.
+//! So two processes do it: a child runs the command, and its parent ends what is left when that child has
+//! ended.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +24,8 @@ pub enum Ended {
     BySignal(i32),
 }
 
-/// Forks. The child goes on with `None`, and is told by SIGTERM when its parent was killed; the parent returns when
-/// the child and all that it started have ended. For processes of a single thread.
+/// Forks. The child goes on with `None`, and is told by SIGTERM when its parent was killed; the parent
+/// returns when the child and all that it started have ended. For processes of a single thread.
 ///
 /// # Errors
 /// As `fork(2)`.

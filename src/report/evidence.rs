@@ -57,8 +57,10 @@ pub fn storage(s: &Summary) -> Option<String> {
             false => Some(format!("{low_text} to {high_text}")),
         }
     };
-    let mut clauses = vec![format!("{} records per operation", of(|e| e.records_per_op, format::per_op)?)];
-    clauses.extend(of(|e| e.log_bytes_per_op, format::bytes).map(|bytes| format!("{bytes} of log")));
+    let mut clauses =
+        vec![format!("{} records per operation", of(|e| e.records_per_op, format::per_op)?)];
+    clauses
+        .extend(of(|e| e.log_bytes_per_op, format::bytes).map(|bytes| format!("{bytes} of log")));
     let growth = |row: &Row| bytes_per_day(&row.evidence).unwrap_or(0.0);
     let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
     if growth(most) > 0.0 {

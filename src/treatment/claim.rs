@@ -1,8 +1,9 @@
 //! What exists once per kernel is changed by one `weigh` at a time, whoever's state directory that is.
 //!
 //! Root locks a file of its own in `/run`, which nobody else can open, and so nobody else can lock. A
-//! container may have a `/run` of its own and still share the kernel's audit configuration; so that is locked a
-//! second time, at the root directory of `debugfs`: of that a kernel has just one, whatever the namespaces.
+//! container may have a `/run` of its own and still share the kernel's audit configuration; so that is
+//! locked a second time, at the root directory of `debugfs`: of that a kernel has just one, whatever the
+//! namespaces.
 
 use std::fs::File;
 use std::io;

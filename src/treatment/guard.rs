@@ -144,8 +144,8 @@ impl Guard {
     }
 }
 
-/// The guard process, told its journal and the root of its settings: waits for the end of stdin and, unless it
-/// was told that all is done, undoes what the journal holds.
+/// The guard process, told its journal and the root of its settings: waits for the end of stdin and, unless
+/// it was told that all is done, undoes what the journal holds.
 ///
 /// # Errors
 /// A sentence that says what is left.

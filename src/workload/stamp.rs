@@ -42,7 +42,8 @@ impl Stamp {
         Ok(unsafe { &*page.cast::<Stamp>() })
     }
 
-    /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the program's.
+    /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the
+    /// program's.
     pub fn get_ready(&self) {
         self.ready_cpu_ns.store(ns(ClockId::ProcessCPUTime), Ordering::Relaxed);
         let now_ns = monotonic_ns();
@@ -50,8 +51,9 @@ impl Stamp {
         self.executed_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// For the worker, just before `execve(2)`. Reading this clock is no system call where the machine's clock
-    /// can be read in user mode; elsewhere a filter may refuse it, and the moment of getting ready stays.
+    /// For the worker, just before `execve(2)`. Reading this clock is no system call where the machine's
+    /// clock can be read in user mode; elsewhere a filter may refuse it, and the moment of getting ready
+    /// stays.
     pub fn execute(&self) {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the pointer is to a live variable. Not by `rustix`, which takes a refusal for impossible.
@@ -66,8 +68,8 @@ impl Stamp {
         self.executed_ns.load(Ordering::Relaxed)
     }
 
-    /// Of a worker's CPU time, what its program used at least: the worker has one thread until it executes, so
-    /// getting ready took no more CPU time than time.
+    /// Of a worker's CPU time, what its program used at least: the worker has one thread until it executes,
+    /// so getting ready took no more CPU time than time.
     pub fn least_cpu_ns(&self, all_cpu_ns: u64) -> u64 {
         let ready_ns = self.executed_ns() - self.ready_ns.load(Ordering::Relaxed);
         all_cpu_ns.saturating_sub(self.ready_cpu_ns.load(Ordering::Relaxed) + ready_ns)

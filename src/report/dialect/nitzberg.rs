@@ -145,7 +145,7 @@ mod tests {
         let text = render(&Sheet::of(&sample::two_sets())).unwrap();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("syscall −85.219400 −84.796700 0.422700 3 500"), "{text}");
-        assert!(words.contains("Cumulatively: one operation of each 6 1000"), "{text}");
+        assert!(words.contains("Cumulatively: one operation of each 6 1,000"), "{text}");
         assert!(words.contains("Cumulatively: all timed operations"), "{text}");
     }
 

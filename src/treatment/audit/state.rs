@@ -367,7 +367,8 @@ mod tests {
     fn a_journal_that_would_lock_or_panic_the_host_or_take_its_rules_is_refused() {
         let snapshot = |status, added| {
             let rules = vec![hex(&Rule::never_task(7))];
-            let snapshot = Snapshot { status, rules, added: Some(added), has_switched: true };
+            let snapshot =
+                Snapshot { status, features: None, rules, added: Some(added), has_switched: true };
             Snapshot::from_journal(&serde_json::to_value(&snapshot).unwrap())
         };
         let status = |enabled, failure| Status { enabled, failure, ..Status::default() };

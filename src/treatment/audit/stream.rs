@@ -51,7 +51,8 @@ impl Wait<'_> {
         Wait { interrupted, deadline: Instant::now() + limit, is_cut_short: false }
     }
 
-    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment for it.
+    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment
+    /// for it.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when that is over.
