@@ -114,7 +114,7 @@ fn a_run_is_exported_as_json_html_and_text() {
     assert_eq!(home.json()["schema"], "weighbridge/run/1");
     home.succeed(&["export", &id, "--text"]).assert_says(&["getppid"]);
     home.succeed(&["export", &id, "--html"]).assert_says(&["<!DOCTYPE html>", "getppid"]);
-    home.run(&["export", &id, "--csv"]).assert_error(&["this machine alone"]);
+    home.run(&["export", &id, "--junit"]).assert_error(&["this machine alone"]);
 }
 
 #[test]
