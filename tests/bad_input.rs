@@ -268,12 +268,30 @@ fn a_command_that_fails_gives_no_number() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
+/// A sample is refused that no program can have measured, however plausible it looks.
+#[test]
+fn a_sample_that_cannot_be_gives_no_number() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    for (sample, said) in [
+        (r#"{"operations":5,"elapsed_ns":60000000000}"#, "was there for"),
+        (r#"{"operations":5,"elapsed_ns":9,"total_operations":-5}"#, "-5 operations in all"),
+        (r#"{"operations":5,"elapsed_ns":9,"rate":1e300}"#, "no measurement"),
+        (r#"{"operations":5,"elapsed_ns":100000}"#, "in each of 8 launches, to the last digit"),
+    ] {
+        let line = format!("echo '{sample}'");
+        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
+            .assert_error(&[said]);
+        assert_eq!(home.json()["results"], serde_json::json!([]), "{sample}");
+    }
+}
+
 /// What it counts itself and whole runs are two metrics: the ratio of one to the other is no effect.
 #[test]
 fn a_command_that_stops_printing_its_sample_gives_no_number() {
     let _turn = Turn::take();
     let home = Home::new();
-    let sample = r#"echo '{"operations":50,"elapsed_ns":1000000}'"#;
+    let sample = r#"echo "{\"operations\":50,\"elapsed_ns\":100000,\"rate\":5.0$$}""#;
     for (first, then) in [(sample, "echo a warning"), ("echo a warning", sample)] {
         home.file("launches", "");
         let line = format!(

@@ -11,7 +11,9 @@ fn home() -> Home {
     let home = Home::new();
     let script = home.file(
         "work",
-        "#!/bin/sh\nread n < operations\necho \"{\\\"operations\\\":$n,\\\"elapsed_ns\\\":1000000000}\"\n",
+        // The process number, so that no two samples are equal.
+        "#!/bin/sh\nread n < operations\n\
+         echo \"{\\\"operations\\\":$n,\\\"elapsed_ns\\\":100000,\\\"rate\\\":$n.0$$}\"\n",
     );
     std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
     home

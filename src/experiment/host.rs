@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::length::{SampleLength, sets_in_late};
-use super::outcome::hold_unit;
+use super::outcome::{Repeated, hold_unit};
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::row::Unit;
 use super::work::Work;
@@ -40,6 +40,8 @@ struct Arm {
     label: String,
     launcher: Launcher,
     setup: Setup,
+    /// Per work.
+    repeated: Vec<Repeated>,
 }
 
 /// What is measured, where, and where it is kept.
@@ -86,7 +88,8 @@ impl<'a> Host<'a> {
                 })
                 .overridden_by(treatments[own].treatment.setup(true));
             let launcher = Launcher::start(&setup, site.bench.interrupted)?;
-            arms.push(Arm { label: treatments[own].label.clone(), launcher, setup });
+            let repeated = vec![Repeated::default(); site.works.len()];
+            arms.push(Arm { label: treatments[own].label.clone(), launcher, setup, repeated });
         }
         let sets_in_late = sets_in_late(&treatments);
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
@@ -273,6 +276,7 @@ impl Host<'_> {
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
         let rate = sample.rate();
+        self.arms[slot.arm].repeated[slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
         let measured = Measured {
             work: slot.unit.work,
             arm: slot.arm,

@@ -3,6 +3,7 @@
 use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::printable;
 use crate::report::format;
+use crate::stats::judge::MIN_PAIRS;
 use crate::workload::catalogue::Workload;
 use crate::workload::launcher::Launched;
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
@@ -34,7 +35,10 @@ impl Work {
         let sample = Sample::parse(&launched.stdout).transpose()?;
         match self {
             Work::Command { .. } => match sample {
-                Some(sample) => own_sample(sample),
+                Some(sample) => {
+                    sample.hold_against_wall_time(launched.wall_ns)?;
+                    own_sample(sample)
+                }
                 None => Ok(whole_process(launched)),
             },
             Work::Kernel { workload, copies, .. } => {
@@ -45,7 +49,8 @@ impl Work {
                     let instead = last_line(&launched.stdout).map(|words| format!(", but {words}"));
                     return Err("it printed no result".to_owned() + &instead.unwrap_or_default());
                 };
-                is_possible(&sample, workload, *copies).map(|()| sample)
+                is_possible(&sample, workload, *copies)?;
+                sample.hold_against_wall_time(launched.wall_ns).map(|()| sample)
             }
         }
     }
@@ -86,6 +91,32 @@ fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
         ms(launched.least_cpu_ns),
         ms(launched.wall_ns)
     ))
+}
+
+/// The last rate of an arm, and how often it came in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repeated {
+    rate: f64,
+    times: usize,
+}
+
+impl Repeated {
+    /// Refuses a rate that is always the same to the last digit: that is not of a clock, or of one that is too
+    /// coarse, and no statistics can tell how far such numbers are from the truth.
+    ///
+    /// # Errors
+    /// A sentence, with as many equal ones as a verdict needs pairs.
+    pub fn hold(&mut self, rate: f64) -> Result<(), String> {
+        self.times = if rate.to_bits() == self.rate.to_bits() { self.times + 1 } else { 1 };
+        self.rate = rate;
+        if self.times < MIN_PAIRS {
+            return Ok(());
+        }
+        Err(format!(
+            "its rate was {rate} in each of {MIN_PAIRS} launches, to the last digit: that is not measured with a \
+             clock, or with one that is too coarse (print the nanoseconds that passed)"
+        ))
+    }
 }
 
 /// How the process ended, where that was not well.
@@ -243,6 +274,17 @@ mod tests {
         assert!(command().read(&killed).unwrap_err().contains("signal 9"));
         let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
         assert!(command().read(&hung).unwrap_err().contains("not ended after 5 s"));
+    }
+
+    #[test]
+    fn the_same_number_again_and_again_is_not_measured() {
+        let mut repeated = Repeated::default();
+        for launch in 1..MIN_PAIRS {
+            assert!(repeated.hold(50.0).is_ok(), "{launch}");
+        }
+        let mut broken = repeated;
+        assert!(broken.hold(50.000_001).is_ok() && broken.hold(50.0).is_ok());
+        assert!(repeated.hold(50.0).unwrap_err().contains("in each of 8 launches"));
     }
 
     #[test]

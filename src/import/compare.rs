@@ -12,6 +12,7 @@ use crate::machine::Facts;
 use crate::report::cost::Cost;
 use crate::report::imported::{Figure, File, Imported, Key};
 use crate::report::metrics::Metrics;
+use crate::report::plausible;
 use crate::report::summary::{
     Evidence, Failure, Row, SCHEMA, SetEffect, State, Summary, Treatment,
 };
@@ -42,7 +43,10 @@ pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Su
     for (file, document) in documents {
         warnings.extend(document.warnings.iter().map(|warning| format!("{file}: {warning}")));
         match document.content {
-            Content::Experiment(summary) => return Ok(of_weigh(file, *summary)),
+            Content::Experiment(summary) => {
+                plausible::check(&summary).map_err(|problem| format!("{file}: {problem}"))?;
+                return Ok(of_weigh(file, *summary));
+            }
             Content::Results(of_file) => {
                 results.extend(of_file.into_iter().map(|results| (file.clone(), results)));
             }
@@ -55,6 +59,7 @@ pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Su
     compare(&mut summary, &files)?;
     let cannot = cannot(&summary, &files);
     summary.imported = Some(Imported { files, cannot, original: None });
+    plausible::check(&summary)?;
     Ok(summary)
 }
 

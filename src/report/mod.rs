@@ -38,6 +38,7 @@ pub mod metrics;
 mod needed;
 mod page;
 pub(crate) mod paint;
+pub mod plausible;
 pub mod profile;
 mod results;
 pub mod rules;

@@ -31,7 +31,32 @@ impl Detail {
     pub fn parse(output: &str) -> Option<Detail> {
         let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
         let detail: Detail = serde_json::from_str(line.trim()).ok()?;
-        (detail.operations > 0.0).then_some(detail)
+        (detail.operations > 0.0 && detail.operations.is_finite()).then_some(detail)
+    }
+
+    /// Refuses latencies of which no operations of a process that lived for `wall_ns` can be made.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self, wall_ns: u64) -> Result<(), String> {
+        let Some(latencies) = &self.latencies else { return Ok(()) };
+        let buckets = &latencies.buckets;
+        let is_ordered = buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let count: f64 = buckets.iter().map(|(_, count)| *count as f64).sum();
+        if !is_ordered || count > self.operations {
+            return Err(format!(
+                "its latencies are not in order, or more than its {} operations",
+                self.operations
+            ));
+        }
+        // The lower end of its bucket is what each took at least.
+        let least_ns: f64 = buckets.iter().map(|(ns, count)| *ns as f64 * *count as f64).sum();
+        if least_ns > 1.01 * wall_ns as f64 {
+            return Err(format!(
+                "its latencies add up to {least_ns} ns, and it was there for {wall_ns} ns only"
+            ));
+        }
+        Ok(())
     }
 
     /// Whether the PMU counted anything. Some virtual machines have one that counts nothing.
@@ -58,6 +83,20 @@ mod tests {
         let zero = r#"{"operations":3,"kernel_instructions":0,"cycles":0}"#;
         assert!(!Detail::parse(zero).unwrap().is_counted());
         assert_eq!(Detail::parse(r#"{"operations":0}"#), None);
+    }
+
+    #[test]
+    fn latencies_that_cannot_be_are_refused() {
+        let detail = |buckets: &[(u64, u64)]| Detail {
+            operations: 10.0,
+            latencies: Some(Latencies { clock_ns: 0, buckets: buckets.to_vec() }),
+            kernel_instructions: None,
+            cycles: None,
+        };
+        assert!(detail(&[(64, 5), (128, 5)]).check(1000).is_ok());
+        assert!(detail(&[(128, 5), (64, 5)]).check(1000).unwrap_err().contains("not in order"));
+        assert!(detail(&[(64, 11)]).check(1000).unwrap_err().contains("more than its 10"));
+        assert!(detail(&[(512, 10)]).check(1000).unwrap_err().contains("add up to 5120 ns"));
     }
 
     proptest! {

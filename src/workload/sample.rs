@@ -1,6 +1,14 @@
 //! The line of JSON that a workload prints, and what a whole process amounts to where it prints none.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
+
+/// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
+const RATES: RangeInclusive<f64> = 1e-12..=1e21;
+/// A program may take its time from another clock than ours, which is steered by 0.05 % at most.
+const CLOCKS_DIFFER_BY: f64 = 1.01;
+const CLOCK_GRAIN_NS: f64 = 1e6;
 
 /// What one launch of a workload measured. All but the first two may be absent in the line of a
 /// foreign program.
@@ -63,20 +71,54 @@ impl Sample {
         self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
     }
 
+    /// Refuses a timed part that is longer than the whole process lived.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn hold_against_wall_time(&self, wall_ns: u64) -> Result<(), String> {
+        if self.elapsed_ns as f64 <= wall_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Ok(());
+        }
+        Err(format!(
+            "it reported {} ns of work, and was there for {wall_ns} ns only: is `elapsed_ns` in nanoseconds, and \
+             of a clock?",
+            self.elapsed_ns
+        ))
+    }
+
     fn checked(self) -> Result<Sample, String> {
         let is_possible = self.elapsed_ns > 0
             && self.operations > 0.0
-            && self.rate().is_finite()
-            && self.rate() > 0.0;
-        if is_possible {
-            return Ok(self);
+            && RATES.contains(&self.rate())
+            && self.copy_rates.iter().all(|rate| RATES.contains(rate));
+        if !is_possible {
+            return Err(format!(
+                "it reported {} operations in {} ns and a rate of {}, which is no measurement",
+                self.operations,
+                self.elapsed_ns,
+                self.rate()
+            ));
         }
-        Err(format!(
-            "it reported {} operations in {} ns and a rate of {}, which is no measurement",
-            self.operations,
-            self.elapsed_ns,
-            self.rate()
-        ))
+        if let Some(total) = self.total_operations.filter(|total| !(*total >= self.operations)) {
+            return Err(format!(
+                "it reported {total} operations in all, and {} of them in the timed part",
+                self.operations
+            ));
+        }
+        let numbers = [self.syscalls_per_op, self.calibration_ms];
+        if let Some(number) = numbers.into_iter().flatten().find(|n| !(n.is_finite() && *n >= 0.0))
+        {
+            return Err(format!("it reported {number} as `syscalls_per_op` or `calibration_ms`"));
+        }
+        let slices_ns = self.slices_ns.iter().flatten();
+        let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));
+        if sum_ns as f64 > self.elapsed_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Err(format!(
+                "its `slices_ns` add up to {sum_ns} ns, and its time is {} ns",
+                self.elapsed_ns
+            ));
+        }
+        Ok(self)
     }
 }
 
@@ -107,6 +149,26 @@ mod tests {
         ] {
             assert!(Sample::parse(line).unwrap().is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let line = |more: &str| format!(r#"{{"operations":5,"elapsed_ns":7000000,{more}}}"#);
+        for (more, said) in [
+            (r#""total_operations":-5"#, "-5 operations in all"),
+            (r#""total_operations":4"#, "4 operations in all"),
+            (r#""rate":1e300"#, "no measurement"),
+            (r#""copy_rates":[1,-1]"#, "no measurement"),
+            (r#""syscalls_per_op":-1"#, "reported -1"),
+            (r#""slices_ns":[7000000,7000000]"#, "add up to 14000000"),
+        ] {
+            let problem = Sample::parse(&line(more)).unwrap().unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
+        let sample = Sample::parse(&line(r#""total_operations":5"#)).unwrap().unwrap();
+        assert!(sample.hold_against_wall_time(7_000_000).is_ok());
+        let problem = sample.hold_against_wall_time(5_000_000).unwrap_err();
+        assert!(problem.contains("was there for 5000000 ns only"), "{problem}");
     }
 
     proptest! {

@@ -34,6 +34,7 @@ impl Host<'_> {
         work.read(&launched).map_err(SampleError::Workload)?;
         let none = || SampleError::Workload("it printed no latencies".into());
         let detail = Detail::parse(&launched.stdout).ok_or_else(none)?;
+        detail.check(launched.wall_ns).map_err(SampleError::Workload)?;
         match look {
             Look::Latencies if detail.latencies.is_none() => return Err(none()),
             Look::Counters if !detail.is_counted() => return Ok(false),
