@@ -54,6 +54,19 @@ fn a_command_is_counted_with_all_that_it_starts() {
 }
 
 #[test]
+fn a_second_run_that_finds_nothing_to_do_is_told_and_can_be_prepared() {
+    let home = Home::new();
+    let build = "[ -e built ] || { sleep 0.5; : > built; }";
+    let told = "did much less than the first";
+    home.succeed(&["profile", "--", "/bin/sh", "-c", build]).assert_says(&[told, "--prepare"]);
+    let prepared = ["profile", "--prepare", "rm -f built", "--", "/bin/sh", "-c", build];
+    let outcome = home.succeed(&prepared);
+    assert!(!outcome.stderr.contains(told), "{outcome:?}");
+    home.run(&["profile", "--prepare", "exit 3", "--", "/bin/true"])
+        .assert_error(&["`--prepare` (exit 3) ended with exit status 3"]);
+}
+
+#[test]
 fn a_profile_on_stdout_is_alone_there() {
     let home = Home::new();
     let outcome = home.succeed(&["profile", "-o", "-", "--", "/bin/echo", "hello"]);

@@ -11,6 +11,7 @@ use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::naming::Names;
 use super::{Context, INTERRUPTED, calibrate_text, output, value};
+use crate::experiment::around::Around;
 use crate::experiment::calibration::{Calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
@@ -133,6 +134,7 @@ impl Calibrate {
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
             command: None,
+            around: Around::default(),
             copies: vec![1],
             again: command_line(words.iter().map(String::as_str)),
             seed,

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::audience::Terminal;
 use super::files::Files;
+use super::hooks::Hooks;
 use super::naming::Names;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, copies, go_on, output, value};
 use crate::experiment::request::{Plan, Request};
@@ -39,6 +40,8 @@ Examples:
       For CI: exit status 1 if a workload is significantly more than 3 % slower.
   weigh compare --continue k3f9qx --budget 5m
       Go on with an experiment that has no verdict yet, or was interrupted.
+  weigh compare seccomp --prepare 'make clean' -- make -j2
+      A build: without --prepare, every run but the first would find nothing to do.
   weigh compare none
       Two identical arms: what this machine calls different is a false alarm.
 
@@ -125,6 +128,8 @@ pub struct Compare {
     #[command(flatten)]
     names: Names,
     #[command(flatten)]
+    hooks: Hooks,
+    #[command(flatten)]
     files: Files,
     /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -208,6 +213,7 @@ impl Compare {
             suites: suite::from_files(&workloads)?,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
+            around: self.hooks.around(),
             copies: vec![self.copies],
             again: self.again(seed),
             seed,
@@ -265,6 +271,7 @@ impl Compare {
         if self.no_detail {
             words.push("--no-detail".into());
         }
+        words.extend(self.hooks.words());
         if !self.command.is_empty() {
             words.push("--".into());
             words.extend(self.command.iter().cloned());

@@ -24,6 +24,7 @@ mod generate;
 mod github;
 mod go_on;
 mod history;
+mod hooks;
 mod import;
 mod list;
 mod man;
@@ -52,7 +53,8 @@ const EXAMPLES: &str = "\
 Examples:
   sudo weigh compare audit              what does auditing every system call cost?
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
-  weigh compare seccomp -- make -j2     what does a seccomp filter cost my build?
+  weigh compare seccomp --prepare 'make clean' -- make -j2
+                                        what does a seccomp filter cost my build?
   sudo weigh rules my.rules             which of these audit rules costs what?
   weigh calibrate                       what is the smallest detectable change?
   weigh run unixbench                   this machine alone, with UnixBench's index

@@ -18,7 +18,9 @@ use crate::shell::command_line;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh profile -- make -j2             a command, from its start to its end
+  weigh profile -- ./my-program         a command, from its start to its end
+  weigh profile --prepare 'make clean' -- make -j2
+      It runs twice: without --prepare, the second run of a build finds nothing to do.
   weigh profile --for 30s -o web.json -- nginx -g 'daemon off;'
       A server: it gets SIGTERM after that time. Give it its usual load meanwhile, twice.
   sudo weigh profile --pid $(pidof -s postgres) --for 30s
@@ -59,6 +61,9 @@ pub struct Profile {
     /// Keep the profile of a command that fails, too
     #[arg(long, conflicts_with = "pid")]
     ignore_failure: bool,
+    /// Run this by `sh` before each of the two runs; it is not counted
+    #[arg(long, value_name = "LINE", conflicts_with = "pid")]
+    prepare: Option<String>,
     /// The command, after `--`
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
     command: Vec<String>,
@@ -100,21 +105,42 @@ impl Profile {
         let job = Job { words: &self.command, time: self.time, interrupted, to_stderr };
         let shown = report::format::label(&command_line(self.command.iter().map(String::as_str)));
         let problem = |error: io::Error| format!("cannot run {shown}: {error}");
+        self.run_before(interrupted)?;
         output::note(&format!("1 of 2: {shown}, as it is{}", self.limit()));
         let plain = job.run().map_err(problem)?;
         self.check(&shown, &plain)?;
         if interrupted.load(Ordering::Relaxed) {
             return Err("interrupted before anything was counted: there is no profile".into());
         }
+        self.run_before(interrupted)?;
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let counted = job.count().map_err(|error| format!("cannot count {shown}: {error}"))?;
         self.check(&shown, &counted)?;
-        Ok(Measured {
+        let measured = Measured {
             counts: counted.counts,
             plain: plain.period,
             counted: counted.period,
             is_same_work: !plain.is_ended_by_us && !counted.is_ended_by_us,
-        })
+        };
+        if measured.did_less() {
+            output::problem(
+                "warning: the second run, which was counted, did much less than the first: is there nothing left \
+                 to do, as in a build? `--prepare` puts things back before each run",
+            );
+        }
+        Ok(measured)
+    }
+
+    fn run_before(&self, interrupted: &AtomicBool) -> Result<(), String> {
+        let Some(line) = &self.prepare else { return Ok(()) };
+        let words = ["/bin/sh", "-c", line].map(String::from);
+        let job = Job { words: &words, time: self.time, interrupted, to_stderr: true };
+        let done =
+            job.run().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
+        match done.counts.status {
+            0 => Ok(()),
+            status => Err(format!("`--prepare` ({line}) {}", how_it_ended(status))),
+        }
     }
 
     fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<Measured, String> {
@@ -151,10 +177,7 @@ impl Profile {
         if status == 0 || outcome.is_ended_by_us || self.ignore_failure {
             return Ok(());
         }
-        let how = match libc::WIFSIGNALED(status) {
-            true => format!("was killed by signal {}", libc::WTERMSIG(status)),
-            false => format!("ended with exit status {}", libc::WEXITSTATUS(status)),
-        };
+        let how = how_it_ended(status);
         Err(format!(
             "{shown} {how}, so there is no profile of it; if that is as it should be, say --ignore-failure"
         ))
@@ -178,6 +201,13 @@ impl Profile {
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = report::profile::text(&profile, measured, output::width(), colour);
         output::print(&format!("{text}\nProfile: {}\n", self.output.display()))
+    }
+}
+
+fn how_it_ended(status: i32) -> String {
+    match libc::WIFSIGNALED(status) {
+        true => format!("was killed by signal {}", libc::WTERMSIG(status)),
+        false => format!("ended with exit status {}", libc::WEXITSTATUS(status)),
     }
 }
 

@@ -12,6 +12,7 @@ use super::files::default_html;
 use super::naming::Names;
 use super::show::{self, Privacy};
 use super::{Context, INTERRUPTED, output, run_page, run_text, value};
+use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::run_report::RunReport;
@@ -191,6 +192,7 @@ impl Run {
             workloads: self.workloads.clone(),
             suites,
             command: None,
+            around: Around::default(),
             copies: copies.0,
             again: command_line(words.iter().map(String::as_str)),
             seed: 0,

@@ -1,11 +1,14 @@
 //! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
 //! every sample is verified and stored before the next is launched.
 
+mod around;
 mod detail;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::around::Around;
 use super::length::{SampleLength, sets_in_late};
 use super::outcome::{Repeated, hold_unit};
 use super::platform::{Platform, SampleError, Slot, Stop};
@@ -28,6 +31,8 @@ const MAX_PADDING_BYTES: usize = 4096;
 pub struct Host<'a> {
     pub site: Site<'a>,
     arms: Vec<Arm>,
+    /// For what is run around a command, of no arm.
+    neutral: Option<Launcher>,
     treatments: Vec<Named>,
     /// The unit of each work's first sample: others cannot be compared with it.
     units: Vec<Option<String>>,
@@ -57,6 +62,8 @@ pub struct Site<'a> {
     pub sample_ms: Vec<Option<u64>>,
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
+    /// What is run around a command.
+    pub around: &'a Around,
 }
 
 impl<'a> Host<'a> {
@@ -94,7 +101,10 @@ impl<'a> Host<'a> {
         let sets_in_late = sets_in_late(&treatments);
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
         let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
-        Ok(Host { site, arms, treatments, units: vec![None; lengths.len()], lengths })
+        let units = vec![None; lengths.len()];
+        let mut host = Host { site, arms, neutral: None, treatments, units, lengths };
+        host.start_neutral()?;
+        Ok(host)
     }
 
     /// From now on samples of this work are so long.
@@ -139,13 +149,14 @@ impl<'a> Host<'a> {
     ) -> Result<Vec<(usize, usize)>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.site.works.len() {
-            let Some(job) =
-                self.site.works[work].startup_job(self.site.bench.kernels, self.site.bench.scratch)
-            else {
-                continue;
-            };
+            let bench = &self.site.bench;
+            let job = self.site.works[work].startup_job(bench.kernels, bench.scratch);
             for arm in (0..self.arms.len()).filter(|arm| !has_failed(work, *arm)) {
-                match self.start_once(work, arm, &job).map_err(|error| self.settle(error)) {
+                let tried = match &job {
+                    Some(job) => self.start_once(work, arm, job),
+                    None => self.warm_up(work, arm),
+                };
+                match tried.map_err(|error| self.settle(error)) {
                     Ok(()) => {}
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Workload(reason)) => {
@@ -205,8 +216,19 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
-    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
-    /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
+    /// New launchers for both arms of a pair, at the same moment: where a process lies in memory may make all
+    /// that it forks a little faster or slower, and no coin would take that out.
+    fn renew(&mut self, treated_arm: usize) -> Result<(), SampleError> {
+        for arm in BTreeSet::from([0, treated_arm]) {
+            let arm = &mut self.arms[arm];
+            let started = Launcher::start(&arm.setup, self.site.bench.interrupted);
+            arm.launcher = started.map_err(|error| SampleError::Stop(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have failed
+    /// because of an interrupt that is on its way, and a workload is not blamed for that.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
         let interrupted = || self.site.bench.interrupted.load(Ordering::Relaxed);
@@ -230,7 +252,7 @@ impl<'a> Host<'a> {
     /// # Errors
     /// What is left, and how to undo it.
     pub fn take_down(self, guard: &mut Guard) -> Result<(), String> {
-        drop(self.arms);
+        drop((self.arms, self.neutral));
         let mut left = Vec::new();
         for mut named in self.treatments.into_iter().rev() {
             if let Err(error) = named.treatment.restore(guard) {
@@ -264,6 +286,10 @@ impl Platform for Host<'_> {
 
 impl Host<'_> {
     fn measure(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        if slot.position == 0 {
+            self.renew(slot.unit.treated_arm)?;
+        }
+        self.prepare()?;
         let started = Instant::now();
         let work = &self.site.works[slot.unit.work];
         let length = self.lengths[slot.unit.work].wanted();

@@ -71,6 +71,7 @@ impl Session<'_> {
                 before: self.earlier.elapsed,
                 sample_ms: self.lengths_ms(&treatments),
                 timeout: self.request.timeout,
+                around: &self.request.around,
             };
             let mut announce = |sentence: &str| {
                 if set == sets.start {
@@ -85,7 +86,10 @@ impl Session<'_> {
                 true => self.tell_differences(&host, audience),
                 false => Ok(()),
             });
-            let result = stored.and_then(|()| self.measure_set(&mut host, set, audience));
+            let result = stored
+                .and_then(|()| host.run_setup())
+                .and_then(|()| self.measure_set(&mut host, set, audience));
+            let result = result.and(host.run_cleanup());
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;

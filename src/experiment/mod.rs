@@ -1,6 +1,7 @@
 //! The one experiment engine: pairs in random order, judged while they are measured, until every
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
+pub mod around;
 pub mod calibration;
 pub mod detail;
 pub mod diff;

@@ -26,10 +26,8 @@ impl Work {
     /// # Errors
     /// A sentence, where the launch is no measurement.
     pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
-        if let Some(end) = bad_end(launched) {
-            let flood = flood(launched).map(|size| format!(", having printed {size}"));
-            let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
-            return Err(end + &flood.unwrap_or_default() + &because.unwrap_or_default());
+        if let Some(problem) = failure_of(launched) {
+            return Err(problem);
         }
         hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
@@ -117,6 +115,14 @@ impl Repeated {
              clock, or with one that is too coarse (print the nanoseconds that passed)"
         ))
     }
+}
+
+/// Why a launch failed, with its last words; `None` where it did not.
+pub fn failure_of(launched: &Launched) -> Option<String> {
+    let end = bad_end(launched)?;
+    let flood = flood(launched).map(|size| format!(", having printed {size}"));
+    let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
+    Some(end + &flood.unwrap_or_default() + &because.unwrap_or_default())
 }
 
 /// How the process ended, where that was not well.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::around::Around;
 use super::platform::Observer;
 use super::run_progress::Progress;
 use crate::stats::design::Design;
@@ -25,6 +26,9 @@ pub struct Request {
     pub suites: Vec<FromFile>,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
+    /// What is run around it.
+    #[serde(default)]
+    pub around: Around,
     /// Of each workload, at the same time. With several numbers, each workload is measured with each.
     pub copies: Vec<usize>,
     /// The command line that measures the same again.

@@ -12,8 +12,6 @@ use crate::workload::suite::Member;
 
 /// A kernel that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
-/// Ours to give up on a command, which may well run for hours.
-const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
 /// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
 /// that the two are never held against each other.
@@ -29,6 +27,9 @@ pub enum Work {
 }
 
 impl Work {
+    /// Ours to give up on a command, which may well run for hours.
+    pub const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
+
     /// What rows are called.
     pub fn name(&self) -> String {
         match self {
@@ -78,7 +79,7 @@ impl Work {
                 argv: argv.clone(),
                 environment: Vec::new(),
                 directory: directory.clone(),
-                timeout_ms: COMMAND_TIMEOUT_MS,
+                timeout_ms: Work::COMMAND_TIMEOUT_MS,
             },
         }
     }

@@ -49,6 +49,9 @@ pub struct Profile {
 /// many kernels tell user time apart from system time by samples at the ticks of a clock.
 const LEAST_USER_TIME: Duration = Duration::from_millis(500);
 
+/// A run may be shorter than another by chance where both are short.
+const LEAST_DIFFERENCE: Duration = Duration::from_millis(200);
+
 /// Two runs of a command, or two periods of a process: as it is, and counted.
 pub struct Measured {
     pub counts: Counts,
@@ -66,6 +69,14 @@ impl Measured {
         let [plain, counted] = [self.plain, self.counted].map(|period| period.cpu.user);
         let is_known = plain.min(counted) >= LEAST_USER_TIME;
         (is_known && !self.is_same_work).then(|| plain.as_secs_f64() / counted.as_secs_f64())
+    }
+
+    /// Whether a command that ran to its end twice did much less the second time, although counting slows it.
+    pub fn did_less(&self) -> bool {
+        let (plain, counted) = (self.plain, self.counted);
+        let is_quicker = plain.elapsed > LEAST_DIFFERENCE && counted.elapsed < plain.elapsed / 2;
+        let used_less = plain.cpu.user >= LEAST_USER_TIME && counted.cpu.user < plain.cpu.user / 2;
+        self.is_same_work && (is_quicker || used_less)
     }
 
     /// The calls of the plain period, and its times.
@@ -262,6 +273,18 @@ mod tests {
         measured.is_same_work = false;
         measured.counted = period(30, 4000);
         assert_eq!(measured.profile(Vec::new()).scaled_by, None, "too short to tell");
+    }
+
+    #[test]
+    fn a_second_run_that_had_nothing_to_do_is_noticed() {
+        let run = |ms| Period { elapsed: Duration::from_millis(ms), ..Period::default() };
+        let did_less = |plain, counted, is_same_work| {
+            let counts = Counts::default();
+            Measured { counts, plain: run(plain), counted: run(counted), is_same_work }.did_less()
+        };
+        assert!(did_less(1000, 400, true));
+        assert!(!did_less(1000, 600, true) && !did_less(1000, 4000, true));
+        assert!(!did_less(1000, 400, false) && !did_less(20, 3, true));
     }
 
     proptest! {

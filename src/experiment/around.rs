@@ -1,0 +1,24 @@
+//! What a user has run around the launches of his command, as hyperfine does: never timed, and never treated.
+
+use serde::{Deserialize, Serialize};
+
+/// Lines for `/bin/sh`, in the directory of the command.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Around {
+    /// Before every launch of the command, warm-ups too.
+    pub prepare: Option<String>,
+    /// Once, before the first launch of a set.
+    pub setup: Option<String>,
+    /// Once, after the last launch of a set.
+    pub cleanup: Option<String>,
+    /// Launches in each arm before the first pair, which are not kept.
+    pub warm_ups: u32,
+}
+
+impl Around {
+    /// Whether there is anything to run beside the command.
+    pub fn has_lines(&self) -> bool {
+        [&self.prepare, &self.setup, &self.cleanup].into_iter().any(Option::is_some)
+    }
+}
