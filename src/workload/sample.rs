@@ -99,7 +99,9 @@ impl Sample {
                 self.rate()
             ));
         }
-        if let Some(total) = self.total_operations.filter(|total| !(*total >= self.operations)) {
+        if let Some(total) =
+            self.total_operations.filter(|total| total.is_nan() || *total < self.operations)
+        {
             return Err(format!(
                 "it reported {total} operations in all, and {} of them in the timed part",
                 self.operations
