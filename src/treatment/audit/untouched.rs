@@ -7,9 +7,12 @@ use crate::audit::netlink::Client;
 use crate::audit::rule::Rule;
 use crate::audit::status::Status;
 
+/// A setting, and where it is in a status.
+type Setting = (&'static str, fn(&Status) -> u32);
+
 /// Names, as `auditctl -s` has them, of the settings that differ, with both values.
 pub fn settings(was: &Status, now: &Status) -> Vec<String> {
-    let fields: [(&str, fn(&Status) -> u32); 6] = [
+    let fields: [Setting; 6] = [
         ("enabled", |status| status.enabled),
         ("failure", |status| status.failure),
         ("pid", |status| status.pid),
@@ -139,8 +142,7 @@ mod tests {
 
     #[test]
     fn one_that_is_missing_at_an_end_moves_no_other() {
-        let [was, first, last] =
-            [&[1, 2, 3, 4][..], &[2, 3, 4], &[1, 2, 3]].map(|numbers| numbered(numbers));
+        let [was, first, last] = [&[1, 2, 3, 4][..], &[2, 3, 4], &[1, 2, 3]].map(numbered);
         assert_eq!(changes(&was, &first), [Change::Add(was[0].prepended())]);
         assert_eq!(changes(&was, &last), [Change::Add(was[3].clone())]);
         assert_eq!(changes(&was, &was), []);
