@@ -89,9 +89,9 @@ fn experiments_have_names_and_are_found_by_them() {
         ids.map(|entry| entry["id"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
     };
     assert_eq!(history(&[]), [second.clone(), first.clone()]);
-    assert_eq!(history(&["--tag", "nightly"]), [first.clone()]);
-    assert_eq!(history(&["--name", "after"]), [second.clone()]);
-    assert_eq!(history(&["--limit", "1"]), [second.clone()]);
+    assert_eq!(history(&["--tag", "nightly"]), std::slice::from_ref(&first));
+    assert_eq!(history(&["--name", "after"]), std::slice::from_ref(&second));
+    assert_eq!(history(&["--limit", "1"]), std::slice::from_ref(&second));
     assert_eq!(history(&["--workload", "getpp", "--kind", "run", "--since", "1h"]).len(), 2);
     assert!(
         history(&["--kind", "compare"]).is_empty() && history(&["--workload", "stat"]).is_empty()
