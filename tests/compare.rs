@@ -148,7 +148,8 @@ fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
     assert_measured(&whole);
     assert_eq!(row(&whole.json(), "/bin/true")["unit"], "runs/s");
     // The process number, so that no two samples are equal.
-    let line = r#"echo noise; echo "{\"operations\":1,\"elapsed_ns\":900000,\"rate\":50.00$$,\"unit\":\"pages/s\"}""#;
+    let sample = r#"{\"operations\":1,\"elapsed_ns\":9000,\"rate\":50.00$$,\"unit\":\"pages/s\"}"#;
+    let line = &format!("echo noise; echo \"{sample}\"");
     let own = home.run(&[
         "compare",
         "none",

@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::experiment::around::Around;
 
-/// What is run around a command. Neither timed nor treated, and ended like a launch: after --timeout, with all that
-/// it started.
+/// What is run around a command. Neither timed nor treated, and ended like a launch: after --timeout, with
+/// all that it started.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Around a command")]
 pub struct Hooks {

@@ -124,8 +124,8 @@ impl Profile {
         };
         if measured.did_less() {
             output::problem(
-                "warning: the second run, which was counted, did much less than the first: is there nothing left \
-                 to do, as in a build? `--prepare` puts things back before each run",
+                "warning: the second run, which was counted, did much less than the first: is there \
+                 nothing left to do, as in a build? `--prepare` puts things back before each run",
             );
         }
         Ok(measured)

@@ -216,8 +216,8 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
-    /// New launchers for both arms of a pair, at the same moment: where a process lies in memory may make all
-    /// that it forks a little faster or slower, and no coin would take that out.
+    /// New launchers for both arms of a pair, at the same moment: where a process lies in memory may make
+    /// all that it forks a little faster or slower, and no coin would take that out.
     fn renew(&mut self, treated_arm: usize) -> Result<(), SampleError> {
         for arm in BTreeSet::from([0, treated_arm]) {
             let arm = &mut self.arms[arm];
@@ -227,8 +227,8 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have failed
-    /// because of an interrupt that is on its way, and a workload is not blamed for that.
+    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
+    /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
         let interrupted = || self.site.bench.interrupted.load(Ordering::Relaxed);

@@ -85,7 +85,8 @@ fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
     }
     let ms = |ns: u64| ns as f64 / 1e6;
     Err(format!(
-        "it used {:.1} ms of CPU time in {:.1} ms, which {cpus} CPUs cannot: its time was not measured rightly",
+        "it used {:.1} ms of CPU time in {:.1} ms, which {cpus} CPUs cannot: its time was not measured \
+         rightly",
         ms(launched.least_cpu_ns),
         ms(launched.wall_ns)
     ))
@@ -99,8 +100,8 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Refuses a rate that is always the same to the last digit: that is not of a clock, or of one that is too
-    /// coarse, and no statistics can tell how far such numbers are from the truth.
+    /// Refuses a rate that is always the same to the last digit: that is not of a clock, or of one that is
+    /// too coarse, and no statistics can tell how far such numbers are from the truth.
     ///
     /// # Errors
     /// A sentence, with as many equal ones as a verdict needs pairs.
@@ -111,8 +112,8 @@ impl Repeated {
             return Ok(());
         }
         Err(format!(
-            "its rate was {rate} in each of {MIN_PAIRS} launches, to the last digit: that is not measured with a \
-             clock, or with one that is too coarse (print the nanoseconds that passed)"
+            "its rate was {rate} in each of {MIN_PAIRS} launches, to the last digit: that is not measured \
+             with a clock, or with one that is too coarse (print the nanoseconds that passed)"
         ))
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a document that was read can be the result of an experiment: what is counted is not negative, what is
-//! ordered is in order. Sums, charts and other reports rely on that.
+//! Whether a document that was read can be the result of an experiment: what is counted is not negative,
+//! what is ordered is in order. Sums, charts and other reports rely on that.
 
 use super::metrics::{Contrast, Latency};
 use super::summary::{Row, Summary};

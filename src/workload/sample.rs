@@ -80,8 +80,8 @@ impl Sample {
             return Ok(());
         }
         Err(format!(
-            "it reported {} ns of work, and was there for {wall_ns} ns only: is `elapsed_ns` in nanoseconds, and \
-             of a clock?",
+            "it reported {} ns of work, and was there for {wall_ns} ns only: is `elapsed_ns` in \
+             nanoseconds, and of a clock?",
             self.elapsed_ns
         ))
     }

@@ -1,5 +1,5 @@
-//! Running what the user has run around his command: by a launcher of its own, whose processes no arm's treatment
-//! concerns. Like a worker it is killed when its time is over, with all that it left running.
+//! Running what the user has run around his command: by a launcher of its own, whose processes no arm's
+//! treatment concerns. Like a worker it is killed when its time is over, with all that it left running.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
