@@ -3,6 +3,8 @@
 #   make run     build, then weigh auditing (or seccomp, where auditing cannot be changed)
 #   make test    run every check and test
 #
+# And make check-hard, for hours: many kills, long fuzzing, planted noise, advisories (scripts/check-hard).
+#
 # CARGO_TARGET_DIR is respected; the program is target/release/weigh.
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -22,6 +24,10 @@ test: deps test-deps
 	rustfmt --edition 2024 --check src/treatment/kind/*.rs
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --no-fail-fast
+
+# STEPS="fuzz kill" runs these alone.
+check-hard: deps test-deps
+	scripts/check-hard $(STEPS)
 
 # Where they are looked for. DESTDIR is for packages: what is below it is moved to / later.
 prefix := $(DESTDIR)$(or $(PREFIX),/usr/local)
@@ -50,4 +56,4 @@ test-deps:
 clean:
 	cargo clean
 
-.PHONY: run build test install uninstall deps test-deps clean
+.PHONY: run build test check-hard install uninstall deps test-deps clean

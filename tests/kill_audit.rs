@@ -11,7 +11,6 @@ use support::audit::auditd::Auditd;
 use support::audit::host_rules::HostRules;
 use support::{Home, wait_until};
 
-const KILLS: i64 = 6;
 /// Rules of the host, one of which is also in a file that is weighed.
 const HOST: [&str; 3] = [
     "-w /etc/passwd -p wa -k host",
@@ -28,7 +27,7 @@ fn kill(audit: &Audit, home: &Home, host: &HostRules, arms: &[&str], daemon: Opt
     arguments.extend(arms);
     arguments.extend(["-w", "getppid", "-w", "stat", "--budget", "60s", "--sample", "20ms"]);
     let mut measured = 0;
-    for kill in 0..KILLS {
+    for kill in 0..support::hard(2, 15) as i64 {
         let moment = Duration::from_millis(chance.random_range(20..2000));
         // Every other one from when it surely measures, and so takes turns.
         let first_samples = (kill % 2) * chance.random_range(1..8);

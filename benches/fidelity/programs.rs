@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::rows::{Counterpart, Suite};
 
 /// How long our samples are, and theirs that take a number of operations.
-const TARGET_MS: u64 = 250;
+const TARGET_MS: u64 = 100;
 
 /// No program of the table takes nearly as long; lmbench's ignore SIGTERM.
 const TIMEOUT: [&str; 2] = ["--kill-after=1", "120"];

@@ -29,6 +29,14 @@ pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_weigh"))
 }
 
+/// How often, or how long: what every change is tested with, or what `make check-hard` takes hours for.
+pub fn hard(usual: u64, hard: u64) -> u64 {
+    match std::env::var_os("WEIGH_HARD") {
+        Some(_) => hard,
+        None => usual,
+    }
+}
+
 /// The machine to oneself: what is measured meanwhile, or done to the kernel's audit configuration,
 /// is done by one test at a time, whatever test program it is in.
 pub struct Turn(File);
