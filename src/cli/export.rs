@@ -30,8 +30,7 @@ pub struct Export {
     format: Formats,
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley. Nitzberg's can be `--html`
     /// too, with his figure
-    #[arg(long = "as", value_name = "TABLE", required_unless_present = "Formats",
-          conflicts_with_all = ["json", "csv", "markdown"])]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with_all = ["json", "csv", "markdown"])]
     dialect: Option<Dialect>,
     /// Where to [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -65,6 +64,12 @@ struct Formats {
 
 impl Export {
     pub fn run(self, context: &Context) -> Result<u8, String> {
+        if self.dialect.is_none() && !self.format.is_given() {
+            return Err(
+                "say in which format: --json, --csv, --markdown, --html, --text or --as TABLE"
+                    .into(),
+            );
+        }
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
         let shown = Shown::load(&store, &id, &self.privacy)?;
@@ -109,6 +114,10 @@ impl Export {
 }
 
 impl Formats {
+    fn is_given(&self) -> bool {
+        self.json || self.csv || self.markdown || self.html || self.text
+    }
+
     fn chosen(&self) -> Format {
         match self {
             Formats { json: true, .. } => Format::Json,

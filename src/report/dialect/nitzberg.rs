@@ -84,7 +84,7 @@ fn filled(sheet: &Sheet, table: &Table) -> Result<String, Error> {
         context! {
             id => sheet.id.as_str(),
             plain => title,
-            head => sheet.head.as_deref(),
+            head => sheet.head.as_deref().map(html::parts),
             figure => context! {
                 title => "Figure 4: what lost more than 1 % of its rate in either set,",
                 note => "in per cent; the larger of both.",
