@@ -201,9 +201,11 @@ fn oci_profiles() {
     let inputs = texts(&[
         "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":1,\"archMap\":[{\"architecture\":\
          \"SCMP_ARCH_X86_64\",\"subArchitectures\":[\"SCMP_ARCH_X86\"]}],\"syscalls\":[{\"names\":[\"read\",\
-         \"write\"],\"action\":\"SCMP_ACT_ALLOW\"},{\"names\":[\"personality\"],\"action\":\"SCMP_ACT_ALLOW\",\
+         \"write\"],\"action\":\"SCMP_ACT_ALLOW\"},{\"names\":[\"personality\"],\
+         \"action\":\"SCMP_ACT_ALLOW\",\
          \"args\":[{\"index\":0,\"value\":8,\"valueTwo\":0,\"op\":\"SCMP_CMP_MASKED_EQ\"}],\
-         \"includes\":{\"caps\":[\"CAP_SYS_ADMIN\"],\"minKernel\":\"4.8\"},\"excludes\":{\"arches\":[\"s390\"]}}]}",
+         \"includes\":{\"caps\":[\"CAP_SYS_ADMIN\"],\"minKernel\":\"4.8\"},\
+         \"excludes\":{\"arches\":[\"s390\"]}}]}",
         "{\"linux\":{\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"architectures\":[\
          \"SCMP_ARCH_X86_64\"],\"syscalls\":[{\"name\":\"kexec_load\",\"action\":\"SCMP_ACT_KILL\"}]}}}",
     ]);

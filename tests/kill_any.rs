@@ -1,6 +1,6 @@
-//! Any process of an experiment killed or stopped at any moment, chosen by chance: `weigh` itself, its guard, a
-//! launcher, what receives the records, what is measured. Then it is interrupted, as a user would who sees that
-//! nothing happens. Auditing is as it was, nothing runs any more, and the samples so far are kept.
+//! Any process of an experiment killed or stopped at any moment, chosen by chance: `weigh` itself, its guard,
+//! a launcher, what receives the records, what is measured. Then it is interrupted, as by a user who sees
+//! that nothing happens. Auditing is as it was, nothing runs any more, and the samples so far are kept.
 
 mod support;
 
