@@ -46,12 +46,13 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
     assert_eq!(json["schema"], "weighbridge/diff/1");
     let row = &json["results"][0];
     assert_eq!((&row["workload"], &row["unit"]), (&"./work".into(), &"ops/s".into()));
-    assert!((row["rate"]["change_pct"].as_f64().unwrap() + 10.0).abs() < 1e-9, "{row:#}");
+    // The rates differ by the process number behind the point, a tenth in a thousand at most.
+    assert!((row["rate"]["change_pct"].as_f64().unwrap() + 10.0).abs() < 0.02, "{row:#}");
     assert_eq!(row["rate"]["is_beyond_noise"], true);
-    assert_eq!(row["effect"]["change_pct"], 0.0);
+    assert!(row["effect"]["change_pct"].as_f64().unwrap().abs() < 0.02, "{row:#}");
     let back = diff(&home, [&after, &before], &["--json"]).json();
     let change = back["results"][0]["rate"]["change_pct"].as_f64().unwrap();
-    assert!((change - 100.0 / 9.0).abs() < 1e-9, "{change}");
+    assert!((change - 100.0 / 9.0).abs() < 0.02, "{change}");
 }
 
 #[test]
