@@ -20,6 +20,7 @@ use thiserror::Error;
 use super::Interval;
 use super::crossing::last_outside;
 use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted};
+use super::location::m_estimate;
 use super::spread::earlier_mads;
 use super::wealth::{Wealth, excess, log_mean, score};
 
@@ -128,8 +129,14 @@ impl Betting {
         self.values.len()
     }
 
-    /// The Hodges–Lehmann estimate of the effect, a log-ratio; `None` before the first pair.
+    /// The estimate of the effect, a log-ratio, that is inside every interval: the root of
+    /// Σψ((d_i − θ)/s_i) = 0. `None` before the first pair.
     pub fn estimate(&self) -> Option<f64> {
+        m_estimate(&self.values, &self.scales, median_of_sorted(&self.sorted)?)
+    }
+
+    /// The Hodges–Lehmann estimate, which belongs to Wilcoxon's interval; `None` before the first pair.
+    pub fn pseudo_median(&self) -> Option<f64> {
         hodges_lehmann_of_sorted(&self.sorted)
     }
 

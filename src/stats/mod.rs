@@ -14,6 +14,7 @@ pub mod estimate;
 pub mod forecast;
 pub mod histogram;
 pub mod judge;
+mod location;
 pub mod mean_rate;
 pub mod multiplicity;
 mod normal;
