@@ -181,10 +181,10 @@ fn every_sample_is_stored_with_what_others_took_and_every_row_has_its_bound() {
     home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--csv", "r.csv"]);
     let json = home.json();
     let row = row(&json, "getppid");
-    let spoilt = row["spoilt_pairs"].as_u64().unwrap();
+    let disturbed = row["disturbed_pairs"].as_u64().unwrap();
     let csv = fs::read_to_string(home.path("r.csv")).unwrap();
     let marked = csv.lines().filter(|line| line.ends_with(",true")).count();
-    assert_eq!(marked as u64, spoilt, "{csv}");
+    assert_eq!(marked as u64, disturbed, "{csv}");
     let at_most = row["cost_at_most_pct"].as_f64().unwrap();
     let (low, effect) = (row["low_pct"].as_f64().unwrap(), row["effect_pct"].as_f64().unwrap());
     assert!(-effect <= at_most && at_most <= -low, "{row:#}");

@@ -157,6 +157,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         margin: 0.01,
         fixed_pairs: None,
         multiplicity: Default::default(),
+        planned_pairs: Some(500.0),
         sets: 1,
         machine: weighbridge::machine::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::pairs::{Measurements, gather};
+use super::request::Request;
 use super::summarise::{design, percent};
+use super::work::Work;
 use crate::machine::Facts;
 use crate::stats::Verdict;
 use crate::stats::betting::{Betting, MAD_TO_SD};
@@ -100,6 +102,42 @@ pub fn start_scales(history: &[Stored]) -> BTreeMap<String, f64> {
     deviations.into_iter().map(|(name, of_row)| (name, scale(of_row))).collect()
 }
 
+/// What a launch takes besides its sample, about, where no calibration tells.
+const LAUNCH_MS: u64 = 15;
+
+/// How many pairs the budget of `request` will probably allow each of its rows, of samples that begin with
+/// `start_ms`. From what the calibrations of this machine took, or else what a kernel of ours takes about: it
+/// must be known before the first pair. `None` where it cannot be, as of a command that was never
+/// calibrated, and where the number is fixed.
+pub fn planned_pairs(
+    request: &Request,
+    works: &[Work],
+    calibrations: &[Stored],
+    start_ms: u64,
+) -> Option<f64> {
+    let rows: Vec<(String, f64)> = (calibrations.iter())
+        .flat_map(|stored| gather(stored).into_iter().map(move |row| (stored, row)))
+        .filter_map(|(stored, row)| {
+            Some((stored.header.works[row.work].name.clone(), row.pair_s()?))
+        })
+        .collect();
+    let pair_s = |work: &Work| {
+        let of_work = rows.iter().filter(|(name, _)| *name == work.name());
+        let known = median(&of_work.map(|(_, pair_s)| *pair_s).collect::<Vec<_>>());
+        known.or_else(|| match work {
+            Work::Kernel { .. } => {
+                let sample_ms = request.sample_ms.unwrap_or(start_ms);
+                Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
+            }
+            Work::Command { .. } => None,
+        })
+    };
+    let round_s: f64 = works.iter().map(pair_s).sum::<Option<f64>>()?;
+    let treatments = request.arms.len().checked_sub(1).filter(|treatments| *treatments > 0)?;
+    let pairs = request.budget.as_secs_f64() / (round_s * treatments as f64);
+    (request.design.fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
+}
+
 /// How the pairs of one row of one calibration scatter.
 fn deviation(row: &Measurements) -> f64 {
     MAD_TO_SD * mad(&row.log_ratios()).unwrap_or(0.0)
@@ -172,6 +210,7 @@ impl Outcome {
         let differs =
             |judgement: &Judgement| matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
         let design = design(stored);
+        let alone = Design { rows: 1, ..design.clone() };
         let measured = gather(stored);
         let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
         let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
@@ -180,7 +219,7 @@ impl Outcome {
             deviation: deviation(row),
             pair_s: row.pair_s(),
             pairs: row.series.len(),
-            alarmed: judge_rows([betting], &design).iter().any(differs),
+            alarmed: judge_rows([betting], &alone).iter().any(differs),
         };
         let with_pairs = measured.iter().zip(&bettings);
         let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);

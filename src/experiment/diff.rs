@@ -6,8 +6,8 @@ use super::summarise::{bound, percent, summarise};
 use crate::report::diff::{Change, Diff, Row, SCHEMA, Side, caveat, machine_changes};
 use crate::report::summary::State;
 use crate::stats::Interval;
-use crate::stats::betting::{Betting, DEFAULT_SCALE};
-use crate::stats::estimate::{hodges_lehmann, median};
+use crate::stats::betting::{Betting, DEFAULT_SCALE, Start};
+use crate::stats::estimate::median;
 use crate::stats::unpaired::{difference, median_interval};
 use crate::stats::wilcoxon::signed_rank_interval;
 use crate::store::record::{Kind, Stored};
@@ -25,7 +25,7 @@ struct Measured {
     /// Empty for a run.
     log_ratios: Vec<f64>,
     /// s₀ of the row.
-    start_scale: f64,
+    start: Start,
 }
 
 /// How `after` differs from `before`.
@@ -97,9 +97,10 @@ impl Measured {
     }
 }
 
-fn start_scale(stored: &Stored, workload: &str) -> f64 {
+fn start(stored: &Stored, workload: &str) -> Start {
     let work = stored.header.works.iter().find(|work| work.name == workload);
-    work.map_or(DEFAULT_SCALE, |work| work.start_scale)
+    let scale = work.map_or(DEFAULT_SCALE, |work| work.start_scale);
+    Start { scale, planned_pairs: stored.header.planned_pairs }
 }
 
 fn gather(stored: &Stored) -> Vec<Measured> {
@@ -109,7 +110,7 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             let measured = rows.map(|row| Measured {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
                 log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
-                start_scale: start_scale(stored, &row.workload),
+                start: start(stored, &row.workload),
                 workload: row.workload,
                 treatment: row.treatment,
                 unit: row.unit,
@@ -128,7 +129,7 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             let measured = rows.map(|row| Measured {
                 rates: rates(&row.workload),
                 log_ratios: Vec::new(),
-                start_scale: DEFAULT_SCALE,
+                start: DEFAULT_SCALE.into(),
                 workload: row.workload,
                 treatment: stored.header.arms.first().cloned().unwrap_or_default(),
                 unit: row.unit,
@@ -145,9 +146,8 @@ fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Ro
     let centres = [middle(&earlier.rates), middle(&later.rates)];
     let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
     let effect = has_effect.then(|| {
-        let centres = [earlier, later].map(|row| hodges_lehmann(&row.log_ratios).unwrap_or(0.0));
-        let intervals = [before, after]
-            .map(|(stored, row)| of_effect(stored, &row.log_ratios, row.start_scale));
+        let effects = [before, after].map(|(stored, row)| of_effect(stored, row));
+        let (centres, intervals) = (effects.map(|effect| effect.0), effects.map(|effect| effect.1));
         change(centres, centres.map(percent), intervals)
     });
     Row {
@@ -159,18 +159,19 @@ fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Ro
     }
 }
 
-/// The interval of an effect within its experiment, at half the error rate: the same two as its report
+/// The effect within its experiment and its interval, at half the error rate: the same two as its report
 /// shows.
-fn of_effect(stored: &Stored, log_ratios: &[f64], start_scale: f64) -> Interval {
-    let interval = match stored.header.fixed_pairs {
-        Some(fixed) if log_ratios.len() >= fixed * stored.header.sets => {
-            signed_rank_interval(log_ratios, ALPHA / 2.0)
-        }
-        _ => Betting::from_log_ratios(log_ratios, start_scale)
-            .ok()
-            .map(|betting| betting.interval(ALPHA / 2.0)),
+fn of_effect(stored: &Stored, row: &Measured) -> (f64, Interval) {
+    let Ok(betting) = Betting::from_log_ratios(&row.log_ratios, row.start) else {
+        return (0.0, Interval::UNBOUNDED);
     };
-    interval.unwrap_or(Interval::UNBOUNDED)
+    let (estimate, interval) = match stored.header.fixed_pairs {
+        Some(fixed) if row.log_ratios.len() >= fixed * stored.header.sets => {
+            (betting.pseudo_median(), signed_rank_interval(&row.log_ratios, ALPHA / 2.0))
+        }
+        _ => (betting.estimate(), Some(betting.interval(ALPHA / 2.0))),
+    };
+    (estimate.unwrap_or(0.0), interval.unwrap_or(Interval::UNBOUNDED))
 }
 
 /// `centres` and `intervals` are logarithms, before and after; `shown` is what people read.

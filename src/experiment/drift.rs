@@ -67,8 +67,9 @@ mod tests {
                 baseline_rate: rate(0.0),
                 treated_rate: rate(effect),
                 baseline_first: true,
+                after_treated: false,
                 set: 0,
-                is_spoilt: false,
+                is_disturbed: false,
             }
         };
         (0..pairs).map(pair).collect()

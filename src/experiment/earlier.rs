@@ -9,6 +9,7 @@ use super::pairs::gather;
 use super::request::Request;
 use super::row::{Past, Row, Unit, judge};
 use crate::report::summary::Failure;
+use crate::stats::design::Design;
 use crate::stats::judge::MIN_PAIRS;
 use crate::store::record::{Detailed, Stored};
 
@@ -74,16 +75,17 @@ impl Earlier {
         if self.rows.is_empty() {
             return false;
         }
+        let planned = stored.header.works.len() * (stored.header.arms.len() - 1);
+        let planned_pairs = stored.header.planned_pairs;
+        let design = &Design { planned_pairs, rows: planned, ..request.design.clone() };
         let row = |(&(work, treated_arm), past): (&Key, &Past)| {
             let start_scale = stored.header.works[work].start_scale;
-            Row::resumed(Unit { work, treated_arm, start_scale }, &request.design, past)
+            Row::resumed(Unit { work, treated_arm, start_scale }, design, past)
         };
         let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
         let mut rows: Vec<Row> = self.rows.iter().filter(is_open).map(row).collect();
-        judge(&mut rows, &request.design);
-        let planned = stored.header.works.len() * (stored.header.arms.len() - 1);
-        rows.len() + self.failed.len() >= planned
-            && rows.iter().all(|row| row.is_done(&request.design))
+        judge(&mut rows, design);
+        rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
     }
 }
 
@@ -91,12 +93,14 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
     let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
         let next_pair = of_row.points.iter().map(|point| point.pair + 1).max().unwrap_or(0);
-        let (log_ratios, spent) = (Vec::new(), Duration::ZERO);
-        rows.insert(*key, Past { log_ratios, spent, next_pair });
+        let (log_ratios, turns, spent) = (Vec::new(), Vec::new(), Duration::ZERO);
+        rows.insert(*key, Past { log_ratios, turns, spent, next_pair });
     }
     for of_row in gather(stored) {
         let Some(past) = rows.get_mut(&(of_row.work, of_row.arm)) else { continue };
-        past.log_ratios = of_row.log_ratios();
+        let betting = of_row.betting();
+        past.log_ratios = betting.values().to_vec();
+        past.turns = betting.turns().unwrap_or_default().to_vec();
         let pair = Duration::try_from_secs_f64(of_row.pair_s().unwrap_or(0.0)).unwrap_or_default();
         past.spent = pair * past.log_ratios.len() as u32;
     }

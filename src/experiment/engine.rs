@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, Slot, Stop};
 use super::row::{Row, Unit, judge, time_left, worth_measuring};
-use crate::stats::betting::MAD_TO_SD;
+use crate::stats::carry_over::Turn;
 use crate::stats::design::Design;
-use crate::stats::estimate::mad;
+use crate::stats::estimate::deviation;
 use crate::stats::judge::MIN_PAIRS;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
@@ -24,6 +24,7 @@ pub fn run_set(
     observer: &mut dyn Observer,
 ) -> (Vec<Row>, Result<(), Stop>) {
     let mut judged_pairs = 0;
+    let mut after_treated = false;
     loop {
         let end = deadline(&rows);
         let left = end.saturating_sub(platform.elapsed());
@@ -47,7 +48,9 @@ pub fn run_set(
                 continue;
             }
             observer.begins(row);
-            if let Err(stop) = measure_pair(state, set, coins.baseline_first(), platform) {
+            if let Err(stop) =
+                measure_pair(state, set, coins.baseline_first(), &mut after_treated, platform)
+            {
                 judge(&mut rows, design);
                 return (rows, Err(stop));
             }
@@ -83,17 +86,22 @@ fn measure_pair(
     row: &mut Row,
     set: usize,
     baseline_first: bool,
+    after_treated: &mut bool,
     platform: &mut impl Platform,
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
     let pair = row.next_pair;
     row.next_pair += 1;
     let arms = if baseline_first { [0, row.unit.treated_arm] } else { [row.unit.treated_arm, 0] };
+    let turn = Turn { baseline_first, after_treated: *after_treated };
     let mut rates = [0.0; 2];
     for (position, &arm) in arms.iter().enumerate() {
         let slot = Slot { unit: row.unit, arm, set, pair, position };
         match platform.sample(&slot) {
-            Ok(rate) => rates[usize::from(arm != 0)] = rate,
+            Ok(rate) => {
+                rates[usize::from(arm != 0)] = rate;
+                *after_treated = arm != 0;
+            }
             Err(SampleError::Stop(stop)) => return Err(stop),
             Err(SampleError::Workload(reason)) => {
                 platform.failed(&slot, &reason)?;
@@ -104,7 +112,7 @@ fn measure_pair(
         }
     }
     let [baseline, treated] = rates;
-    if let Err(error) = row.betting.push((treated / baseline).ln()) {
+    if let Err(error) = row.betting.push_turn((treated / baseline).ln(), turn) {
         let reason = error.to_string();
         platform.failed(
             &Slot { unit: row.unit, arm: row.unit.treated_arm, set, pair, position: 1 },
@@ -114,8 +122,7 @@ fn measure_pair(
     }
     row.spent += platform.elapsed() - started;
     if row.betting.pairs() == MIN_PAIRS {
-        let deviation = MAD_TO_SD * mad(row.betting.values()).unwrap_or(0.0);
-        platform.choose_length(&row.unit, deviation)?;
+        platform.choose_length(&row.unit, deviation(row.betting.values()))?;
     }
     Ok(())
 }
@@ -303,6 +310,7 @@ mod tests {
         let values = rows[0].betting.values();
         let past = Past {
             log_ratios: values[..5].to_vec(),
+            turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
             spent: Duration::from_secs(1),
             // The sixth was cut in half.
             next_pair: 6,

@@ -38,6 +38,8 @@ pub struct Host<'a> {
     units: Vec<Option<String>>,
     /// Per work.
     lengths: Vec<SampleLength>,
+    /// When the last launch ended, and the counters then.
+    idle_since: Option<(Instant, Pressure)>,
 }
 
 /// Treatment `n` is applied to arm `n`.
@@ -102,7 +104,8 @@ impl<'a> Host<'a> {
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
         let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
         let units = vec![None; lengths.len()];
-        let mut host = Host { site, arms, neutral: None, treatments, units, lengths };
+        let mut host =
+            Host { site, arms, neutral: None, treatments, units, lengths, idle_since: None };
         host.start_neutral()?;
         Ok(host)
     }
@@ -202,7 +205,13 @@ impl<'a> Host<'a> {
         let job = Job { timeout_ms, ..job.clone() };
         let (started, pressure) = (Instant::now(), Pressure::read());
         let launched = self.arms[arm].launcher.run(&job, self.site.bench.interrupted)?;
-        let disturbance = Pressure::read().since(pressure, started.elapsed());
+        let (now, ended) = (Instant::now(), Pressure::read());
+        let mut disturbance = ended.since(pressure, now - started);
+        // What `--prepare` does waits for itself.
+        let idle_since = self.idle_since.replace((now, ended));
+        if let Some((since, earlier)) = idle_since.filter(|_| self.site.around.prepare.is_none()) {
+            disturbance = disturbance.after(pressure.since(earlier, started - since));
+        }
         let mut evidence = Evidence::default();
         // All are asked, not only those of the pair: each has a say in what the other arms are.
         for (index, named) in self.treatments.iter_mut().enumerate() {

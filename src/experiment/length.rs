@@ -17,8 +17,7 @@
 
 use std::time::Duration;
 
-use crate::stats::betting::MAD_TO_SD;
-use crate::stats::estimate::{hodges_lehmann, mad, median};
+use crate::stats::estimate::{deviation, hodges_lehmann, median};
 use crate::treatment::Named;
 use crate::workload::kernels::Length;
 use crate::workload::sample::Sample;
@@ -117,7 +116,7 @@ impl Pilot {
         // All slices but for one operation are equal, so the spread of times is that of rates.
         let times: Vec<f64> = slices.iter().map(|ns| (*ns).max(1) as f64).collect();
         let logs: Vec<f64> = times.iter().map(|ns| ns.ln()).collect();
-        self.spreads.push(unbiased_mad_to_sd(logs.len()) * mad(&logs).unwrap_or(0.0));
+        self.spreads.push(deviation(&logs));
         self.slice_ns.push(median(&times).unwrap_or(0.0));
         let timed = sample.elapsed_ns as f64;
         let calibration = sample.calibration_ms.unwrap_or(0.0) * 1e6;
@@ -145,19 +144,9 @@ impl Pilot {
     }
 }
 
-/// What the MAD of so many values is multiplied by to estimate the standard deviation: of few values it is
-/// smaller on average. Croux and Rousseeuw, "Time-efficient algorithms for two highly robust estimators of
-/// scale", COMPSTAT 1992; a test below finds the same.
-fn unbiased_mad_to_sd(values: usize) -> f64 {
-    const OF_FEW: [f64; 8] = [1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107];
-    let of_many = || values as f64 / (values as f64 - 0.8);
-    MAD_TO_SD * OF_FEW.get(values - 2).copied().unwrap_or_else(of_many)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::simulated::{Machine, Noise};
 
     /// Ten slices of 7 ms that spread by `within`, in a launch that takes `fixed_ms` more.
     fn pilot(within: f64, fixed_ms: u64) -> Pilot {
@@ -245,20 +234,6 @@ mod tests {
         assert!(length.is_some());
         held_up.spreads[3] *= 50.0;
         assert_eq!(held_up.choose(0.05, SHORTEST_MS), length);
-    }
-
-    #[test]
-    fn the_spread_of_few_values_is_not_underestimated() {
-        let mut machine = Machine::new(Noise::White, 3);
-        for count in [2, 3, 4, 5, 9, 10, 32] {
-            let spread = |_| {
-                let values: Vec<f64> = (0..count).map(|_| machine.sample()).collect();
-                unbiased_mad_to_sd(count) * mad(&values).unwrap()
-            };
-            let mean = (0..4000).map(spread).sum::<f64>() / 4000.0;
-            // White noise has a deviation of 1 %.
-            assert!((0.97..1.03).contains(&(100.0 * mean)), "{count}: {mean}");
-        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::row::{Row, Unit};
 use super::run_progress::Progress;
 use super::work::Work;
 use crate::report::format;
+use crate::stats::design::Design;
 use crate::store::Store;
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::guard::Guard;
@@ -32,6 +33,8 @@ pub struct Session<'a> {
     pub works: &'a [Work],
     /// Per work: s₀ of its rows.
     pub start_scales: &'a [f64],
+    /// n*: see [`Design::planned_pairs`].
+    pub planned_pairs: Option<f64>,
     pub kernels: &'a Kernels,
     pub scratch: &'a Path,
     pub interrupted: &'a Arc<AtomicBool>,
@@ -154,9 +157,9 @@ impl Session<'_> {
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.budget * done / planned;
         let mut observer = audience.set_begins(set, &names);
-        let design = &self.request.design;
+        let design = &self.design();
         let coins = |set| Coins::new(self.request.seed, set, *sessions);
-        let rows = units.iter().map(|unit| self.row(*unit)).collect();
+        let rows = units.iter().map(|unit| self.row(*unit, design)).collect();
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
         let budget = self.request.budget / planned;
         let had = |unit: &Unit| self.earlier.detail(unit);
@@ -174,8 +177,7 @@ impl Session<'_> {
     }
 
     /// With the pairs of an earlier session, where there are such.
-    fn row(&self, unit: Unit) -> Row {
-        let design = &self.request.design;
+    fn row(&self, unit: Unit, design: &Design) -> Row {
         match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
             Some(past) => Row::resumed(unit, design, past),
             None => Row::new(unit, design),
@@ -198,6 +200,15 @@ impl Session<'_> {
         let fixed_ms = self.fixed_ms(treatments);
         let chosen = |work: usize| self.earlier.sample_ms.get(work).copied().flatten();
         (0..self.works.len()).map(|work| fixed_ms.or(chosen(work))).collect()
+    }
+
+    /// That of the request, with what is known by now and before the first pair.
+    fn design(&self) -> Design {
+        Design {
+            planned_pairs: self.planned_pairs,
+            rows: self.works.len() * (self.request.arms.len() - 1),
+            ..self.request.design.clone()
+        }
     }
 
     /// The length of a kernel's samples, unless the first pairs choose it. With a fixed number of pairs they

@@ -1,8 +1,9 @@
 //! From stored samples to the pairs of each row.
 
-use super::spoilt;
+use super::disturbed;
 use crate::report::summary::Pair;
-use crate::stats::betting::Betting;
+use crate::stats::betting::{Betting, Start};
+use crate::stats::carry_over::Turn;
 use crate::stats::estimate::median;
 use crate::store::record::{Stored, Work};
 use crate::store::samples::{OfRow, Totals};
@@ -14,8 +15,8 @@ pub struct Measurements<'a> {
     /// Of the treated samples.
     pub totals: &'a Totals,
     pub series: Vec<Pair>,
-    /// s₀, as it was fixed before the first pair.
-    pub start_scale: f64,
+    /// As it was fixed before the first pair.
+    pub start: Start,
 }
 
 impl Measurements<'_> {
@@ -34,12 +35,12 @@ impl Measurements<'_> {
 
     /// Those of all whole pairs that can be evidence.
     pub fn log_ratios(&self) -> Vec<f64> {
-        log_ratios(self.series.iter())
+        self.series.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect()
     }
 
     /// The evidence that these pairs hold.
     pub fn betting(&self) -> Betting {
-        betting(self.series.iter(), self.start_scale)
+        betting(self.series.iter(), self.start)
     }
 }
 
@@ -59,14 +60,16 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
         let series = pairs(of_row);
         if !has_failed && !series.is_empty() {
-            all.push(Measurements { work, arm, totals, series, start_scale: *start_scale });
+            let planned_pairs = stored.header.planned_pairs;
+            let start = Start { scale: *start_scale, planned_pairs };
+            all.push(Measurements { work, arm, totals, series, start });
         }
     }
     all
 }
 
 fn pairs(of_row: &OfRow) -> Vec<Pair> {
-    let judge = spoilt::Judge::new(&of_row.points);
+    let judge = disturbed::Judge::new(&of_row.points);
     of_row
         .pairs()
         .map(|both| {
@@ -79,21 +82,23 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 baseline_first,
+                after_treated: both[0].after_treated,
                 set: both[0].set,
-                is_spoilt: both.iter().any(|point| judge.is_spoilt(point)),
+                is_disturbed: both.iter().any(|point| judge.is_disturbed(point)),
             }
         })
         .collect()
 }
 
-/// The evidence that `pairs` hold, from the spread expected before the first.
-pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start_scale: f64) -> Betting {
-    let usable = log_ratios(pairs);
-    Betting::from_log_ratios(&usable, start_scale).expect("only finite values are left")
-}
-
-/// Rates are checked to be positive and finite when they are measured; a database that someone changed can
-/// hold others, and they are not evidence.
-fn log_ratios<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Vec<f64> {
-    pairs.map(Pair::log_ratio).filter(|d| d.is_finite()).collect()
+/// The evidence that `pairs` hold. Rates are checked to be positive and finite when they are measured; a
+/// database that someone changed can hold others, and they are not evidence.
+pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start: Start) -> Betting {
+    let turn = |pair: &Pair| Turn {
+        baseline_first: pair.baseline_first,
+        after_treated: pair.after_treated,
+    };
+    let usable = pairs.map(|pair| (pair.log_ratio(), turn(pair))).filter(|(d, _)| d.is_finite());
+    let (log_ratios, turns): (Vec<f64>, Vec<Turn>) = usable.unzip();
+    let betting = Betting::from_log_ratios(&log_ratios, start);
+    betting.expect("only finite values are left").with_turns(turns)
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::stats::Verdict;
-use crate::stats::betting::Betting;
+use crate::stats::betting::{Betting, Start};
+use crate::stats::carry_over::Turn;
 use crate::stats::design::Design;
 use crate::stats::judge::{Judgement, MIN_PAIRS, judge_rows};
 
@@ -37,6 +38,8 @@ pub struct Row {
 pub struct Past {
     /// Of its whole pairs.
     pub log_ratios: Vec<f64>,
+    /// How each was measured.
+    pub turns: Vec<Turn>,
     pub spent: Duration,
     pub next_pair: usize,
 }
@@ -44,7 +47,7 @@ pub struct Past {
 impl Row {
     /// A row without pairs.
     pub fn new(unit: Unit, design: &Design) -> Row {
-        let betting = Betting::new(unit.start_scale);
+        let betting = Betting::new(start(unit, design));
         let judgement = judge_rows([&betting], design).remove(0);
         Row {
             unit,
@@ -59,8 +62,9 @@ impl Row {
 
     /// A row with the pairs of an earlier session.
     pub fn resumed(unit: Unit, design: &Design, past: &Past) -> Row {
-        let betting = Betting::from_log_ratios(&past.log_ratios, unit.start_scale)
-            .expect("what is stored was checked to be finite");
+        let betting = Betting::from_log_ratios(&past.log_ratios, start(unit, design))
+            .expect("what is stored was checked to be finite")
+            .with_turns(past.turns.clone());
         let judgement = judge_rows([&betting], design).remove(0);
         let (spent, next_pair) = (past.spent, past.next_pair);
         Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) }
@@ -106,9 +110,13 @@ impl Row {
     }
 }
 
-/// Judges all rows together. Those that failed are not: they have no result, and do not count among
-/// those compared.
+fn start(unit: Unit, design: &Design) -> Start {
+    Start { scale: unit.start_scale, planned_pairs: design.planned_pairs }
+}
+
+/// Judges all rows together. Those that failed have no result, but count among those compared.
 pub fn judge(rows: &mut [Row], design: &Design) {
+    let design = &Design { rows: design.rows.max(rows.len()), ..design.clone() };
     let judgements =
         judge_rows(rows.iter().filter(|row| row.failure.is_none()).map(|row| &row.betting), design);
     for (row, judgement) in rows.iter_mut().filter(|row| row.failure.is_none()).zip(judgements) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::calibration::{RECENT, history, start_scales};
+use super::calibration::{RECENT, history, planned_pairs, start_scales};
 use super::earlier::Earlier;
 use super::fitness;
 use super::length::{sets_in_late, start_ms};
@@ -110,19 +110,21 @@ fn conduct(
             }
         }
     });
-    let (Place { kernels, scratch, works, .. }, Begun { id, start_scales, earlier }) = match begun {
+    let (Place { kernels, scratch, works, .. }, begun) = match begun {
         Ok(begun) => begun,
         Err(problem) => {
             let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
             return Err(problem + &left);
         }
     };
+    let Begun { id, start_scales, planned_pairs, earlier } = begun;
     let mut session = Session {
         request,
         store,
         id: &id,
         works: &works,
         start_scales: &start_scales,
+        planned_pairs,
         kernels: &kernels,
         scratch: &scratch,
         interrupted,
@@ -218,6 +220,8 @@ struct Begun {
     id: String,
     /// Per work.
     start_scales: Vec<f64>,
+    /// n*, where it can be known.
+    planned_pairs: Option<f64>,
     earlier: Earlier,
 }
 
@@ -230,7 +234,9 @@ fn begin(
     let start_ms = start_ms(sets_in_late(treatments));
     let Place { kernels, directory, works, .. } = place;
     let (machine, warnings) = look(place, store);
-    let scales = start_scales(&history(store, &machine, Some(RECENT))?);
+    let calibrations = history(store, &machine, Some(RECENT))?;
+    let scales = start_scales(&calibrations);
+    let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
     let header = Header {
         kind: request.kind,
         command: again(request, kernels),
@@ -240,6 +246,7 @@ fn begin(
         margin: request.margin,
         fixed_pairs: request.design.fixed_pairs,
         multiplicity: request.design.multiplicity,
+        planned_pairs,
         sets: request.plan.sets(),
         machine,
         arms: request.arms.clone(),
@@ -269,7 +276,8 @@ fn begin(
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
-    Ok(Begun { id, start_scales, earlier: Earlier::none(request.plan.sets()) })
+    let earlier = Earlier::none(request.plan.sets());
+    Ok(Begun { id, start_scales, planned_pairs, earlier })
 }
 
 fn to_json(origin: &Origin) -> String {
@@ -319,7 +327,8 @@ fn resume(
         store.add_warning(&stored.id, &warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
-    Ok(Begun { id: stored.id.clone(), start_scales, earlier })
+    let planned_pairs = header.planned_pairs;
+    Ok(Begun { id: stored.id.clone(), start_scales, planned_pairs, earlier })
 }
 
 /// A number is only as good as what was measured, so it says whose build that was.

@@ -37,7 +37,7 @@ pub fn of_row(measurements: &Measurements, design: &Design) -> Vec<Set> {
     }
     let set = |set| {
         let of_set = series.iter().filter(|pair| pair.set == set);
-        let betting = betting(of_set, measurements.start_scale);
+        let betting = betting(of_set, measurements.start);
         Set { judgement: judge_rows([&betting], design).remove(0), pairs: betting.pairs() }
     };
     (0..count).map(set).collect()
@@ -66,6 +66,7 @@ pub fn reconcile(whole: &mut Judgement, sets: &[Set]) -> Vec<String> {
         whole.within_margin &= whole.equivalent;
         if !judgements().all(|one| one.verdict == whole.verdict) {
             whole.verdict = Verdict::Inconclusive;
+            whole.withheld = None;
             whole.within_margin = false;
         }
         notes.push(
@@ -113,11 +114,12 @@ mod tests {
                 baseline_rate: 1.0,
                 treated_rate: d.exp(),
                 baseline_first: true,
+                after_treated: false,
                 set,
-                is_spoilt: false,
+                is_disturbed: false,
             }));
         }
-        let row = Measurements { work: 0, arm: 1, totals: &totals, series, start_scale: 0.01 };
+        let row = Measurements { work: 0, arm: 1, totals: &totals, series, start: 0.01.into() };
         let design = Design::default();
         let whole = judge_rows([&row.betting()], &design).remove(0);
         (whole, of_row(&row, &design))

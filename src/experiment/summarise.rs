@@ -1,17 +1,16 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
-use super::drift;
+use super::disturbed;
 use super::evidence;
 use super::metrics;
+use super::notes::{self, Judged};
 use super::pairs::{Measurements, gather};
 use super::sets::{self, Set};
-use super::spoilt;
 use crate::report::cost::{Cost, treated};
-use crate::report::format;
 use crate::report::gate::{Above, Gate};
 use crate::report::metrics::Metrics;
-use crate::report::summary::{Evidence, Future, Pair, Row, SCHEMA, State, Summary, Treatment};
+use crate::report::summary::{Future, Pair, Row, SCHEMA, Stalls, State, Summary, Treatment};
 use crate::stats::Verdict;
 use crate::stats::betting::Betting;
 use crate::stats::bound::{below, lower_bound};
@@ -19,11 +18,9 @@ use crate::stats::design::Design;
 use crate::stats::estimate::median;
 use crate::stats::forecast::{Forecast, forecast};
 use crate::stats::judge::{Judgement, judge_rows};
-use crate::stats::multiplicity::Multiplicity;
-use crate::stats::order_effect::{OrderEffect, order_effect};
 use crate::stats::parallel::map_rows;
+use crate::stats::stalls;
 use crate::store::record::Stored;
-use crate::treatment;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {
@@ -32,6 +29,8 @@ pub fn design(stored: &Stored) -> Design {
         margin: stored.header.margin.ln_1p(),
         fixed_pairs: stored.header.fixed_pairs,
         multiplicity: stored.header.multiplicity,
+        planned_pairs: stored.header.planned_pairs,
+        rows: stored.header.works.len() * stored.header.arms.len().saturating_sub(1),
     }
 }
 
@@ -40,7 +39,7 @@ pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
     let results = rows(stored);
     let mut warnings = stored.warnings.clone();
-    warnings.extend(spoilt::warning(&results));
+    warnings.extend(disturbed::warning(&results));
     Summary {
         schema: SCHEMA.into(),
         id: stored.id.clone(),
@@ -78,15 +77,16 @@ fn rows(stored: &Stored) -> Vec<Row> {
     let design = design(stored);
     let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
     let pooled = pooled(stored, &design);
+    let has_failed = stored.state == State::Failed;
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let mut judgements = judge_rows(&bettings, &pooled);
-    if stored.state == State::Failed {
+    if has_failed {
         for judgement in &mut judgements {
             judgement.verdict = Verdict::Inconclusive;
+            judgement.withheld = None;
             judgement.within_margin = false;
         }
     }
-    let count = measurements.len();
     let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
     let of_sets: Vec<Vec<String>> = judgements
         .iter_mut()
@@ -101,7 +101,6 @@ fn rows(stored: &Stored) -> Vec<Row> {
         |((of_row, (betting, judgement)), (forecast, (sets, notes)))| {
             let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
             let mut row = row(stored, of_row, betting, &judgement, &design);
-            row.notes.extend(notes);
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
                 // Of what a further set costs these say nothing, and more pairs would not either.
@@ -111,12 +110,9 @@ fn rows(stored: &Stored) -> Vec<Row> {
                 add_forecast(&mut row, &forecast, pair_s);
             }
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
-            row.notes.extend(metrics::note_on_stalls(&row.metrics, &judgement));
-            if stored.state != State::Failed {
-                row.notes.extend(note_on_multiplicity(&judgement, count, row.pairs, &pooled));
-            }
-            row.notes.extend(drift::note(&row.series));
-            row.notes.extend(note_on_order(&row.series, design.alpha / count as f64));
+            let Row { series, evidence, metrics, .. } = &row;
+            let judged = Judged { betting, judgement: &judgement, series, evidence, metrics };
+            row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
             row
         },
     )
@@ -136,7 +132,7 @@ fn row(
     let unit = measurements.totals.unit.as_ref().unwrap_or(&work.unit).clone();
     let baseline = rates(|pair| pair.baseline_rate).unwrap_or(0.0);
     let effect_pct = percent(judgement.estimate);
-    let spoilt_pairs = series.iter().filter(|pair| pair.is_spoilt).count();
+    let disturbed_pairs = series.iter().filter(|pair| pair.is_disturbed).count();
     Row {
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
@@ -151,6 +147,7 @@ fn row(
         high_pct: bound(judgement.interval.high),
         cost_at_most_pct: cost_at_most_pct(stored, betting, design),
         verdict: judgement.verdict,
+        withheld: judgement.withheld,
         within_margin: judgement.within_margin,
         precise: judgement.precise,
         pairs: series.len(),
@@ -159,9 +156,10 @@ fn row(
         pairs_needed_high: None,
         seconds_needed: None,
         futures: Vec::new(),
-        spoilt_pairs,
+        disturbed_pairs,
+        stalls: stalls(stored, betting, design),
         metrics: Metrics::default(),
-        notes: notes(&evidence),
+        notes: Vec::new(),
         evidence,
         on_curve: work.on_curve.clone(),
         sets: Vec::new(),
@@ -182,7 +180,10 @@ fn forecasts(
     let (open, differing) = (is(&[Verdict::Inconclusive]), is(&[Verdict::Slower, Verdict::Faster]));
     let level = design.multiplicity.next_level(design.alpha, differing, rows.len());
     let of_row = |(row, judgement): (&Betting, &Judgement)| {
-        let is_open = judgement.verdict == Verdict::Inconclusive && stored.state != State::Failed;
+        // More pairs do not take a doubt away.
+        let is_open = judgement.verdict == Verdict::Inconclusive
+            && judgement.withheld.is_none()
+            && stored.state != State::Failed;
         if is_open { forecast(row, level, open, design) } else { Forecast::default() }
     };
     rows.iter().zip(judgements).map(of_row).collect()
@@ -217,6 +218,18 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
 fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Option<f64> {
     let bound = bound(lower_bound(of_row, &pooled(stored, design)))?;
     (stored.state != State::Failed).then_some(-bound)
+}
+
+/// What the pairs do not exclude of rare long delays.
+fn stalls(stored: &Stored, of_row: &Betting, design: &Design) -> Option<Stalls> {
+    let found =
+        stalls::Stalls::of(of_row, design.margin).filter(|_| stored.state != State::Failed)?;
+    Some(Stalls {
+        longer_pct: percent(found.threshold),
+        baseline: found.baseline,
+        treated: found.treated,
+        treated_at_most_pct: 100.0 * found.treated_at_most(design.alpha),
+    })
 }
 
 /// The gate of `--fail-above`: the rows that are shown to cost more than `limit`, a share of the rate.
@@ -256,94 +269,4 @@ pub fn percent(log_ratio: f64) -> f64 {
 /// The same for an end of an interval, which may be infinite.
 pub fn bound(log_ratio: f64) -> Option<f64> {
     log_ratio.is_finite().then(|| percent(log_ratio))
-}
-
-/// A reader sees an interval beside zero and no verdict: he is owed the reason.
-fn note_on_multiplicity(
-    judgement: &Judgement,
-    rows: usize,
-    pairs: usize,
-    design: &Design,
-) -> Option<String> {
-    let interval = judgement.interval;
-    let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
-    let correction = match design.multiplicity {
-        Multiplicity::Holm => "Holm's correction",
-        Multiplicity::EBh => "the e-BH correction",
-    };
-    // Fewer pairs than were fixed are another reason, and so is an experiment that failed.
-    let waits = design.fixed_pairs.is_some_and(|fixed| pairs < fixed);
-    let is_open = judgement.verdict == Verdict::Inconclusive && !waits;
-    (is_open && leaves_zero_out && rows > 1).then(|| {
-        format!(
-            "by itself this interval leaves 0 out, but one of {rows} rows may do so by chance: with \
-             {correction} for that it is not yet significant"
-        )
-    })
-}
-
-/// A sample that changes the next one breaks what the interval rests on.
-fn note_on_order(series: &[Pair], alpha: f64) -> Option<String> {
-    let pairs: Vec<(f64, bool)> =
-        series.iter().map(|pair| (pair.log_ratio(), pair.baseline_first)).collect();
-    let found = order_effect(&pairs, alpha).filter(OrderEffect::is_significant)?;
-    let interval = found.interval;
-    Some(format!(
-        "the order matters: the effect of pairs with the baseline first, less that of the others, is \
-         {} {}; a sample may change the next one",
-        format::percent(percent(found.estimate)),
-        format::interval(bound(interval.low), bound(interval.high))
-    ))
-}
-
-fn notes(evidence: &Evidence) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
-        notes.push(match evidence.lost_pct {
-            Some(pct) => format!(
-                "cheaper because at least {} % of the records were dropped: {lost} were counted as lost",
-                format::unsigned(pct)
-            ),
-            None => {
-                format!("cheaper because evidence was dropped: {lost} audit records were counted as lost")
-            }
-        });
-    }
-    if let Some(why) = evidence.other.get(treatment::Evidence::NOT_COUNTED) {
-        notes.push(format!("counted incompletely: {why}"));
-    }
-    notes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Thirty pairs whose second sample is faster by about `gain`.
-    fn series(gain: f64) -> Vec<Pair> {
-        let pair = |number: usize| {
-            let baseline_first = number.is_multiple_of(2);
-            let second = 100.0 * (gain + (number * 7919 % 13) as f64 * 1e-3 - 0.006).exp();
-            let [baseline_rate, treated_rate] =
-                if baseline_first { [100.0, second] } else { [second, 100.0] };
-            let started_s = number as f64;
-            Pair {
-                started_s,
-                first_s: 0.1,
-                baseline_rate,
-                treated_rate,
-                baseline_first,
-                set: 0,
-                is_spoilt: false,
-            }
-        };
-        (0..30).map(pair).collect()
-    }
-
-    #[test]
-    fn a_row_says_when_the_order_of_its_samples_matters() {
-        let note = note_on_order(&series(0.02), 0.05).unwrap();
-        assert!(note.starts_with("the order matters") && note.contains("+4."), "{note}");
-        assert_eq!(note_on_order(&series(0.0), 0.05), None);
-    }
 }

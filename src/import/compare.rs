@@ -202,12 +202,7 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
     let percent = |log: f64| log.exp_m1() * 100.0;
     let bound = |log: f64| log.is_finite().then(|| percent(log));
     let Interval { low, high } = interval.unwrap_or(Interval::UNBOUNDED);
-    let set = |log: &f64| SetEffect {
-        effect_pct: percent(*log),
-        low_pct: None,
-        high_pct: None,
-        pairs: 0,
-    };
+    let set = |log: &f64| SetEffect { effect_pct: percent(*log), ..SetEffect::default() };
     Ok(Row {
         workload: figure.name(),
         on_curve: None,
@@ -223,6 +218,7 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
         high_pct: bound(high),
         cost_at_most_pct: None,
         verdict: Verdict::Inconclusive,
+        withheld: None,
         within_margin: false,
         precise: true,
         pairs: 0,
@@ -231,7 +227,8 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
         pairs_needed_high: None,
         futures: Vec::new(),
         seconds_needed: None,
-        spoilt_pairs: 0,
+        disturbed_pairs: 0,
+        stalls: None,
         metrics: Metrics::default(),
         evidence: Evidence::default(),
         notes: Vec::new(),

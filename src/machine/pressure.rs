@@ -46,6 +46,8 @@ impl Pressure {
             steal_ticks: grew(self.steal_ticks, earlier.steal_ticks),
             throttle_events: grew(self.throttle_events, earlier.throttle_events),
             cpu_khz: self.cpu_khz,
+            before_ns: None,
+            before_psi_cpu_us: None,
         }
     }
 
@@ -82,12 +84,30 @@ pub struct Disturbance {
     /// As [`Pressure::cpu_khz`], at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_khz: Option<u64>,
+    /// How long no launch had run before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_ns: Option<u64>,
+    /// As [`Pressure::psi_cpu_us`], of that time: then no launch's processes wait for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_psi_cpu_us: Option<u64>,
 }
 
 impl Disturbance {
     /// Share of the time in which some task waited for a CPU.
     pub fn waiting_share(self) -> Option<f64> {
         self.share(self.psi_cpu_us? as f64 * 1e3)
+    }
+
+    /// What others took before this launch, since the one before it ended.
+    pub fn after(self, before: Disturbance) -> Disturbance {
+        let (before_ns, before_psi_cpu_us) = (Some(before.during_ns), before.psi_cpu_us);
+        Disturbance { before_ns, before_psi_cpu_us, ..self }
+    }
+
+    /// Share of the time before it in which some task waited for a CPU, though no launch ran.
+    pub fn waiting_share_before(self) -> Option<f64> {
+        let before_ns = self.before_ns.filter(|ns| *ns > 0)?;
+        Some(self.before_psi_cpu_us? as f64 * 1e3 / before_ns as f64)
     }
 
     /// Share of the time, of one CPU, that was surely stolen: the counter is rounded down to whole

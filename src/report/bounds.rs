@@ -1,6 +1,7 @@
 //! What a treatment costs at most, for the rows whose verdict does not say it already.
 
 use super::format;
+use super::stalls::not_excluded;
 use super::summary::{Row, Summary};
 use crate::stats::Verdict;
 
@@ -31,8 +32,9 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let confidence = format::confidence(s.alpha);
     (!bounds.is_empty()).then(|| {
         format!(
-            "Costs at most (each by itself, with {confidence} confidence): {}.",
-            bounds.join(", ")
+            "Costs at most (the typical run, each by itself, with {confidence} confidence): {}{}.",
+            bounds.join(", "),
+            not_excluded(s).map(|stalls| format!("; besides, {stalls}")).unwrap_or_default()
         )
     })
 }

@@ -4,7 +4,7 @@ use super::format;
 use super::summary::Summary;
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
-                      baseline_rate,treated_rate,log_ratio,spoilt\n";
+                      baseline_rate,treated_rate,log_ratio,disturbed\n";
 
 /// The pairs of all rows, in the order measured. Sets and pairs count from 1.
 pub fn render(s: &Summary) -> String {
@@ -23,7 +23,7 @@ pub fn render(s: &Summary) -> String {
                 number(pair.baseline_rate),
                 number(pair.treated_rate),
                 number(pair.log_ratio()),
-                pair.is_spoilt.to_string(),
+                pair.is_disturbed.to_string(),
             ];
             text += &cells.join(",");
             text.push('\n');

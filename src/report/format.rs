@@ -10,7 +10,7 @@ pub use duration::{added_ns, change_ns, factor, time_ns};
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
 use crate::printable;
-use crate::stats::Verdict;
+use crate::stats::{Doubt, Verdict};
 
 /// Shown where there is no number.
 pub const NONE: &str = "–";
@@ -129,6 +129,20 @@ pub fn seconds(value: f64) -> String {
 /// A running clock: whole seconds, since tenths that change are only unrest.
 pub fn clock(value: f64) -> String {
     if (0.0..59.5).contains(&value) { format!("{value:.0} s") } else { seconds(value) }
+}
+
+/// Why a verdict is withheld, as a clause.
+pub fn doubt(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::OrderMatters => {
+            "it matters which sample of a pair is first, and that may be what a treated sample leaves behind"
+        }
+        Doubt::CarryOver => "a treated sample changes the one after it",
+        Doubt::NotYetConfirmed => {
+            "the pairs in which no treated sample came before do not show it by themselves yet"
+        }
+        Doubt::Stalls => "treated runs stall more often than those of the baseline",
+    }
 }
 
 /// The verdict in a word or two; a difference that stays within the margin says so.

@@ -47,6 +47,7 @@ mod sample;
 mod scale;
 pub mod sentence;
 mod sets;
+mod stalls;
 pub mod summary;
 pub mod table;
 pub mod terminal;

@@ -191,6 +191,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         high_pct: None,
         cost_at_most_pct: None,
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
+        withheld: None,
         within_margin: false,
         precise: true,
         pairs,
@@ -199,7 +200,8 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         pairs_needed_high: None,
         futures: Vec::new(),
         seconds_needed: None,
-        spoilt_pairs: 0,
+        disturbed_pairs: 0,
+        stalls: None,
         evidence: evidence(treated, unit),
         metrics: metrics(baseline, treated),
         notes: Vec::new(),
@@ -283,7 +285,8 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),
         baseline_first: jitter(3) > 0.0,
+        after_treated: false,
         set: 0,
-        is_spoilt: false,
+        is_disturbed: false,
     }
 }

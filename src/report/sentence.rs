@@ -8,6 +8,7 @@ use super::findings::{control, found};
 use super::format;
 use super::gate;
 use super::imported;
+use super::stalls::not_excluded;
 use super::summary::{Row, State, Summary};
 use crate::stats::Verdict;
 
@@ -57,6 +58,8 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     if s.sessions > 1 {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
     }
+    sentences.extend(withheld(s));
+    sentences.extend(not_excluded(s).map(|stalls| format!("That is the typical run: {stalls}.")));
     sentences.extend(dropped_evidence(s));
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));
@@ -77,6 +80,20 @@ fn still_wide(s: &Summary) -> Option<String> {
     let intervals = format::plural(wide, "interval");
     let were = if wide == 1 { "was" } else { "were" };
     ended.then(|| format!("The budget ended while {intervals} {were} still being narrowed."))
+}
+
+/// An interval beside zero or within the margin, and no verdict: the reason.
+fn withheld(s: &Summary) -> Option<String> {
+    let withheld = s.results.iter().filter_map(|row| row.withheld.map(|withheld| (row, withheld)));
+    let all: Vec<_> = withheld.collect();
+    let (row, first) = all.first()?;
+    let verdict = format::verdict(first.verdict, false, s.margin_pct);
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        others => format!(" ({others} more verdicts are withheld, see the notes)"),
+    };
+    let name = quoted(&row.workload);
+    Some(format!("{name} is not called {verdict}: {}{others}.", format::doubt(first.because)))
 }
 
 /// A cost that is low because records were thrown away is not a low cost.

@@ -14,9 +14,9 @@ use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
 use crate::machine::Facts;
-use crate::stats::Verdict;
 use crate::stats::judge::MIN_PAIRS;
 use crate::stats::multiplicity::Multiplicity;
+use crate::stats::{Verdict, Withheld};
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/experiment/1";
@@ -138,6 +138,9 @@ pub struct Row {
     #[serde(default)]
     pub cost_at_most_pct: Option<f64>,
     pub verdict: Verdict,
+    /// The verdict that the interval would bear, and why it is not given; only of an inconclusive row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
     /// Whether a slower or faster row also stays within the margin.
     pub within_margin: bool,
     /// Whether its interval is as narrow as measuring aims at: half its width is at most the margin, or a
@@ -157,10 +160,13 @@ pub struct Row {
     /// `pairs_needed` as time: how many seconds these pairs would probably take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_needed: Option<f64>,
-    /// How many of the pairs the machine spoilt: others took the CPU while a sample ran. They count like
+    /// How many of the pairs were disturbed: others took the CPU while a sample ran. They count like
     /// the others.
-    #[serde(default)]
-    pub spoilt_pairs: usize,
+    #[serde(default, alias = "spoilt_pairs")]
+    pub disturbed_pairs: usize,
+    /// What the pairs say, and what they cannot say, of rare long delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     pub evidence: Evidence,
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -193,8 +199,20 @@ pub struct Future {
     pub is_at_least: bool,
 }
 
+/// Samples that took much longer than usual, beside the other one of their pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How much longer is a stall, in per cent.
+    pub longer_pct: f64,
+    /// How many samples of the baseline stalled, and of the treatment.
+    pub baseline: usize,
+    pub treated: usize,
+    /// The share of treated samples that may stall, in per cent: more is excluded, with error rate `alpha`.
+    pub treated_at_most_pct: f64,
+}
+
 /// The effect within one complete, separate set of the experiment (a Delta of Nitzberg's Table 2).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SetEffect {
     pub effect_pct: f64,
     pub low_pct: Option<f64>,
@@ -213,10 +231,12 @@ pub struct Pair {
     pub treated_rate: f64,
     /// The coin: whether the baseline was measured first.
     pub baseline_first: bool,
+    /// Whether the sample launched before this pair, of whatever row, was a treated one.
+    pub after_treated: bool,
     /// Which set of `--sets`, from 0.
     pub set: usize,
     /// Whether others took the CPU while one of the two ran; `docs/statistics.md` has the thresholds.
-    pub is_spoilt: bool,
+    pub is_disturbed: bool,
 }
 
 impl Pair {

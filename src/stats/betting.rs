@@ -18,11 +18,12 @@
 use thiserror::Error;
 
 use super::Interval;
+use super::carry_over::Turn;
 use super::crossing::last_outside;
 use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted};
 use super::location::m_estimate;
 use super::spread::earlier_mads;
-use super::wealth::{Wealth, excess, log_mean, score};
+use super::wealth::{Gamblers, Wealth, excess, log_mean, score};
 
 /// The scale of log-ratios that a machine without a history is assumed to have: 1 %.
 pub const DEFAULT_SCALE: f64 = 0.01;
@@ -43,13 +44,35 @@ pub const MAD_TO_SD: f64 = 1.4826;
 #[error("a log-ratio must be a finite number, not {0}")]
 pub struct NotFinite(pub f64);
 
+/// What is fixed before the first pair, and so must not depend on the data to come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start {
+    /// s₀: the spread of log-ratios expected, as a standard deviation: from this machine's history, else
+    /// [`DEFAULT_SCALE`]. Wrong by a factor ten it costs a few pairs, never validity; it is raised to
+    /// [`SCALE_FLOOR`].
+    pub scale: f64,
+    /// n*: how many pairs there will probably be. Half of the capital is staked as suits that number best;
+    /// with `None` as the experiments of an earlier weigh did.
+    pub planned_pairs: Option<f64>,
+}
+
+impl From<f64> for Start {
+    /// Of a scale alone.
+    fn from(scale: f64) -> Start {
+        Start { scale, planned_pairs: None }
+    }
+}
+
 /// The log-ratios of one row so far, in the order measured, and the evidence that they hold.
 ///
 /// A push moves at most n numbers; an interval takes about 14 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
     start_scale: f64,
+    gamblers: Gamblers,
     values: Vec<f64>,
+    /// How each pair was measured; empty where that is not known.
+    turns: Vec<Turn>,
     /// s_i, fixed before d_i was seen.
     scales: Vec<f64>,
     sorted: Vec<f64>,
@@ -60,18 +83,19 @@ pub struct Betting {
 }
 
 impl Betting {
-    /// Before the first pair. `start_scale` is the spread of log-ratios expected, as a standard
-    /// deviation: from this machine's history, else [`DEFAULT_SCALE`]. It must not depend on the
-    /// data to come. Wrong by a factor ten it costs a few pairs, never validity; it is raised to
-    /// [`SCALE_FLOOR`].
-    pub fn new(start_scale: f64) -> Betting {
+    /// Before the first pair.
+    pub fn new(start: impl Into<Start>) -> Betting {
+        let Start { scale, planned_pairs } = start.into();
+        let gamblers = Gamblers::new(planned_pairs);
         Betting {
-            start_scale: start_scale.clamp(SCALE_FLOOR, 1.0 / SCALE_FLOOR),
+            start_scale: scale.clamp(SCALE_FLOOR, 1.0 / SCALE_FLOOR),
+            gamblers,
             values: Vec::new(),
+            turns: Vec::new(),
             scales: Vec::new(),
             sorted: Vec::new(),
-            above_zero: Wealth::new(),
-            below_zero: Wealth::new(),
+            above_zero: Wealth::new(gamblers),
+            below_zero: Wealth::new(gamblers),
             best_log_at_zero: 0.0,
         }
     }
@@ -81,11 +105,14 @@ impl Betting {
     ///
     /// # Errors
     /// [`NotFinite`] for the first value that is infinite or not a number.
-    pub fn from_log_ratios(log_ratios: &[f64], start_scale: f64) -> Result<Betting, NotFinite> {
+    pub fn from_log_ratios(
+        log_ratios: &[f64],
+        start: impl Into<Start>,
+    ) -> Result<Betting, NotFinite> {
         if let Some(d) = log_ratios.iter().find(|d| !d.is_finite()) {
             return Err(NotFinite(*d));
         }
-        let mut betting = Betting::new(start_scale);
+        let mut betting = Betting::new(start);
         let mut scales = vec![betting.start_scale; log_ratios.len()];
         earlier_mads(log_ratios, |past, mad| scales[past] = betting.scale_after(past, mad));
         for (d, scale) in log_ratios.iter().zip(scales) {
@@ -107,6 +134,27 @@ impl Betting {
         let place = self.sorted.partition_point(|x| *x < d);
         self.sorted.insert(place, d);
         Ok(())
+    }
+
+    /// [`Betting::push`] of a pair of which it is known how it was measured; of all of a row, or of none.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn push_turn(&mut self, d: f64, turn: Turn) -> Result<(), NotFinite> {
+        self.push(d)?;
+        self.turns.push(turn);
+        Ok(())
+    }
+
+    /// The same pairs, with how each was measured.
+    pub fn with_turns(self, turns: Vec<Turn>) -> Betting {
+        Betting { turns, ..self }
+    }
+
+    /// How each pair was measured, where that is known of all.
+    pub fn turns(&self) -> Option<&[Turn]> {
+        let is_known = !self.turns.is_empty() && self.turns.len() == self.values.len();
+        is_known.then_some(&self.turns)
     }
 
     /// Plays one round at zero, and keeps the value and its scale.
@@ -166,6 +214,19 @@ impl Betting {
         self.log_wealth(theta, -1.0)
     }
 
+    /// ln M⁺(0) of those pairs alone in which neither sample came after a treated one: the evidence that the
+    /// effect is above zero, whatever treated samples leave behind for the next. They are a quarter, and of
+    /// one order; so this is asked for besides the other evidence, never instead of it.
+    pub fn clean_log_e_value(&self) -> f64 {
+        let mut wealth = Wealth::new(self.gamblers);
+        for ((d, scale), turn) in self.values.iter().zip(&self.scales).zip(&self.turns) {
+            if turn.is_clean() {
+                wealth.bet(score(*d, 0.0, *scale));
+            }
+        }
+        wealth.log()
+    }
+
     /// ln ½(M⁺_n + M⁻_n)(0): the e-value against "no effect", now.
     pub fn log_e_zero(&self) -> f64 {
         log_mean(self.above_zero.log(), self.below_zero.log())
@@ -208,7 +269,7 @@ impl Betting {
 
     /// What the gambler has who bets `sign` on d_i − `theta`.
     pub(super) fn wealth(&self, theta: f64, sign: f64) -> Wealth {
-        let mut wealth = Wealth::new();
+        let mut wealth = Wealth::new(self.gamblers);
         for (d, scale) in self.values.iter().zip(&self.scales) {
             wealth.bet(sign * score(*d, theta, *scale));
         }

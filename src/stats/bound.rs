@@ -33,7 +33,7 @@ pub fn below<'a>(
     limit: f64,
     design: &Design,
 ) -> Vec<bool> {
-    let alpha = design.alpha / rows.len() as f64;
+    let alpha = design.alpha / design.rows.max(rows.len()) as f64;
     let is_below = |row: &Betting| match design.fixed_pairs {
         _ if row.pairs() < MIN_PAIRS => false,
         None => row.log_e_value_lower(limit) >= (1.0 / alpha).ln(),

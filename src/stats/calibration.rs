@@ -1,7 +1,7 @@
 //! The promises of `docs/statistics.md`, kept on a simulated machine: error rates and power.
 
 use super::Verdict;
-use super::betting::{Betting, DEFAULT_SCALE};
+use super::betting::{Betting, DEFAULT_SCALE, Start};
 use super::design::Design;
 use super::estimate::median;
 use super::judge::{MIN_PAIRS, judge_rows};
@@ -130,6 +130,36 @@ fn equivalence_is_found_when_true_and_rarely_claimed_at_the_margin() {
         let (claimed, _) = stop_rate(noise, edge, 400, is_equivalent(4));
         assert!(claimed <= allowed(400), "{noise:?}: {claimed}");
     }
+}
+
+/// Half of the capital on a stake that suits a number of pairs: no more false alarms, fewer pairs where the
+/// effect takes about so many, and hardly more where it takes few.
+#[test]
+fn a_plan_keeps_the_promise_and_saves_pairs() {
+    let found = |effect: f64, planned_pairs: Option<f64>, repetitions: u64| {
+        let stops: Vec<f64> = (0..repetitions)
+            .filter_map(|seed| {
+                let mut machine = Machine::new(Noise::White, seed);
+                let mut row = Betting::new(Start { scale: DEFAULT_SCALE, planned_pairs });
+                (1..=3 * PAIRS).find(|pairs| {
+                    row.push(machine.pair(effect)).unwrap();
+                    *pairs >= MIN_PAIRS && differs(&row)
+                })
+            })
+            .map(|pairs| pairs as f64)
+            .collect();
+        (stops.len() as f64 / repetitions as f64, median(&stops).unwrap_or(f64::NAN))
+    };
+    for pairs in [30.0, 100.0, 300.0] {
+        let (alarms, _) = found(0.0, Some(pairs), 1000);
+        assert!(alarms <= allowed(1000), "{pairs}: {alarms}");
+    }
+    // −0.5 % in noise of 1 %: about 85 pairs, as −1 % in noise of 2 %.
+    let [(_, without), (_, with)] = [None, Some(85.0)].map(|plan| found(-0.005, plan, 600));
+    assert!(with <= 0.88 * without, "{with} pairs, {without} without a plan");
+    let [(_, without), (_, with)] = [None, Some(300.0)].map(|plan| found(-0.02, plan, 600));
+    assert!(with <= 1.15 * without, "{with} pairs, {without} without a plan");
+    println!("early: {with} pairs, {without} without a plan");
 }
 
 #[test]

@@ -18,6 +18,14 @@ pub struct Design {
     /// What is promised of all claims of slower and faster together; e-BH only without
     /// `fixed_pairs`, as Wilcoxon's test gives no e-values.
     pub multiplicity: Multiplicity,
+    /// How many pairs the budget will probably allow a row, as known before the first: half of the capital
+    /// bets as suits that number ([`super::betting::Start`]).
+    #[serde(default)]
+    pub planned_pairs: Option<f64>,
+    /// How many rows were planned. Those that gave no result count among the ones compared all the same:
+    /// which fail may depend on the data. At least as many as are judged together.
+    #[serde(default)]
+    pub rows: usize,
 }
 
 impl Default for Design {
@@ -28,6 +36,8 @@ impl Default for Design {
             margin: margin_from_percent(1.0),
             fixed_pairs: None,
             multiplicity: Multiplicity::Holm,
+            planned_pairs: None,
+            rows: 0,
         }
     }
 }

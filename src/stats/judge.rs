@@ -2,6 +2,7 @@
 
 use super::betting::Betting;
 use super::design::Design;
+use super::doubt::{Doubt, Withheld, doubt};
 use super::multiplicity::{Multiplicity, e_bh, holm};
 use super::parallel::map_rows;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
@@ -29,6 +30,8 @@ pub struct Judgement {
     /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
     pub equivalent: bool,
     pub verdict: Verdict,
+    /// The verdict that the interval would bear, where something speaks against giving it.
+    pub withheld: Option<Withheld>,
     /// Slower or faster, and yet equivalent: real, and too small to matter.
     pub within_margin: bool,
     /// Whether the interval is narrow enough to stop: its half-width is at most the margin, or a
@@ -52,42 +55,53 @@ pub fn judge_rows<'a>(
     rows: impl IntoIterator<Item = &'a Betting>,
     design: &Design,
 ) -> Vec<Judgement> {
-    let rows = map_rows(rows, |row| row.pairs(), |row| Measured::new(row, design));
-    let (rejected, next_level) = reject(&rows, design);
+    let rows: Vec<&Betting> = rows.into_iter().collect();
+    let count = design.rows.max(rows.len());
+    let rows = map_rows(rows, |row| row.pairs(), |row| Measured::new(row, count, design));
+    let (rejected, next_level) = reject(&rows, count, design);
     rows.iter()
         .zip(rejected)
         .map(|(row, rejected)| row.judge(rejected, next_level, design))
         .collect()
 }
 
-/// Which rows differ from zero, and the level that will be asked of the next, at worst.
-fn reject(rows: &[Measured], design: &Design) -> (Vec<bool>, f64) {
+/// Which rows of `count` differ from zero, and the level that will be asked of the next, at worst.
+fn reject(rows: &[Measured], count: usize, design: &Design) -> (Vec<bool>, f64) {
+    // Rows without a result are compared, too, and never rejected.
+    let absent = count - rows.len();
+    let padded = |of_row: &dyn Fn(&Measured) -> f64, nothing: f64| -> Vec<f64> {
+        rows.iter().map(of_row).chain(std::iter::repeat_n(nothing, absent)).collect()
+    };
     let rejected = match design.multiplicity {
-        Multiplicity::Holm => {
-            holm(&rows.iter().map(|row| row.p_zero).collect::<Vec<_>>(), design.alpha)
-        }
+        Multiplicity::Holm => holm(&padded(&|row| row.p_zero, 1.0), design.alpha),
+        // A claim that would be taken back is no claim, and no evidence of it helps the others.
         Multiplicity::EBh => {
-            e_bh(&rows.iter().map(|row| row.row.log_e_zero()).collect::<Vec<_>>(), design.alpha)
+            let evidence = |row: &Measured| match row.side {
+                Some((_, None)) => row.row.log_e_zero(),
+                _ => f64::NEG_INFINITY,
+            };
+            e_bh(&padded(&evidence, f64::NEG_INFINITY), design.alpha)
         }
     };
     let decided = rejected.iter().filter(|rejected| **rejected).count();
-    let level = design.multiplicity.next_level(design.alpha, decided, rows.len());
+    let level = design.multiplicity.next_level(design.alpha, decided, count);
     (rejected, level)
 }
 
 /// One row before the other rows are known.
 struct Measured<'a> {
     row: &'a Betting,
-    /// Whether the row may have a verdict now.
-    complete: bool,
     estimate: f64,
     interval: Interval,
     p_zero: f64,
-    equivalent: bool,
+    /// On which side of zero the interval is, and what speaks against saying so.
+    side: Option<(Verdict, Option<Doubt>)>,
+    /// Where it is within the margin: what speaks against saying so.
+    equivalent: Option<Option<Doubt>>,
 }
 
 impl<'a> Measured<'a> {
-    fn new(row: &'a Betting, design: &Design) -> Measured<'a> {
+    fn new(row: &'a Betting, rows: usize, design: &Design) -> Measured<'a> {
         let fixed = design.fixed_pairs.filter(|n| row.pairs() >= *n);
         let at_any_time = design.fixed_pairs.is_none();
         let (estimate, interval, p_zero, equivalent) = if fixed.is_some() {
@@ -112,21 +126,48 @@ impl<'a> Measured<'a> {
         };
         let complete = row.pairs() >= MIN_PAIRS && (at_any_time || fixed.is_some());
         let estimate = estimate.unwrap_or(0.0);
-        Measured { row, complete, estimate, interval, p_zero, equivalent: equivalent && complete }
+        let doubt = |verdict| doubt(verdict, row, interval, design, rows);
+        let side = match interval {
+            _ if !complete => None,
+            Interval { high, .. } if high < 0.0 => Some(Verdict::Slower),
+            Interval { low, .. } if low > 0.0 => Some(Verdict::Faster),
+            _ => None,
+        };
+        Measured {
+            row,
+            estimate,
+            interval,
+            p_zero,
+            side: side.map(|verdict| (verdict, doubt(verdict))),
+            equivalent: (equivalent && complete).then(|| doubt(Verdict::Equivalent)),
+        }
     }
 
     fn judge(&self, rejected: bool, next_level: f64, design: &Design) -> Judgement {
-        let verdict = match self.interval {
-            _ if !self.complete => Verdict::Inconclusive,
-            Interval { high, .. } if rejected && high < 0.0 => Verdict::Slower,
-            Interval { low, .. } if rejected && low > 0.0 => Verdict::Faster,
-            _ if self.equivalent => Verdict::Equivalent,
-            _ => Verdict::Inconclusive,
+        // What is doubted was no candidate of e-BH's.
+        let is_doubted = matches!(self.side, Some((_, Some(_))));
+        let is_e_bh = design.multiplicity == Multiplicity::EBh;
+        let side = self.side.filter(|_| rejected || (is_e_bh && is_doubted));
+        let (borne, because) = match (side, self.equivalent) {
+            (Some(side), _) => side,
+            (None, Some(because)) => (Verdict::Equivalent, because),
+            (None, None) => (Verdict::Inconclusive, None),
         };
+        let withheld = because.map(|because| Withheld { verdict: borne, because });
+        let verdict = if withheld.is_some() { Verdict::Inconclusive } else { borne };
+        let equivalent = self.equivalent == Some(None);
         let differs = matches!(verdict, Verdict::Slower | Verdict::Faster);
         let width_allowed = design.margin.max((self.estimate.abs() / 4.0).min(PRECISE));
         let inconclusive = verdict == Verdict::Inconclusive;
-        let pairs_needed = inconclusive.then(|| self.pairs_needed(next_level, design)).flatten();
+        let pairs_needed = match withheld {
+            _ if !inconclusive => None,
+            Some(Withheld { because: Doubt::NotYetConfirmed, .. }) => {
+                Some(self.pairs_to_confirm(design))
+            }
+            // That is not the pairs' number.
+            Some(_) => None,
+            None => self.pairs_needed(next_level, design),
+        };
         let half_width = self.interval.half_width();
         let pairs_to_precision = match half_width <= width_allowed {
             true => 0,
@@ -136,13 +177,23 @@ impl<'a> Measured<'a> {
             estimate: self.estimate,
             interval: self.interval,
             p_zero: self.p_zero,
-            equivalent: self.equivalent,
+            equivalent,
             verdict,
-            within_margin: differs && self.equivalent,
+            withheld,
+            within_margin: differs && equivalent,
             precise: half_width <= width_allowed,
             pairs_needed,
             pairs_left: pairs_to_precision.max(pairs_needed.unwrap_or(usize::from(inconclusive))),
         }
+    }
+
+    /// How many more pairs, at least 1, until those in which no treated sample came before show the effect by
+    /// themselves: their evidence grows like their number.
+    fn pairs_to_confirm(&self, design: &Design) -> usize {
+        let pairs = self.row.pairs();
+        let (has, needed) = (self.row.clean_log_e_value(), (1.0 / design.alpha).ln());
+        let in_all = pairs as f64 * (needed / has.max(needed / 4.0));
+        ((in_all - pairs as f64).ceil() as usize).max(1)
     }
 
     /// The cheaper of the two ways to a verdict, at least 1, if estimate and spread stay as they

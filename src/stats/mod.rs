@@ -7,9 +7,11 @@ pub mod binomial;
 pub mod bound;
 #[cfg(test)]
 mod calibration;
+pub mod carry_over;
 mod crossing;
 pub mod design;
 pub mod detectable;
+pub mod doubt;
 pub mod estimate;
 pub mod forecast;
 pub mod histogram;
@@ -18,10 +20,10 @@ mod location;
 pub mod mean_rate;
 pub mod multiplicity;
 mod normal;
-pub mod order_effect;
 pub mod parallel;
 pub mod simulated;
 mod spread;
+pub mod stalls;
 pub mod unpaired;
 mod wealth;
 pub mod wilcoxon;
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use betting::{Betting, NotFinite};
 pub use design::Design;
+pub use doubt::{Doubt, Withheld};
 pub use judge::{Judgement, judge_rows};
 
 /// What an experiment says of one workload under one treatment.

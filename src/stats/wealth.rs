@@ -6,6 +6,41 @@
 /// within a factor nine of the best. 0.98 stands twice so that eight pairs can decide at 5 %.
 const STAKES: [f64; 9] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.98, 0.98];
 
+/// The capital that those of 0.98 begin with where a tenth gambler has half of all: so much that eight pairs
+/// can still decide.
+const LARGEST_SHARE: f64 = 0.08;
+
+/// Who bets: the nine, and one who knows how many pairs there will be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Gamblers {
+    stakes: [f64; STAKES.len() + 1],
+    /// What each begins with; 1 in all.
+    shares: [f64; STAKES.len() + 1],
+}
+
+impl Gamblers {
+    /// With so many pairs in prospect, or without a plan.
+    ///
+    /// If the effect is as small as n* pairs can just show, the score's mean is μ and its mean square about
+    /// 0.56 (normal noise, ψ(z) = tanh(1.5 z), s the standard deviation), the logarithm of the wealth grows
+    /// by n*(bμ − 0.28 b²), most for b = μ/0.56, and reaches ln(2 · 2/α) = ln 80 after n* pairs where
+    /// b = √(2 ln 80 / (0.56 n*)).
+    pub(super) fn new(planned_pairs: Option<f64>) -> Gamblers {
+        let mut stakes = [0.0; STAKES.len() + 1];
+        let mut shares = stakes;
+        stakes[..STAKES.len()].copy_from_slice(&STAKES);
+        let Some(pairs) = planned_pairs.filter(|pairs| *pairs > 0.0) else {
+            shares[..STAKES.len()].fill(1.0 / STAKES.len() as f64);
+            return Gamblers { stakes, shares };
+        };
+        stakes[STAKES.len()] = (2.0 * 80.0_f64.ln() / (0.56 * pairs)).sqrt().min(0.98);
+        shares[..7].fill((0.5 - 2.0 * LARGEST_SHARE) / 7.0);
+        shares[7..9].fill(LARGEST_SHARE);
+        shares[9] = 0.5;
+        Gamblers { stakes, shares }
+    }
+}
+
 /// About what a mixture of stakes has less than the best of them, as a logarithm.
 const LOG_COST: f64 = 2.5;
 
@@ -23,21 +58,22 @@ const BETS_PER_SCALING: u32 = 64;
 pub(super) struct Wealth {
     /// What each gambler has, over e^`log_scale`. One who falls to 10⁻³⁰⁸ of the richest is
     /// bankrupt here, which only loses evidence.
-    capital: [f64; STAKES.len()],
+    capital: [f64; STAKES.len() + 1],
+    stakes: [f64; STAKES.len() + 1],
     log_scale: f64,
     bets: u32,
 }
 
 impl Wealth {
     /// The capital before the first bet: 1.
-    pub(super) fn new() -> Wealth {
-        Wealth { capital: [1.0; STAKES.len()], log_scale: 0.0, bets: 0 }
+    pub(super) fn new(gamblers: Gamblers) -> Wealth {
+        Wealth { capital: gamblers.shares, stakes: gamblers.stakes, log_scale: 0.0, bets: 0 }
     }
 
     /// Plays one round; `score` is in [−1, 1].
     pub(super) fn bet(&mut self, score: f64) {
         debug_assert!((-1.0..=1.0).contains(&score));
-        for (capital, stake) in self.capital.iter_mut().zip(STAKES) {
+        for (capital, stake) in self.capital.iter_mut().zip(self.stakes) {
             *capital *= 1.0 + stake * score;
         }
         self.bets += 1;
@@ -52,7 +88,7 @@ impl Wealth {
     /// ln of the wealth now; finite.
     pub(super) fn log(&self) -> f64 {
         let sum: f64 = self.capital.iter().sum();
-        self.log_scale + (sum / STAKES.len() as f64).ln()
+        self.log_scale + sum.ln()
     }
 }
 
@@ -91,8 +127,8 @@ mod tests {
     fn equals_the_formula() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);
         let scores: Vec<f64> = (0..150).map(|_| rng.random_range(-1.0..1.0)).collect();
-        let mut wealth = Wealth::new();
-        assert_eq!(wealth.log(), 0.0);
+        let mut wealth = Wealth::new(Gamblers::new(None));
+        assert!(wealth.log().abs() < 1e-15);
         for n in 0..scores.len() {
             wealth.bet(scores[n]);
             let product = |stake: f64| scores[..=n].iter().map(|x| 1.0 + stake * x).product();
@@ -102,9 +138,23 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_moves_half_of_the_capital_and_eight_wins_still_decide() {
+        for pairs in [1.0, 8.0, 40.0, 300.0, 1e6] {
+            let Gamblers { stakes, shares } = Gamblers::new(Some(pairs));
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(stakes.iter().all(|stake| (0.0..=0.98).contains(stake)));
+            let mut wealth = Wealth::new(Gamblers::new(Some(pairs)));
+            (0..8).for_each(|_| wealth.bet(1.0));
+            assert!(wealth.log() >= 40_f64.ln(), "{pairs}: {}", wealth.log().exp());
+        }
+        let none = Gamblers::new(Some(0.0));
+        assert_eq!(none, Gamblers::new(None));
+    }
+
+    #[test]
     fn a_hundred_thousand_wins_or_losses_stay_finite() {
         for score in [1.0, -1.0] {
-            let mut wealth = Wealth::new();
+            let mut wealth = Wealth::new(Gamblers::new(Some(1000.0)));
             for _ in 0..100_000 {
                 wealth.bet(score);
             }

@@ -82,7 +82,8 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN multiplicity;
                  ALTER TABLE experiment DROP COLUMN suites; ALTER TABLE experiment DROP COLUMN name;
                  ALTER TABLE experiment DROP COLUMN origin; ALTER TABLE experiment DROP COLUMN sessions;
-                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 2;",
+                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
+                 ALTER TABLE experiment DROP COLUMN planned_pairs; PRAGMA user_version = 2;",
             )
             .unwrap();
         let store = Store::open(&path).unwrap();

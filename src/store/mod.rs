@@ -101,7 +101,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::record::*;
-    use super::samples::{OfRow, Samples};
+    use super::samples::{Gatherer, Samples};
     use super::*;
     use crate::report::summary::State;
     use crate::workload::suite::{FromFile, embedded};
@@ -116,6 +116,7 @@ mod tests {
             margin: 0.01,
             fixed_pairs: None,
             multiplicity: Default::default(),
+            planned_pairs: Some(85.5),
             sets: 1,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
@@ -156,9 +157,9 @@ mod tests {
 
     /// What is kept of samples of these pairs and arms.
     pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
-        let mut of_row = OfRow::default();
-        of.into_iter().for_each(|(pair, arm)| of_row.add(measured(pair, arm).into()));
-        Samples::from([((0, 1), of_row)])
+        let mut gatherer = Gatherer::default();
+        of.into_iter().for_each(|(pair, arm)| gatherer.add(measured(pair, arm).into()));
+        gatherer.samples
     }
 
     #[test]
@@ -198,6 +199,7 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN sessions;
                  ALTER TABLE experiment DROP COLUMN name;
                  ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
+                 ALTER TABLE experiment DROP COLUMN planned_pairs;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
@@ -217,12 +219,16 @@ mod tests {
         let id = store.begin(&header()).unwrap();
         let back = "ALTER TABLE experiment DROP COLUMN suites;
              ALTER TABLE experiment DROP COLUMN origin;
+             ALTER TABLE experiment DROP COLUMN planned_pairs;
              ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
              ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&path).unwrap();
         let stored = store.load(&id).unwrap();
-        assert_eq!(stored.header, Header { suites: vec![], origin: None, ..header() });
+        assert_eq!(
+            stored.header,
+            Header { suites: vec![], origin: None, planned_pairs: None, ..header() }
+        );
         assert_eq!(stored.sessions, 1);
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());

@@ -240,7 +240,8 @@ mod tests {
     fn a_database_of_version_5_is_brought_up_to_date() {
         let (directory, store, ids) = store_of(1);
         let back = "DROP TABLE tag; ALTER TABLE experiment DROP COLUMN name;
-            ALTER TABLE experiment DROP COLUMN fail_above; PRAGMA user_version = 5;";
+            ALTER TABLE experiment DROP COLUMN fail_above;
+            ALTER TABLE experiment DROP COLUMN planned_pairs; PRAGMA user_version = 5;";
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();

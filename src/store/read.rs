@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use super::record::{Entry, Header, Kind, Startup, Stored, Work};
-use super::samples::Samples;
+use super::samples::{Gatherer, Samples};
 use super::{Error, Store};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
@@ -99,11 +99,13 @@ impl Store {
                     on_curve: on_curve(row)?,
                 })
             })?;
+        let mut gatherer = Gatherer::default();
         self.each_sample(id, |kept| {
             // An experiment that was killed could not say how long it took; its last sample can.
             stored.elapsed_s = stored.elapsed_s.max(kept.end_s());
-            stored.samples.entry(kept.row).or_default().add(kept);
+            gatherer.add(kept);
         })?;
+        stored.samples = gatherer.samples;
         stored.startups =
             self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
                 Ok(Startup {
@@ -148,6 +150,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             margin: row.get("margin")?,
             fixed_pairs: row.get("fixed_pairs")?,
             multiplicity: multiplicity(row)?,
+            planned_pairs: row.get("planned_pairs")?,
             sets: row.get("sets")?,
             machine: json(row, "machine")?,
             arms: Vec::new(),

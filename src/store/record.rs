@@ -58,6 +58,9 @@ pub struct Header {
     pub margin: f64,
     pub fixed_pairs: Option<usize>,
     pub multiplicity: Multiplicity,
+    /// How many pairs the budget was to allow a row; `None` where that could not be known, and in
+    /// experiments of an earlier weigh, which did not bet on it.
+    pub planned_pairs: Option<f64>,
     /// Complete, separate sets that were planned.
     pub sets: usize,
     pub machine: Facts,

@@ -28,6 +28,8 @@ pub struct Point {
     pub is_treated: bool,
     /// Whether it is the first of its pair.
     pub is_first: bool,
+    /// Whether the sample before it, of whatever row, was a treated one; not for the first of a set.
+    pub after_treated: bool,
     pub set: usize,
     /// Counted from 0 within work and treatment.
     pub pair: usize,
@@ -41,6 +43,8 @@ pub struct Point {
     pub rate: f64,
     /// Share of the launch's time in which some task waited for a CPU, where that is known.
     pub waiting_share: Option<f64>,
+    /// The same of the time before it, when no launch ran.
+    pub waiting_share_before: Option<f64>,
     /// Share of it, of one CPU, that was surely stolen, where that is known.
     pub stolen_share: Option<f64>,
     /// Whether a core was throttled meanwhile.
@@ -101,6 +105,24 @@ impl OfRow {
     }
 }
 
+/// Puts samples in their rows, in the order measured.
+#[derive(Default)]
+pub(crate) struct Gatherer {
+    pub samples: Samples,
+    /// Of the sample before: its set, and whether it was treated.
+    before: Option<(usize, bool)>,
+}
+
+impl Gatherer {
+    /// Adds the next sample, of whatever row.
+    pub fn add(&mut self, mut kept: Kept) {
+        let Point { set, is_treated, .. } = kept.point;
+        kept.point.after_treated = self.before == Some((set, true));
+        self.before = Some((set, is_treated));
+        self.samples.entry(kept.row).or_default().add(kept);
+    }
+}
+
 /// What is kept of one sample.
 pub(crate) struct Kept {
     /// Its key in [`Samples`].
@@ -135,6 +157,7 @@ impl Kept {
         let point = Point {
             is_treated: place.arm != 0,
             is_first: place.position == 0,
+            after_treated: false,
             set: place.set,
             pair: place.pair,
             started_s: place.started_s,
@@ -142,6 +165,8 @@ impl Kept {
             elapsed_s: elapsed_ns / 1e9,
             rate: sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns),
             waiting_share: disturbance.and_then(|disturbance| disturbance.waiting_share()),
+            waiting_share_before: disturbance
+                .and_then(|disturbance| disturbance.waiting_share_before()),
             stolen_share: disturbance.and_then(|disturbance| disturbance.stolen_share()),
             was_throttled: disturbance
                 .and_then(|disturbance| disturbance.throttle_events)

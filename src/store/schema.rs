@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -117,6 +117,9 @@ CREATE TABLE tag (
 ) STRICT;
 ";
 
+/// n*, on which half of the capital bets; without it, an experiment is judged as it was then.
+const NEW_IN_7: &str = "ALTER TABLE experiment ADD COLUMN planned_pairs REAL;";
+
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
 /// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
@@ -142,15 +145,18 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
     let steps = match version {
         VERSION => return Ok(()),
-        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
+        0 => format!("{TABLES} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6} {NEW_IN_7}"),
         1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}")
+            format!("{FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6} {NEW_IN_7}")
         }
-        1 => format!("{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
-        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
-        3 => format!("{NEW_IN_4} {NEW_IN_5} {NEW_IN_6}"),
-        4 => format!("{NEW_IN_5} {NEW_IN_6}"),
-        5 => NEW_IN_6.to_owned(),
+        1 => format!(
+            "{SETS} {FROM_1} {FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6} {NEW_IN_7}"
+        ),
+        2 => format!("{FROM_2} {NEW_IN_3} {NEW_IN_4} {NEW_IN_5} {NEW_IN_6} {NEW_IN_7}"),
+        3 => format!("{NEW_IN_4} {NEW_IN_5} {NEW_IN_6} {NEW_IN_7}"),
+        4 => format!("{NEW_IN_5} {NEW_IN_6} {NEW_IN_7}"),
+        5 => format!("{NEW_IN_6} {NEW_IN_7}"),
+        6 => NEW_IN_7.to_owned(),
         newer => {
             return Err(is_newer(newer, path));
         }

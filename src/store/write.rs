@@ -24,10 +24,10 @@ impl Store {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
-                fixed_pairs, multiplicity, sets, machine, suites, origin, warnings, pid, pid_started,
-                boot_id)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                '[]', ?15, ?16, ?17)",
+                fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
+                pid_started, boot_id)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                '[]', ?16, ?17, ?18)",
             params![
                 id,
                 header.kind.as_str(),
@@ -39,6 +39,7 @@ impl Store {
                 header.margin,
                 header.fixed_pairs,
                 header.multiplicity.as_str(),
+                header.planned_pairs,
                 header.sets,
                 json(&header.machine),
                 json(&header.suites),

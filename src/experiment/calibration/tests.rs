@@ -24,6 +24,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
         margin: 0.01,
         fixed_pairs: None,
         multiplicity: Default::default(),
+        planned_pairs: None,
         sets: 1,
         machine: this_machine(),
         arms: vec!["none".into(), "none".into()],
@@ -93,7 +94,7 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
 #[test]
 fn false_alarms_are_counted_and_judged() {
     let (_directory, store) = store();
-    (0..5).for_each(|seed| calibration(&store, seed, if seed < 3 { 0.0 } else { 0.05 }));
+    (0..5).for_each(|seed| calibration(&store, seed, if seed < 3 { 0.0 } else { -0.05 }));
     let history = history(&store, &this_machine(), None).unwrap();
     // The latest two, of which each raised an alarm.
     let these: Vec<String> = history[..2].iter().map(|stored| stored.id.clone()).collect();

@@ -173,8 +173,8 @@ fn an_interrupt_ends_it_and_the_seed_gives_the_order_again() {
 fn rows_of(count: usize, pairs: usize) -> Vec<Row> {
     let design = Design::default();
     let log_ratios = vec![0.001; pairs];
-    let past =
-        Past { log_ratios, spent: Duration::from_millis(100) * pairs as u32, next_pair: pairs };
+    let spent = Duration::from_millis(100) * pairs as u32;
+    let past = Past { log_ratios, turns: Vec::new(), spent, next_pair: pairs };
     let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE };
     (0..count).map(|work| Row::resumed(unit(work), &design, &past)).collect()
 }
