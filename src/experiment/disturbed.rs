@@ -13,8 +13,8 @@ const STOLEN: f64 = 0.05;
 /// row. A workload of several processes waits for itself; that is in the median.
 const WAITED_MORE: f64 = 0.10;
 
-/// Share of the time before a launch in which some task waited for a CPU, though no workload ran: a steady load
-/// is in every median, and here.
+/// Share of the time before a launch in which some task waited for a CPU, though no workload ran: a steady
+/// load is in every median, and here.
 const WAITED_BEFORE: f64 = 0.5;
 
 /// Tells disturbed samples of one row from the others.
@@ -51,8 +51,8 @@ pub fn warning(rows: &[Row]) -> Option<String> {
     let disturbed: usize = rows.iter().map(|row| row.disturbed_pairs).sum();
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
     Some(format!(
-        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (of `{}` {} of {}). \
-         They are kept and count; the CSV marks them.",
+        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (of `{}` {} of \
+         {}). They are kept and count; the CSV marks them.",
         plural(pairs, "pair"),
         worst.workload,
         worst.disturbed_pairs,

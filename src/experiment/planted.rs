@@ -1,6 +1,6 @@
 //! What the interval's model does not hold for, planted in a simulated machine: samples that change the next
-//! one, and rare stalls. The scheduler, the stopping rule and the judgement are the real ones. `tests/planted.rs`
-//! does the same through the whole program.
+//! one, and rare stalls. The scheduler, the stopping rule and the judgement are the real ones.
+//! `tests/planted.rs` does the same through the whole program.
 
 use std::time::Duration;
 

@@ -143,8 +143,8 @@ mod tests {
     use super::super::simulated::{Machine, Noise};
     use super::*;
 
-    /// What is added to ln(rate) of a baseline's and of a treated sample after a treated one, and of the second
-    /// of each pair.
+    /// What is added to ln(rate) of a baseline's and of a treated sample after a treated one, and of the
+    /// second of each pair.
     #[derive(Clone, Copy, Default)]
     struct Planted {
         on_baseline: f64,
