@@ -36,10 +36,17 @@ fn check_row(row: &Row) -> Result<(), String> {
             "an effect is below −100 % or infinite, or its interval ends before it begins".into()
         );
     }
-    if row.spoilt_pairs > row.pairs || row.seconds_needed.is_some_and(|time| !is_amount(time)) {
+    if row.disturbed_pairs > row.pairs || row.seconds_needed.is_some_and(|time| !is_amount(time)) {
         return Err(
             "more pairs were disturbed than there are, or `seconds_needed` is no time".into()
         );
+    }
+    if let Some(stalls) = row.stalls {
+        let is_share = (0.0..=100.0).contains(&stalls.treated_at_most_pct);
+        let are_of_pairs = stalls.baseline.max(stalls.treated) <= row.pairs;
+        if !is_share || !are_of_pairs || !is_amount(stalls.longer_pct) {
+            return Err("more samples stalled than there are, or a share of them is none".into());
+        }
     }
     let evidence = &row.evidence;
     let amounts = [
@@ -109,7 +116,7 @@ mod tests {
             s.results[0].low_pct = Some(5.0);
             s.results[0].high_pct = Some(-5.0);
         })));
-        assert!(row(&broken(|s| s.results[0].spoilt_pairs = s.results[0].pairs + 1)));
+        assert!(row(&broken(|s| s.results[0].disturbed_pairs = s.results[0].pairs + 1)));
         assert!(row(&broken(|s| {
             let number = |baseline| Some(Contrast { baseline, ..Contrast::default() });
             let latency =

@@ -69,7 +69,8 @@ pub fn modes_disagree(values: &[f64]) -> Option<[f64; 2]> {
     let quartile = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     let by_quartiles = (quartile(0.75) - quartile(0.25)) / QUARTILES_TO_SD;
     let ratio = by_mad / by_quartiles;
-    let differ = ratio > MODES_RATIO || ratio < 1.0 / MODES_RATIO;
+    // Of equal values both are zero, and agree.
+    let differ = !ratio.is_nan() && !(1.0 / MODES_RATIO..=MODES_RATIO).contains(&ratio);
     (values.len() >= MODES_AT_LEAST && differ).then_some([by_mad, by_quartiles])
 }
 
