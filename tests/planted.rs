@@ -58,7 +58,9 @@ fn experiments(mode: &str, count: usize, budget: &str) -> Vec<Said> {
             let outcome = home.run(&arguments);
             assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
             let json = home.json();
-            Said { row: json["results"][0].clone(), report: outcome.stdout }
+            // Lines are wrapped anywhere.
+            let report = outcome.stdout.replace('\n', " ");
+            Said { row: json["results"][0].clone(), report }
         })
         .collect()
 }
