@@ -187,8 +187,8 @@ pub fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
         VERSION => Ok(()),
         newer if newer > VERSION => Err(is_newer(newer, path)),
         older => Err(Error(format!(
-            "the database {} is of version {older}, and weigh can bring it to version {VERSION} only where it \
-             can write: copy it, and name the copy with --database FILE",
+            "the database {} is of version {older}, and weigh can bring it to version {VERSION} only where \
+             it can write: copy it, and name the copy with --database FILE",
             path.display()
         ))),
     }
