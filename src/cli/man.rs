@@ -12,7 +12,8 @@ const FILES: &[(&str, &str)] = &[
     (
         "$XDG_STATE_HOME/weighbridge/*.journal",
         "What was changed and has to be put back. Where XDG_STATE_HOME is not set, and for root where \
-         others can change what is in it: /var/lib/weighbridge for root, ~/.local/state/weighbridge for others.",
+         others can change what is in it: /var/lib/weighbridge for root, ~/.local/state/weighbridge \
+         for others.",
     ),
     ("$TMPDIR/weigh-PID-*", "Scratch: the workloads and their files, while an experiment runs."),
 ];
