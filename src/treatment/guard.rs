@@ -58,7 +58,12 @@ impl Guard {
         // The lock first: a journal without one is taken for one that was left behind.
         let lock = directory.lock_file(&lock_name(&name))?;
         flock(&lock, FlockOperation::LockExclusive)?;
-        write(&Place { directory: &directory, name: &name, root }, &journal)?;
+        let nothing_to_undo = |error| {
+            directory.remove_journal(&name);
+            error
+        };
+        write(&Place { directory: &directory, name: &name, root }, &journal)
+            .map_err(nothing_to_undo)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
         command.arg(directory.path(&name)).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
         let files: Vec<RawFd> =
@@ -71,9 +76,7 @@ impl Guard {
                 files.try_for_each(|file| Ok(fcntl_setfd(file, FdFlags::empty())?))
             });
         }
-        let mut child = command.spawn().map_err(|error| {
-            // Nothing was changed, so nothing is left to undo.
-            directory.remove_journal(&name);
+        let mut child = command.spawn().map_err(nothing_to_undo).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
         })?;
         orphans::keep(child.id());
