@@ -49,6 +49,50 @@ fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
+/// Half as much work more, which a busy machine shows too.
+#[test]
+fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
+    let more = ["--budget", "20s", "--seed", "7", "--json", "-"];
+    let json = home.succeed(&[&arguments[..], &more].concat()).json();
+    let planted = &json["planted"];
+    assert_eq!(planted["share_pct"], 50.0);
+    assert!((planted["true_effect_pct"].as_f64().unwrap() + 100.0 / 3.0).abs() < 1e-9);
+    let row = &planted["workloads"][0];
+    assert_eq!((&row["workload"], &row["covered"]["of"]), (&"getppid".into(), &1.into()));
+    assert_eq!((&row["found"]["count"], &planted["found"]["of"]), (&1.into(), &1.into()));
+    assert!(row["pairs"].as_f64().unwrap() >= 8.0, "{planted:#}");
+    let why = planted["left_out"]["shell1"].as_str().unwrap();
+    assert!(why.contains("are not planted"), "{why}");
+
+    // What counts for noise and false alarms is the other experiment.
+    assert_eq!(json["experiments"].as_array().unwrap().len(), 1);
+    assert_eq!(json["experiment_alarms"]["of"], 1);
+    assert_ne!(planted["experiments"][0], json["experiments"][0]);
+    let shown = home.json();
+    assert_eq!(shown["id"], planted["experiments"][0]);
+    assert!(shown["command"].as_str().unwrap().contains("--planted 50%"), "{shown:#}");
+    let after = calibrate(&home, &[]);
+    assert_eq!(after["experiments"].as_array().unwrap().len(), 2);
+    assert!(after.get("planted").is_none());
+}
+
+#[test]
+fn what_cannot_be_planted_is_refused() {
+    let home = Home::new();
+    for share in ["0", "-1%", "51%", "nan"] {
+        let refused = home.run(&["calibrate", "--planted", share]);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        refused.assert_says(&["takes a percentage from 0.1% to 50%"]);
+    }
+    let _turn = Turn::take();
+    let command = home.run(&["compare", "planted", "--", "true"]);
+    assert_eq!(command.code, Some(2), "{command:#?}");
+    command.assert_says(&["does not say how much work was planted"]);
+}
+
 #[test]
 fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let _turn = Turn::take();

@@ -125,9 +125,16 @@ fn every_workload_runs_in_both_builds_and_leaves_nothing() {
 
 /// System calls of a launch of so many operations after the warm-up, and all operations that it made.
 fn counted(name: &str, operations: u64) -> Result<(f64, f64), String> {
+    let (calls, sample) = traced(name, operations, &[])?;
+    Ok((calls, sample["total_operations"].as_f64().unwrap()))
+}
+
+/// System calls of such a launch, and what it prints.
+fn traced(name: &str, operations: u64, options: &[&str]) -> Result<(f64, Value), String> {
     let scratch = tempfile::tempdir().unwrap();
     let output = scratch.path().join("output");
-    let arguments = ["run", name, "--operations", &operations.to_string()];
+    let operations = operations.to_string();
+    let arguments = [&["run", name, "--operations", &operations], options].concat();
     let mut command = launch(&builds()[0], &arguments, scratch.path());
     command.stdout(File::create(&output).unwrap());
     let counts = ptrace::count(&mut command).unwrap();
@@ -135,7 +142,49 @@ fn counted(name: &str, operations: u64) -> Result<(f64, f64), String> {
         return Err(format!("{name} ended with wait status {:#x}", counts.status));
     }
     let sample: Value = serde_json::from_str(&fs::read_to_string(&output).unwrap()).unwrap();
-    Ok((counts.total() as f64, sample["total_operations"].as_f64().unwrap()))
+    Ok((counts.total() as f64, sample))
+}
+
+#[test]
+fn planted_work_is_done_to_the_operation_and_not_reported() {
+    let _turn = TURN.lock();
+    // 1.25 % of 10,001 are 125.01.
+    for (ppm, planted) in [("200000", 2000), ("012500", 125), ("000000", 0)] {
+        let (calls, sample) = traced("getppid", 10_001, &["--planted-ppm", ppm]).unwrap();
+        let (without, plain) = traced("getppid", 10_001, &[]).unwrap();
+        assert_eq!(sample["planted_operations"], planted);
+        assert_eq!(sample["operations"], 10_001);
+        assert_eq!(calls - without, planted as f64, "system calls that were made");
+        let total = |sample: &Value| sample["total_operations"].as_u64().unwrap();
+        assert_eq!(total(&sample) - total(&plain), planted as u64);
+        assert!(plain.get("planted_operations").is_none(), "{plain}");
+    }
+}
+
+#[test]
+fn the_planted_share_is_exact_over_batches_copies_and_latencies() {
+    let _turn = TURN.lock();
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let share = ["run", name, "--target-ms", "20", "--planted-ppm", "030000"];
+        launch(&builds()[0], &[&share[..], more].concat(), scratch.path()).output().unwrap()
+    };
+    for (name, more, rounded) in [
+        ("getppid", &[][..], 1.0),
+        ("lat-ctx-2p-0k", &[], 1.0),
+        ("getppid", &["--latencies"], 1.0),
+        ("getppid", &["--copies", "3"], 3.0),
+    ] {
+        let sample: Value = serde_json::from_slice(&run(name, more).stdout).unwrap();
+        let number = |field: &str| sample[field].as_f64().unwrap();
+        let (operations, planted) = (number("operations"), number("planted_operations"));
+        assert!((planted - 0.03 * operations).abs() <= rounded && planted > 0.0, "{sample}");
+        assert!(number("total_operations") >= operations + planted, "{sample}");
+    }
+    let refused = run("shell1", &[]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("fewer than 10 are not planted"), "{said}");
+    assert_eq!((refused.status.code(), refused.stdout), (Some(1), Vec::new()));
 }
 
 /// What is wrong with what a workload declares: launches of few and of more operations differ by what

@@ -70,6 +70,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 
 	start_together(options->copies);
 	struct rusage before = usage();
+	begin_planting(options);
 	uint64_t begin = now_ns();
 	do {
 		time_batch(batch);
@@ -77,6 +78,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 		sample.elapsed_ns = now_ns() - begin;
 	} while (!options->operations && sample.elapsed_ns < options->target_ns);
 	struct rusage after = usage();
+	end_planting(options, &sample);
 	atomic_fetch_sub(&shared->measuring, 1);
 	while (atomic_load(&shared->measuring) > 0)
 		time_batch(batch);
@@ -158,6 +160,7 @@ static void add(struct sample *total, const struct sample *one)
 {
 	total->operations += one->operations;
 	total->total_operations += one->total_operations;
+	total->planted_operations += one->planted_operations;
 	total->rate += one->rate;
 	total->user_ns += one->user_ns;
 	total->system_ns += one->system_ns;
@@ -201,7 +204,7 @@ void take_copies(const struct options *options)
 	tell_janitor(0);
 	dismiss_janitor();
 
-	print_sample(&total);
+	print_sample(options, &total);
 	printf(",\"copies\":%d,\"copy_rates\":[", count);
 	for (int i = 0; i < count; i++)
 		printf("%s%.10g", i ? "," : "", shared->samples[i].rate);

@@ -109,9 +109,11 @@ struct options {
 	bool count_instructions;
 	bool latencies;
 	int copies;
+	bool plants;          /* --planted-ppm was given: print what was planted */
+	uint64_t planted_ppm; /* so many millionths of the timed work are done and not reported */
 };
 struct sample {
-	uint64_t operations, elapsed_ns, total_operations;
+	uint64_t operations, elapsed_ns, total_operations, planted_operations;
 	double rate;
 	int64_t user_ns, system_ns;
 	int64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
@@ -122,12 +124,16 @@ uint64_t now_ns(void);
 uint64_t time_batch(uint64_t n);
 /* Prepares, and returns how many operations a sample takes. */
 uint64_t warm_up(const struct options *options, struct sample *sample);
+/* Between the two, time_batch() does as much more as the options say; the second fails where that is too
+ * little to be exact. */
+void begin_planting(const struct options *options);
+void end_planting(const struct options *options, struct sample *sample);
 /* The usage of this process and its children. */
 struct rusage usage(void);
 /* With what was used between the two, checks the work and cleans up. */
 void end_sample(struct sample *sample, struct rusage before, struct rusage after);
 /* All fields but the closing brace. */
-void print_sample(const struct sample *sample);
+void print_sample(const struct options *options, const struct sample *sample);
 
 /* copies.c */
 void take_copies(const struct options *options);

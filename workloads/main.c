@@ -29,7 +29,7 @@ static const char help[] =
 	"\n"
 	"  weigh-kernels list\n"
 	"  weigh-kernels run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
-	"                         [--copies N] [--count-instructions] [--latencies]\n"
+	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
 	"  weigh-kernels help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
@@ -39,6 +39,7 @@ static const char help[] =
 	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
 	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
 	"  --latencies            time each operation by itself too: a histogram\n"
+	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
 	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
@@ -199,14 +200,15 @@ static _Noreturn void usage_error(const char *format, ...)
 	exit(2);
 }
 
-static uint64_t number(const char *option, const char *text, uint64_t most)
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
 {
 	char *end;
 	errno = 0;
 	unsigned long long value = strtoull(text, &end, 10);
 
-	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > most)
-		usage_error("--%s takes a number from 1 to %llu, not '%s'", option, (unsigned long long)most, text);
+	if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
+		usage_error("--%s takes a number from %llu to %llu, not '%s'", option,
+			    (unsigned long long)least, (unsigned long long)most, text);
 	return value;
 }
 
@@ -235,6 +237,7 @@ static int run(int argc, char **argv)
 		{"copies", required_argument, NULL, 'n'},
 		{"count-instructions", no_argument, NULL, 'c'},
 		{"latencies", no_argument, NULL, 'l'},
+		{"planted-ppm", required_argument, NULL, 'p'},
 		{0},
 	};
 	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
@@ -242,13 +245,17 @@ static int run(int argc, char **argv)
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
 		switch (option) {
-		case 't': options.target_ns = number("target-ms", optarg, 600000) * 1000000; break;
-		case 'w': options.warm_up_ns = number("warm-up-ms", optarg, 600000) * 1000000; break;
-		case 'o': options.operations = number("operations", optarg, 1ull << 48); break;
+		case 't': options.target_ns = number("target-ms", optarg, 1, 600000) * 1000000; break;
+		case 'w': options.warm_up_ns = number("warm-up-ms", optarg, 1, 600000) * 1000000; break;
+		case 'o': options.operations = number("operations", optarg, 1, 1ull << 48); break;
 		case 's': options.slices = true; break;
-		case 'n': options.copies = number("copies", optarg, 1024); break;
+		case 'n': options.copies = number("copies", optarg, 1, 1024); break;
 		case 'c': options.count_instructions = true; break;
 		case 'l': options.latencies = true; break;
+		case 'p':
+			options.plants = true;
+			options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
+			break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}

@@ -16,6 +16,13 @@ static uint64_t slice_ns[MAX_SLICES];
 /* A batch lasts a 32nd of the target: its clock is read twice in 0.3 ms or more. */
 enum { BATCHES = 32 };
 
+/* Work that is done and not reported, so that a known effect can be looked for. What is owed is counted in
+ * millionths of an operation: over a sample the share is exact within one operation. */
+enum { MILLION = 1000000, LEAST_PLANTED = 10 };
+static struct {
+	uint64_t ppm, owed, operations;
+} planted;
+
 uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -23,33 +30,65 @@ uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+void begin_planting(const struct options *options)
+{
+	planted.ppm = options->plants ? options->planted_ppm : 0;
+	planted.owed = MILLION / 2; /* to the nearest operation */
+	planted.operations = 0;
+}
+
+/* With what is planted beside so many operations. */
+static uint64_t with_planted(uint64_t n)
+{
+	uint64_t owed = planted.owed + n % MILLION * planted.ppm;
+	uint64_t extra = n / MILLION * planted.ppm + owed / MILLION;
+
+	planted.owed = owed % MILLION;
+	planted.operations += extra;
+	return n + extra;
+}
+
+void end_planting(const struct options *options, struct sample *sample)
+{
+	sample->planted_operations = planted.operations;
+	if (planted.ppm && !options->operations && !options->latencies && planted.operations < LEAST_PLANTED)
+		fail("%g %% of the %llu operations of a sample are %llu: fewer than %d are not planted, as they are "
+		     "rounded",
+		     planted.ppm / 1e4, (unsigned long long)sample->operations,
+		     (unsigned long long)planted.operations, LEAST_PLANTED);
+}
+
 uint64_t time_batch(uint64_t n)
 {
+	uint64_t all = with_planted(n);
 	uint64_t start = now_ns();
-	current->run(n);
+	current->run(all);
 	uint64_t elapsed = now_ns() - start;
 
-	total_operations += n;
+	total_operations += all;
 	return elapsed;
 }
 
 /* The timed part: batches, until the target is reached. Changes n to what was done. How many operations
  * that takes is not foretold from the warm-up, so the warm-up may be short. */
-static uint64_t time_batches(uint64_t *n, uint64_t target_ns, uint64_t *slices)
+static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_t *slices)
 {
-	const uint64_t too_short_ns = target_ns / BATCHES / 8;
+	const uint64_t target_ns = options->target_ns, too_short_ns = target_ns / BATCHES / 8;
 	uint64_t batch = *n / BATCHES + 1, elapsed = 0, count = 0;
 	bool has_grown = false;
 
 	do {
 		uint64_t one = time_batch(batch);
 		/* What seems long enough now may have been held up itself. */
-		if (count == 0 && has_grown && one >= too_short_ns)
+		if (count == 0 && has_grown && one >= too_short_ns) {
+			begin_planting(options);
 			one = time_batch(batch);
+		}
 		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
 		if (count == 0 && one < too_short_ns && batch < 1ull << 40) {
 			batch *= 8;
 			has_grown = true;
+			begin_planting(options);
 			continue;
 		}
 		if (count < MAX_SLICES)
@@ -141,13 +180,14 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 	uint64_t start = now_ns(), end = start, done = 0;
 
 	while (done < *n && end - start < target_ns) {
-		uint64_t before = now_ns();
-		current->run(1);
+		uint64_t all = with_planted(1), before = now_ns();
+		current->run(all);
 		end = now_ns();
+		total_operations += all;
 		histogram_add(end - before > clock_ns ? end - before - clock_ns : 0);
 		done++;
 	}
-	total_operations += *n = done;
+	*n = done;
 	return end - start;
 }
 
@@ -212,7 +252,7 @@ static void print_number(const char *key, int64_t number)
 	printf("\"%s\":%lld,", key, (long long)number);
 }
 
-void print_sample(const struct sample *sample)
+void print_sample(const struct options *options, const struct sample *sample)
 {
 	printf("{\"workload\":\"%s\",", current->name);
 	print_number("operations", sample->operations);
@@ -227,6 +267,8 @@ void print_sample(const struct sample *sample)
 	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
 	       current->unit, sample->rate);
 	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
+	if (options->plants)
+		printf(",\"planted_operations\":%llu", (unsigned long long)sample->planted_operations);
 }
 
 void take_sample(const struct options *options)
@@ -241,18 +283,20 @@ void take_sample(const struct options *options)
 	uint64_t slices = 0;
 	start_counter(&instructions);
 	start_counter(&cycles);
+	begin_planting(options);
 	if (options->latencies)
 		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
 	else if (!options->operations && is_in_batches(options))
-		sample.elapsed_ns = time_batches(&n, options->target_ns, &slices);
+		sample.elapsed_ns = time_batches(&n, options, &slices);
 	else
 		sample.elapsed_ns = time_batch(n);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
 	sample.operations = n;
+	end_planting(options, &sample);
 	end_sample(&sample, before, usage());
 
-	print_sample(&sample);
+	print_sample(options, &sample);
 	if (options->slices && slices)
 		print_slices(slices);
 	print_counter("kernel_instructions", &instructions);

@@ -12,6 +12,7 @@ use super::compare::listen_for_signals;
 use super::naming::Names;
 use super::{Context, INTERRUPTED, calibrate_text, output, value};
 use crate::experiment::around::Around;
+use crate::experiment::calibration::planted::Planted;
 use crate::experiment::calibration::{Calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
@@ -19,7 +20,9 @@ use crate::machine::Facts;
 use crate::report::summary::State;
 use crate::shell::command_line;
 use crate::stats::design::Design;
-use crate::store::record::Kind;
+use crate::store::Store;
+use crate::store::record::{Kind, Stored};
+use crate::treatment::kind::planted;
 use crate::workload::suite::{self, FromFile};
 
 const EXAMPLES: &str = "\
@@ -29,6 +32,8 @@ Examples:
   weigh calibrate -w unixbench --repeat 20 --budget 60s
       Twenty experiments with nothing to find: how many find something?
   weigh calibrate -w getppid -w stat --budget 20s --json calibration.json
+  weigh calibrate -w getppid -w stat --planted 1% --repeat 20 --budget 20s
+      As often again with 1 % more work in one arm: is that found, and is the interval right?
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
@@ -51,6 +56,14 @@ pub struct Calibrate {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     repeat: u32,
+    /// After each experiment one more, in which one arm does this much more work: the true effect is known
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = planted::share_ppm,
+        allow_hyphen_values = true
+    )]
+    planted: Option<u32>,
     /// Each experiment ends after this time, whether or not every row has its verdict
     #[arg(
         long,
@@ -77,29 +90,13 @@ impl Calibrate {
         }
         let own = suite::from_files(&self.workloads)?;
         let store = context.open_store()?;
-        let interrupted = listen_for_signals()?;
-        let mut audience =
-            Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
-        let (mut last, mut is_as_before) = (State::Complete, true);
-        let (mut failed, mut these, mut not_kept) = (BTreeSet::new(), Vec::new(), None);
-        for number in 1..=self.repeat {
-            if self.repeat > 1 {
-                output::note(&format!("Experiment {number} of {}", self.repeat));
-            }
-            let done = execute(&self.request(number, &own), &store, &mut audience, &interrupted)?;
-            last = done.state;
-            these.push(done.id.clone());
-            is_as_before &= output::tell_what_is_left(done.left.as_deref());
-            let stored = done.load(&store)?;
-            failed.extend(stored.failures.into_iter().map(|failure| failure.workload));
-            not_kept = done.not_kept;
-            if last != State::Complete {
-                break;
-            }
-        }
+        let made = self.make(context, &own, &store)?;
         let all = history(&store, &Facts::read(), None)?;
-        let calibration = Calibration::of(&all, &these)
+        let mut calibration = Calibration::of(&all, &made.identical)
             .ok_or("the experiment failed: `weigh show` tells why; there is no calibration")?;
+        if let Some(ppm) = self.planted {
+            calibration.planted = Some(Planted::of(&made.planted, ppm, calibration.alpha));
+        }
         if let Some(path) = &self.json {
             output::write_json(path, &calibration.json())?;
         }
@@ -107,30 +104,56 @@ impl Calibrate {
             let colour = output::wants_colour(context.color, &std::io::stdout());
             output::print(&calibrate_text::render(&calibration, output::width(), colour))?;
         }
-        for workload in &failed {
+        for workload in &made.failed {
             output::problem(&format!("{workload} failed; `weigh show` tells why"));
         }
-        not_kept.map_or(Ok(()), Err)?;
-        Ok(match last {
-            State::Failed => super::ERROR,
-            State::Interrupted => INTERRUPTED,
-            _ if !is_as_before || !failed.is_empty() => super::ERROR,
+        made.not_kept.map_or(Ok(()), Err)?;
+        Ok(match made.last {
+            Some(State::Failed) => super::ERROR,
+            Some(State::Interrupted) => INTERRUPTED,
+            _ if made.has_left || !made.failed.is_empty() => super::ERROR,
             _ => 0,
         })
     }
 
-    fn request(&self, number: u32, suites: &[FromFile]) -> Request {
+    /// All experiments, until one does not end as it should.
+    fn make(&self, context: &Context, own: &[FromFile], store: &Store) -> Result<Made, String> {
+        let interrupted = listen_for_signals()?;
+        let mut audience =
+            Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
+        let mut made = Made::default();
+        let kinds = || [None].into_iter().chain(self.planted.map(Some));
+        for (number, planted) in (1..=self.repeat).flat_map(|n| kinds().map(move |kind| (n, kind)))
+        {
+            if self.repeat > 1 && planted.is_none() {
+                output::note(&format!("Experiment {number} of {}", self.repeat));
+            }
+            let request = self.request(number, planted, own);
+            let done = execute(&request, store, &mut audience, &interrupted)?;
+            made.has_left |= !output::tell_what_is_left(done.left.as_deref());
+            made.add(done.load(store)?, planted.is_some());
+            made.not_kept = done.not_kept;
+            if made.last != Some(State::Complete) {
+                break;
+            }
+        }
+        Ok(made)
+    }
+
+    /// With identical arms, or with so many millionths planted in one.
+    fn request(&self, number: u32, planted: Option<u32>, suites: &[FromFile]) -> Request {
         let seed = match self.seed {
             Some(first) => first.wrapping_add(u64::from(number - 1)),
             None => rand::random::<u32>().into(),
         };
         let mut words: Vec<String> = ["weigh", "calibrate"].map(String::from).to_vec();
         words.extend(self.workloads.iter().flat_map(|name| ["-w".into(), name.clone()]));
+        words.extend(planted.iter().flat_map(|&ppm| ["--planted".into(), planted::percent(ppm)]));
         words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
         words.extend(["--seed".into(), seed.to_string()]);
         Request {
             kind: Kind::Calibrate,
-            arms: vec!["none".into(); 2],
+            arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
             command: None,
@@ -147,6 +170,37 @@ impl Calibrate {
             detail: false,
             naming: self.names.naming(),
             fail_above: None,
+        }
+    }
+}
+
+/// The experiments of one command.
+#[derive(Default)]
+struct Made {
+    /// Ids of those with identical arms.
+    identical: Vec<String>,
+    planted: Vec<Stored>,
+    /// Workloads that failed, but for those in which nothing can be planted.
+    failed: BTreeSet<String>,
+    /// How the latest ended.
+    last: Option<State>,
+    has_left: bool,
+    not_kept: Option<String>,
+}
+
+impl Made {
+    fn add(&mut self, stored: Stored, is_planted: bool) {
+        let baseline = &stored.header.arms[0];
+        let at_fault = stored.failures.iter().filter(|one| !is_planted || one.arm == *baseline);
+        self.failed.extend(at_fault.map(|failure| failure.workload.clone()));
+        self.last = Some(stored.state);
+        match is_planted {
+            false => self.identical.push(stored.id),
+            true if stored.state == State::Failed => output::problem(&format!(
+                "the experiment with the planted effect failed: {}",
+                stored.failure.as_deref().unwrap_or("no reason was recorded")
+            )),
+            true => self.planted.push(stored),
         }
     }
 }

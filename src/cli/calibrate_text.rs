@@ -1,20 +1,30 @@
 //! What `weigh calibrate` says: what this machine shows, and how many false alarms there were.
 
+use crate::experiment::calibration::planted::Planted;
 use crate::experiment::calibration::{Calibration, WorkloadNoise};
 use crate::report::format;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
-use crate::stats::binomial::Tally;
+use crate::stats::binomial::{Share, Tally};
 
 /// The text, in lines of at most `width` characters.
 pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
     let mut lines = Vec::new();
-    for sentence in [sentence(&calibration.workloads), alarms_of_these(calibration)] {
+    let planted = calibration.planted.as_ref();
+    let sentences = [sentence(&calibration.workloads), alarms_of_these(calibration)];
+    for sentence in sentences.into_iter().chain(planted.map(found)) {
         lines.extend(wrap(&sentence, width, 0));
     }
     lines.push(String::new());
     lines.extend(table(&calibration.workloads).to_lines(width));
     lines.push(String::new());
+    if let Some(planted) = planted {
+        lines.extend(planted_table(planted).to_lines(width));
+        lines.push(String::new());
+        for sentence in about_planted(planted, calibration.alpha) {
+            lines.extend(wrap(&sentence, width, 0));
+        }
+    }
     let notes = [
         "noise: standard deviation of one pair (1.4826 · MAD of its log-ratios). shown in …: the \
          smallest effect that half of all experiments show when this workload is measured for so \
@@ -133,6 +143,77 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
     Table::new(columns, rows)
 }
 
+/// What became of the effect that was planted.
+fn found(planted: &Planted) -> String {
+    match planted.covered.of {
+        0 => "No row with a planted effect has the pairs for a verdict.".to_owned(),
+        rows => format!(
+            "A planted effect of {} was found in {} of {}, and the interval covers it in {}.",
+            pct_signed(planted.true_effect_pct),
+            planted.found.count,
+            format::plural(rows, "row"),
+            planted.covered.count
+        ),
+    }
+}
+
+fn planted_table(planted: &Planted) -> Table {
+    let columns = vec![
+        ("planted effect", Align::Left),
+        ("covered", Align::Right),
+        ("exact 95 %", Align::Right),
+        ("found", Align::Right),
+        ("exact 95 %", Align::Right),
+        ("pairs", Align::Right),
+    ];
+    let cells = |name: &str, covered: &Share, found: &Share, pairs: String| {
+        let mut cells = vec![name.to_owned()];
+        cells.extend([covered, found].iter().flat_map(|share| [of(share), range(share)]));
+        cells.push(pairs);
+        cells
+    };
+    let rows = planted
+        .workloads
+        .iter()
+        .map(|row| cells(&row.workload, &row.covered, &row.found, format!("{:.0}", row.pairs)));
+    let all = cells("all rows", &planted.covered, &planted.found, "–".into());
+    Table::new(columns, rows.chain([all]).collect())
+}
+
+fn about_planted(planted: &Planted, alpha: f64) -> Vec<String> {
+    let promised = 100.0 * (1.0 - alpha);
+    let mut sentences = vec![format!(
+        "planted effect: one arm did {} more work in its timed part than it reported. covered: \
+         experiments whose interval, at their end, has {} in it. found: those that called it slower. \
+         pairs: the median.",
+        format::margin(planted.share_pct),
+        pct_signed(planted.true_effect_pct)
+    )];
+    if planted.covered.high_pct < promised {
+        sentences.push(format!(
+            "Where {} is promised, that is too few covered to be chance: do not believe the intervals on \
+             this machine.",
+            format::margin(promised)
+        ));
+    }
+    sentences.extend(planted.left_out.iter().map(|(workload, why)| {
+        format!("`{workload}` is left out where the effect is planted: {why}.")
+    }));
+    sentences
+}
+
+fn of(share: &Share) -> String {
+    format!("{} of {}", share.count, share.of)
+}
+
+fn range(share: &Share) -> String {
+    format!("{:.1} to {:.1} %", share.low_pct, share.high_pct)
+}
+
+fn pct_signed(value: f64) -> String {
+    format!("−{}", pct(value.abs()))
+}
+
 fn pct(value: f64) -> String {
     format!("{} %", format::unsigned(value))
 }
@@ -141,6 +222,7 @@ fn pct(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::experiment::calibration::These;
+    use crate::experiment::calibration::planted::PlantedWorkload;
 
     /// Twenty experiments of forty.
     fn calibration(alarms: usize, allowed: usize) -> Calibration {
@@ -173,6 +255,7 @@ mod tests {
                 experiment_alarms: tally(20),
                 row_alarms: tally(41),
             },
+            planted: None,
         }
     }
 
@@ -201,5 +284,35 @@ mod tests {
                 && text.contains("do not believe"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_planted_effect_has_its_coverage_and_power() {
+        let share = |count, of| Share { count, of, low_pct: 20.0, high_pct: 70.0 };
+        let planted = Planted {
+            share_pct: 1.0,
+            true_effect_pct: -0.990_099,
+            experiments: vec!["abcdef".into(); 20],
+            workloads: vec![PlantedWorkload {
+                workload: "getppid".into(),
+                covered: share(9, 20),
+                found: share(13, 20),
+                pairs: 61.0,
+            }],
+            covered: share(9, 20),
+            found: share(13, 20),
+            left_out: [("shell1".into(), "too few operations".into())].into(),
+        };
+        let text = render(&Calibration { planted: Some(planted), ..calibration(1, 3) }, 100, false);
+        let said = [
+            "A planted effect of −0.99 % was found in 13 of 20 rows, and the interval covers it in 9.",
+            "20.0 to 70.0 %",
+            "one arm did 1 % more work",
+            "Where 95 % is promised, that is too few",
+            "`shell1` is left out where the effect is planted: too few operations.",
+        ];
+        for said in said {
+            assert!(text.replace('\n', " ").contains(said), "`{said}` is not in {text}");
+        }
     }
 }

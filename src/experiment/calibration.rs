@@ -1,10 +1,13 @@
 //! What the experiments with two identical arms say of this machine: how its pairs scatter, the
 //! smallest effect that it will show, and whether it raises false alarms more often than promised.
 
+pub mod planted;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use self::planted::Planted;
 use super::pairs::{Measurements, gather};
 use super::request::Request;
 use super::summarise::{design, percent};
@@ -46,6 +49,9 @@ pub struct Calibration {
     pub row_alarms: Tally,
     /// Those of them that were made just now.
     pub these: These,
+    /// What was found of a planted effect, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planted: Option<Planted>,
 }
 
 /// The promise is made for any number of experiments that was decided on before them, not for a
@@ -172,6 +178,7 @@ impl Calibration {
                 experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
                 row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
             },
+            planted: None,
         })
     }
 

@@ -202,7 +202,10 @@ impl<'a> Host<'a> {
             named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
         let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
-        let job = Job { timeout_ms, ..job.clone() };
+        let mut job = Job { timeout_ms, ..job.clone() };
+        if let Some(ppm) = self.arms[arm].setup.planted_ppm {
+            job.argv = self.site.bench.kernels.planting_argv(job.argv, ppm);
+        }
         let (started, pressure) = (Instant::now(), Pressure::read());
         let launched = self.arms[arm].launcher.run(&job, self.site.bench.interrupted)?;
         let (now, ended) = (Instant::now(), Pressure::read());

@@ -1,4 +1,4 @@
-//! Whether a number of false alarms is more than the promised rate explains.
+//! Whether a number of false alarms is more than the promised rate explains, and what share a count shows.
 
 use serde::Serialize;
 
@@ -25,6 +25,45 @@ pub fn allowed(trials: usize, rate: f64, alpha: f64) -> usize {
     // A tie is evidence, and rounding decides none.
     let limit = alpha * (1.0 + 1e-9);
     (0..trials).take_while(|count| at_least(count + 1, trials, rate) > limit).count()
+}
+
+/// The interval of Clopper and Pearson (Biometrika 26, 1934) for the chance of which `count` of `trials` are
+/// the result: it leaves the true one out with a probability of at most `alpha`.
+///
+/// Bisected to the last digits of a double.
+pub fn exact_interval(count: usize, trials: usize, alpha: f64) -> (f64, f64) {
+    // Both probabilities of `count` or more grow with the rate.
+    let rate_where = |count: usize, wanted: f64| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if at_least(count, trials, middle) < wanted { low = middle } else { high = middle }
+        }
+        (low + high) / 2.0
+    };
+    let low = if count == 0 { 0.0 } else { rate_where(count, alpha / 2.0) };
+    let high = if count >= trials { 1.0 } else { rate_where(count + 1, 1.0 - alpha / 2.0) };
+    (low, high)
+}
+
+/// How many of so many, and what that shows of the chance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Share {
+    pub count: usize,
+    pub of: usize,
+    /// The ends of the exact interval of the chance, in per cent.
+    pub low_pct: f64,
+    pub high_pct: f64,
+}
+
+impl Share {
+    /// How many of `cases` hold, with the interval of error rate `alpha`.
+    pub fn new(cases: impl IntoIterator<Item = bool>, alpha: f64) -> Share {
+        let cases: Vec<bool> = cases.into_iter().collect();
+        let (count, of) = (cases.iter().filter(|holds| **holds).count(), cases.len());
+        let (low, high) = exact_interval(count, of, alpha);
+        Share { count, of, low_pct: 100.0 * low, high_pct: 100.0 * high }
+    }
 }
 
 /// False alarms, and what the promise says to their number.
@@ -64,6 +103,24 @@ mod tests {
         // R: pbinom(2, 20, 0.05, lower.tail = FALSE) and pbinom(3, …).
         assert!((at_least(3, 20, 0.05) - 0.075_483_665).abs() < 1e-8);
         assert!((at_least(4, 20, 0.05) - 0.015_901_526).abs() < 1e-8);
+    }
+
+    /// R: binom.test(19, 20)$conf.int and so on; of none, nothing is known.
+    #[test]
+    fn exact_intervals_are_those_of_r() {
+        let known = [
+            (19, 20, 0.751_267_2, 0.998_734_9),
+            (20, 20, 0.831_566_5, 1.0),
+            (0, 10, 0.0, 0.308_497_1),
+            (5, 10, 0.187_086_0, 0.812_914_0),
+            (0, 0, 0.0, 1.0),
+        ];
+        for (count, trials, low, high) in known {
+            let found = exact_interval(count, trials, 0.05);
+            assert!((found.0 - low).abs() < 1e-6 && (found.1 - high).abs() < 1e-6, "{found:?}");
+        }
+        let share = Share::new([true, false, true, true], 0.05);
+        assert_eq!((share.count, share.of), (3, 4));
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Store {
     /// Ids of the calibrations of this machine that ended and did not fail, the latest first; all of
     /// them, or at most so many.
     ///
-    /// The same machine is the same host name, CPU and kernel, also after another boot.
+    /// The same machine is the same host name, CPU and kernel, also after another boot. Those with a planted
+    /// effect do not count: their arms are not identical.
     ///
     /// # Errors
     /// Where the database cannot be read.
@@ -64,6 +65,7 @@ impl Store {
             &format!(
                 "SELECT id FROM experiment WHERE kind = 'calibrate' AND {is_same}
                     AND state IN ('complete', 'interrupted')
+                    AND NOT EXISTS (SELECT 1 FROM arm WHERE experiment = experiment.id AND label != 'none')
                  ORDER BY started DESC, rowid DESC LIMIT ?4"
             ),
             rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, limit],

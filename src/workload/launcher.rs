@@ -30,6 +30,9 @@ pub struct Setup {
     /// A file that every worker opens just before it executes, and a process of its own just after
     /// the worker ended: what makes a treatment show itself.
     pub canary: Option<PathBuf>,
+    /// So many millionths of its work every kernel of ours does beside what it reports; with 0 it says
+    /// that it did none.
+    pub planted_ppm: Option<u32>,
 }
 
 impl Setup {
@@ -40,6 +43,7 @@ impl Setup {
             exempt_loginuid: own.exempt_loginuid.or(self.exempt_loginuid),
             seccomp: own.seccomp.or(self.seccomp),
             canary: own.canary.or(self.canary),
+            planted_ppm: own.planted_ppm.or(self.planted_ppm),
         }
     }
 }

@@ -7,6 +7,11 @@ use crate::store::record::{Header, Kind, Measured, Work};
 
 /// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
 fn calibration(store: &Store, seed: u64, effect: f64) {
+    experiment(store, seed, effect, "none");
+}
+
+/// The same with the treatment of this name. Gives its id.
+fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String {
     let work = |name: &str| Work {
         name: name.into(),
         unit: "lps".into(),
@@ -27,7 +32,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
         planned_pairs: None,
         sets: 1,
         machine: this_machine(),
-        arms: vec!["none".into(), "none".into()],
+        arms: vec!["none".into(), treatment.into()],
         suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
         origin: None,
@@ -54,6 +59,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
         store.add_sample(&id, &measured).unwrap();
     }
     store.finish(&id, State::Complete, None).unwrap();
+    id
 }
 
 fn this_machine() -> Facts {
@@ -115,4 +121,43 @@ fn other_machines_and_other_experiments_do_not_count() {
     let other = Facts { kernel: "6.2".into(), ..this_machine() };
     assert!(history(&store, &other, None).unwrap().is_empty());
     assert_eq!(history(&store, &this_machine(), Some(3)).unwrap().len(), 3);
+}
+
+/// 3 % more work, in six experiments of two rows.
+fn planted(store: &Store) -> Vec<Stored> {
+    let one = |seed| experiment(store, seed, -0.03_f64.ln_1p(), "planted:share=3%");
+    (0..6).map(|seed| store.load(&one(seed)).unwrap()).collect()
+}
+
+#[test]
+fn a_planted_effect_is_covered_and_found() {
+    let (_directory, store) = store();
+    let mut experiments = planted(&store);
+    let found = Planted::of(&experiments, 30_000, 0.05);
+    assert!((found.true_effect_pct + 3.0 / 1.03).abs() < 1e-9, "{}", found.true_effect_pct);
+    assert!((found.covered.count, found.covered.of) >= (11, 12), "{:?}", found.covered);
+    assert_eq!((found.found.count, found.found.of), (12, 12));
+    assert_eq!((found.workloads.len(), found.workloads[0].covered.of), (2, 6));
+    assert_eq!((found.workloads[0].pairs, found.left_out.len()), (40.0, 0));
+
+    let wrong = Planted::of(&experiments, 200_000, 0.05);
+    assert_eq!((wrong.covered.count, wrong.covered.of), (0, 12), "another effect is not covered");
+    assert!(wrong.covered.high_pct < 95.0);
+
+    let (workload, reason) = ("pipe".to_owned(), "too few".to_owned());
+    let arm = "planted:share=3%".to_owned();
+    experiments[0].failures.push(crate::report::summary::Failure { workload, arm, reason });
+    let found = Planted::of(&experiments, 30_000, 0.05);
+    assert_eq!((found.covered.of, &*found.left_out["pipe"]), (11, "too few"));
+}
+
+#[test]
+fn experiments_with_a_planted_effect_are_no_history() {
+    let (_directory, store) = store();
+    planted(&store);
+    assert!(history(&store, &this_machine(), None).unwrap().is_empty());
+    calibration(&store, 9, 0.0);
+    let all = history(&store, &this_machine(), None).unwrap();
+    assert_eq!(Calibration::of(&all, &[]).unwrap().experiment_alarms.alarms, 0);
+    assert_eq!(all.len(), 1);
 }

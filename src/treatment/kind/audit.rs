@@ -172,7 +172,7 @@ impl Treatment for Auditing {
             loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
             exempt_loginuid: Some(BASELINE_LOGINUID),
             canary: self.shared.as_ref().and_then(|shared| shared.borrow().canary()),
-            seccomp: None,
+            ..Setup::default()
         }
     }
 
