@@ -24,7 +24,7 @@ pub fn table(s: &Summary) -> Option<Table> {
         ("log B/op", Align::Right),
         ("lost", Align::Right),
         ("wait/op", Align::Right),
-        ("log at maximum rate", Align::Right),
+        ("max log rate", Align::Right),
         ("CPU spent elsewhere/op", Align::Left),
         ("syscalls/op", Align::Right),
     ];

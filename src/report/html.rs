@@ -188,7 +188,7 @@ mod tests {
         for part in [
             "<code>audit</code> slows 9 of 12 workloads",
             "16,910",
-            "log at maximum rate",
+            "max log rate",
             "It took longer than 30 s",
             "weigh compare audit -w unixbench",
             "prefers-color-scheme",
