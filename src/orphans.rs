@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,17 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Processes of this program that it ends in good order itself.
 static KEPT: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static FIRST: Once = Once::new();
 
-/// From now on orphans of our descendants become our children.
+/// From now on orphans of our descendants become our children. Children that are there before are not ours to
+/// end: a shell may have started them and then executed `weigh` in its own place, as `exec weigh` does.
 ///
 /// # Errors
 /// As `prctl(2)`.
 pub fn adopt() -> io::Result<()> {
+    FIRST.call_once(|| {
+        children().for_each(|child| keep(child.as_raw_nonzero().get().cast_unsigned()))
+    });
     Ok(set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 

@@ -36,7 +36,10 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
 }
 
 /// Opens without waiting, and looks at what was opened: the name may stand for something else a moment later.
-fn open(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// As `open(2)`; and a phrase, where it is no regular file.
+pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let kind = file.metadata()?.file_type();
     if kind.is_file() {

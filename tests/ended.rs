@@ -50,6 +50,28 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
     }
 }
 
+/// A shell that executes `weigh` in its own place leaves it the processes that it had started.
+#[test]
+fn what_ran_before_weigh_is_not_ended_by_it() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    for arguments in ["compare none -w getppid --pairs 8 --no-detail", "profile -- true"] {
+        let mut command = home.command("sh");
+        command.arg("-c").arg(format!("sleep 7005 & exec \"$0\" {arguments}"));
+        let outcome = home
+            .start({
+                command.arg(support::program());
+                command
+            })
+            .finish();
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+        let sleeping = home.processes_of("sleep 7005");
+        assert_eq!(sleeping.len(), 1, "{arguments}");
+        sleeping.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        assert_nothing_runs(&home);
+    }
+}
+
 /// Starts a command that starts daemons, and waits until they run.
 fn start_daemons(home: &Home, before: &[&str]) -> Running {
     let script = home.file("daemons", DAEMONS);

@@ -30,7 +30,7 @@ pub struct Export {
     format: Formats,
     /// The way a well-known table looks: unixbench, lmbench, nitzberg or smalley. Nitzberg's can be `--html`
     /// too, with his figure
-    #[arg(long = "as", value_name = "TABLE", conflicts_with_all = ["json", "csv", "markdown"])]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with_all = ["json", "csv", "markdown", "junit"])]
     dialect: Option<Dialect>,
     /// Where to [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -66,7 +66,7 @@ impl Export {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         if self.dialect.is_none() && !self.format.is_given() {
             return Err(
-                "say in which format: --json, --csv, --markdown, --html, --text or --as TABLE"
+                "say in which format: --json, --csv, --markdown, --junit, --html, --text or --as TABLE"
                     .into(),
             );
         }
@@ -115,7 +115,7 @@ impl Export {
 
 impl Formats {
     fn is_given(&self) -> bool {
-        self.json || self.csv || self.markdown || self.html || self.text
+        self.json || self.csv || self.markdown || self.junit || self.html || self.text
     }
 
     fn chosen(&self) -> Format {

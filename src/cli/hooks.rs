@@ -13,10 +13,10 @@ pub struct Hooks {
     /// treated; where it fails there is no result. What it leaves running is ended
     #[arg(long, value_name = "LINE", requires = "command")]
     prepare: Option<String>,
-    /// Run this once before the first launch, likewise
+    /// Run this before the first launch of each set, likewise
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
-    /// Run this once after the last launch, likewise; after Ctrl-C too, for 10 s at most
+    /// Run this after the last launch of each set, likewise; after Ctrl-C too, for 10 s at most
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
     /// Launch the command so often in each arm before the first pair, for caches

@@ -43,7 +43,7 @@ pub fn fork(interrupted: &AtomicBool) -> io::Result<Option<Ended>> {
         }
         child => {
             let ended = Pid::from_raw(child).map(|child| wait(child, interrupted)).transpose();
-            orphans::end_all_but(|_| false);
+            orphans::end_strays();
             ended
         }
     }

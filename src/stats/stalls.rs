@@ -65,8 +65,12 @@ impl Stalls {
         let log_wealth = |p: f64| {
             let stalled = if self.treated == 0 { 0.0 } else { k * p.ln() };
             let log_chance = stalled + (n - k) * (-p).ln_1p();
-            let never = if self.treated == 0 { 1.0 } else { 0.0 };
-            (0.5 * (never + log_beta.exp())).ln() - log_chance
+            let log_wealth = match self.treated {
+                0 => (0.5 * (1.0 + log_beta.exp())).ln(),
+                // In logs to the end: of thousands of pairs the function itself is too small for a number.
+                _ => 0.5_f64.ln() + log_beta,
+            };
+            log_wealth - log_chance
         };
         let needed = (1.0 / alpha).ln();
         // Beyond k/n the wealth rises with p.
@@ -125,6 +129,11 @@ mod tests {
         let exact = |n: f64| 1.0 - (0.025 * (1.0 + 1.0 / (n + 1.0))).powf(1.0 / n);
         for n in [8, 40, 300] {
             assert!((seen(0, n).treated_at_most(0.05) - exact(n as f64)).abs() < 1e-9);
+        }
+        // Thousands of pairs with hundreds of stalls: none of its factors may become zero.
+        for (stalled, pairs) in [(150, 1500), (300, 3000), (3000, 30_000)] {
+            let bound = seen(stalled, pairs).treated_at_most(0.05);
+            assert!((0.1..0.14).contains(&bound), "{stalled} of {pairs}: {bound}");
         }
         let bounds = [0, 1, 2, 5, 39, 40].map(|treated| seen(treated, 40).treated_at_most(0.05));
         assert!(bounds.windows(2).all(|two| two[0] < two[1]), "{bounds:?}");

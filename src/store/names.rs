@@ -45,6 +45,11 @@ impl Store {
     /// Where there is none such, or more than one.
     pub fn find(&self, wanted: Option<&str>) -> Result<String, Error> {
         let wanted = wanted.unwrap_or(LATEST);
+        if wanted.is_empty() {
+            return Err(Error(
+                "an empty word names no experiment: `weigh history` lists them".into(),
+            ));
+        }
         if let Some(before) = steps_before_latest(wanted) {
             return self.before_latest(before, wanted);
         }
@@ -190,13 +195,13 @@ mod tests {
         store.set_naming(&ids[0], &naming("base", &["night"])).unwrap();
         store.set_naming(&ids[1], &naming("base", &[])).unwrap();
         let find = |wanted: &str| store.find(Some(wanted)).map_err(|error| error.to_string());
+        assert!(find("").unwrap_err().contains("an empty word names no experiment"));
         assert_eq!(find("base").as_ref(), Ok(&ids[1]), "the latest of that name");
         assert_eq!(find(&ids[0]).as_ref(), Ok(&ids[0]));
         assert_eq!(find("latest").as_ref(), Ok(&ids[2]));
         assert_eq!(find("latest~2").as_ref(), Ok(&ids[0]));
         assert!(find("latest~3").unwrap_err().contains("no `latest~3`"));
         assert!(find("latest~x").unwrap_err().contains("no experiment `latest~x`"));
-        assert!(find("").unwrap_err().contains("the beginning of 3 experiments"));
         let entries = store.history().unwrap();
         assert_eq!(
             (entries[2].name.as_deref(), &entries[2].tags[..]),

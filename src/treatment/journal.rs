@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,10 @@ use super::settings::{self, SETTINGS};
 use super::started::{self, STARTED};
 use super::state_dir::{StateDir, lock_name, pid_of};
 use crate::machine;
+use crate::orphans::wait_until;
+
+/// The guard undoes a journal in moments. One that was stopped meanwhile, or another container's, may never end.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// An entry that removes a directory tree instead of undoing a treatment.
 pub const SCRATCH: &str = "scratch directory";
@@ -55,7 +60,15 @@ pub fn undo_journal(place: &Place) -> Result<(), String> {
     let say = |error: io::Error| format!("{}: {error}", path.display());
     let lock = place.directory.lock_file(&lock_name(place.name)).map_err(say)?;
     // The guard and `weigh restore` may both be at it: the second finds nothing left.
-    flock(&lock, FlockOperation::LockExclusive).map_err(|error| say(error.into()))?;
+    let is_ours = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if !wait_until(Instant::now() + LOCK_LIMIT, is_ours) {
+        return Err(format!(
+            "{}: another process is undoing it, and has not ended within {} s; see which with `fuser` on \
+             the lock beside it",
+            path.display(),
+            LOCK_LIMIT.as_secs()
+        ));
+    }
     let text = match place.directory.read(place.name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             place.directory.remove_journal(place.name);
