@@ -8,18 +8,20 @@ use std::io::{self, IsTerminal, Write};
 /// # Errors
 /// A sentence, where the answer is not yes.
 pub fn ask(question: &str, flag: &str) -> Result<(), String> {
-    let refused = || Err(format!("{question}: add {flag} if that is what you want"));
+    match answer(&format!("{question}. Go on? [y/N] ")) {
+        Some(true) => Ok(()),
+        _ => Err(format!("{question}: add {flag} if that is what you want")),
+    }
+}
+
+/// Whether the answer on the terminal is yes; `None` without a terminal.
+pub fn answer(question: &str) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return refused();
+        return None;
     }
     let mut stderr = io::stderr();
-    let asked = write!(stderr, "{question}. Go on? [y/N] ").and_then(|()| stderr.flush());
+    let asked = write!(stderr, "{question}").and_then(|()| stderr.flush());
     let mut answer = String::new();
-    if asked.and_then(|()| io::stdin().read_line(&mut answer)).is_err() {
-        return refused();
-    }
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => refused(),
-    }
+    asked.and_then(|()| io::stdin().read_line(&mut answer)).ok()?;
+    Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

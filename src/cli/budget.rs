@@ -1,10 +1,10 @@
 //! `weigh budget`: what audit rules write, and what they need.
 
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::ask::answer;
 use super::compare::listen_for_signals;
 use super::doctor::put_back_what_was_left;
 use super::{Context, INTERRUPTED, output};
@@ -151,21 +151,14 @@ fn agrees(path: &Path, command: &[String], again: &str) -> Result<bool, String> 
             path.display()
         ));
     }
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(format!(
-            "{}: the command of a profile is run as root, and only after you have seen it; there is no \
-             terminal to ask on. It is `{shown}`; to run it, type `{again}`",
-            path.display()
-        ));
-    }
-    let asked =
-        format!("{} runs this command, as root:\n  {shown}\nRun it? [y/N] ", path.display());
-    let mut answer = String::new();
-    io::stderr()
-        .write_all(asked.as_bytes())
-        .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(|error| format!("the terminal: {error}"))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    answer(&format!("{} runs this command, as root:\n  {shown}\nRun it? [y/N] ", path.display()))
+        .ok_or_else(|| {
+            format!(
+                "{}: the command of a profile is run as root, and only after you have seen it; there is \
+                 no terminal to ask on. It is `{shown}`; to run it, type `{again}`",
+                path.display()
+            )
+        })
 }
 
 /// Which calls match rules depends on their arguments, which a profile does not hold; so its command is

@@ -1,13 +1,20 @@
 //! `weigh compare --continue`: another session of a stored experiment.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Context;
+use super::ask::answer;
 use super::audience::Terminal;
+use crate::experiment::around::Around;
+use crate::experiment::origin::Origin;
 use crate::experiment::session::{Done, go_on};
+use crate::report::format::label;
+use crate::shell::command_line;
 use crate::store::Store;
+use crate::trust::owner;
 
 /// Goes on with the experiment that `id` names, for so much longer.
 ///
@@ -25,6 +32,9 @@ pub fn run(
         return Err(format!("cannot go on with {id}: it was imported, not measured here"));
     }
     let stored = store.load(&id).map_err(|error| error.to_string())?;
+    let said = |problem: String| format!("cannot go on with {id}: {problem}");
+    let origin = Origin::of(&stored).map_err(said)?;
+    agree_if_foreign(&context.database()?, &what_it_runs(&origin)).map_err(said)?;
     let measured = Duration::from_secs_f64(stored.elapsed_s.max(0.0));
     let mut audience = Terminal {
         color: context.color,
@@ -32,6 +42,73 @@ pub fn run(
         budget: measured + budget,
         sets: stored.header.sets,
     };
-    go_on(&stored, budget, store, &mut audience, interrupted)
-        .map_err(|problem| format!("cannot go on with {id}: {problem}"))
+    go_on(&stored, budget, store, &mut audience, interrupted).map_err(said)
+}
+
+/// The commands that a stored experiment would run, and where.
+fn what_it_runs(origin: &Origin) -> Vec<String> {
+    let Around { setup, prepare, cleanup, .. } = &origin.request.around;
+    let shell = |line: &String| command_line(["sh", "-c", line]);
+    let command = origin.request.command.iter();
+    let command = command.map(|words| command_line(words.iter().map(String::as_str)));
+    let before = setup.iter().chain(prepare.iter()).map(shell);
+    let mut lines: Vec<String> = before.chain(command).chain(cleanup.iter().map(shell)).collect();
+    if !lines.is_empty() {
+        lines.insert(0, command_line(["cd", &origin.directory.display().to_string()]));
+    }
+    lines
+}
+
+/// Root runs what another user's database says: so who runs it has seen it.
+///
+/// # Errors
+/// A sentence, where it cannot be shown, nobody can be asked, or the answer is not yes.
+fn agree_if_foreign(database: &Path, lines: &[String]) -> Result<(), String> {
+    if lines.is_empty() || owner::of(database).is_none() {
+        return Ok(());
+    }
+    let database = database.display();
+    if lines.iter().any(|line| label(line) != *line) {
+        return Err(format!(
+            "its command holds control characters, so it cannot be shown as it is, and {database} belongs \
+             to another user: begin a new experiment"
+        ));
+    }
+    let shown = lines.join("\n  ");
+    match answer(&format!(
+        "{database} belongs to another user. This runs, as root:\n  {shown}\nRun it? [y/N] "
+    )) {
+        Some(true) => Ok(()),
+        Some(false) => Err("you did not agree to its command".into()),
+        None => Err(format!(
+            "{database} belongs to another user, so its command is run as root only after you have seen it; \
+             there is no terminal to ask on. It is\n  {shown}\nContinue as that user, or begin a new \
+             experiment"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn root_is_shown_what_another_users_database_would_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("weigh.db");
+        fs::write(&database, "").unwrap();
+        let lines = ["cd /home/alice".to_owned(), "make -j2".to_owned()];
+        assert_eq!(agree_if_foreign(&database, &lines), Ok(()));
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        chown(&database, Some(65534), None).unwrap();
+        assert_eq!(agree_if_foreign(&database, &[]), Ok(()), "it runs workloads of ours only");
+        let refused = agree_if_foreign(&database, &["a\u{1b}[2K".to_owned()]).unwrap_err();
+        assert!(refused.contains("control characters"), "{refused}");
+    }
 }

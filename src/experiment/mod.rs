@@ -17,7 +17,7 @@ pub mod measure;
 mod metrics;
 mod notes;
 pub mod order;
-mod origin;
+pub mod origin;
 pub mod outcome;
 pub mod pairs;
 #[cfg(test)]
