@@ -1,12 +1,15 @@
 //! `weigh forget`: deletes experiments.
 
+use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::Path;
 
 use clap::Args;
 
 use super::history::line;
 use super::{Context, output};
 use crate::report::format;
+use crate::trust::owner;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +61,7 @@ impl Forget {
         store.forget(&ids).map_err(said)?;
         let reports = context.data_directory()?.join("reports");
         for id in &ids {
-            let _ = std::fs::remove_file(reports.join(format!("{id}.html")));
+            remove_report(&reports, id);
         }
         // They are gone, whether or not the file gets shorter.
         if let Err(error) = store.give_back_room() {
@@ -69,6 +72,12 @@ impl Forget {
     }
 }
 
+/// The HTML report beside the database, which may be in another user's directory.
+fn remove_report(reports: &Path, id: &str) {
+    let report = reports.join(format!("{id}.html"));
+    let _ = owner::as_owner(&report, || fs::remove_file(&report));
+}
+
 fn confirm(count: usize) -> Result<bool, String> {
     if !io::stdin().is_terminal() {
         return Err("nobody is there to ask: say --yes to delete them, or --dry-run to look".into());
@@ -77,4 +86,32 @@ fn confirm(count: usize) -> Result<bool, String> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| format!("the answer: {error}"))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_link_for_the_directory_of_reports_costs_root_no_file() {
+        let home = tempfile::tempdir().unwrap();
+        let [ours, theirs] = ["ours", "theirs"].map(|name| home.path().join(name));
+        for directory in [&ours, &theirs] {
+            fs::create_dir(directory).unwrap();
+        }
+        fs::write(ours.join("abcdef.html"), "").unwrap();
+        remove_report(&ours, "ghjkmn");
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        chown(&theirs, Some(65534), Some(65534)).unwrap();
+        symlink(&ours, theirs.join("reports")).unwrap();
+        remove_report(&theirs.join("reports"), "abcdef");
+        assert!(ours.join("abcdef.html").exists());
+        remove_report(&ours, "abcdef");
+        assert!(!ours.join("abcdef.html").exists());
+    }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rusqlite::params;
 
+use super::write::is_id;
 use super::{Error, NO_EXPERIMENT, Store};
 use crate::report::summary::State;
 
@@ -124,8 +125,14 @@ impl Store {
                 )));
             }
         }
+        // It also names the report's file.
+        if let Some(id) = ids.iter().find(|id| !is_id(id)) {
+            return Err(Error(format!(
+                "`{id}` is no id that weigh gives: another program wrote it, so nothing is deleted"
+            )));
+        }
         let mut batch = String::new();
-        for id in ids.iter().filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric())) {
+        for id in ids {
             for table in
                 ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"]
             {
@@ -239,6 +246,10 @@ mod tests {
         let problem = store.forget(&[ids[1].clone(), running]).unwrap_err().to_string();
         assert!(problem.contains("still measured"), "{problem}");
         assert_eq!(store.history().unwrap().len(), 2, "all or none");
+        for foreign in ["../../x", "a'b", "abcdefg", "ABCDEF", ""] {
+            let problem = store.forget(&[foreign.to_owned()]).unwrap_err().to_string();
+            assert!(problem.contains("no id that weigh gives"), "{foreign}: {problem}");
+        }
     }
 
     #[test]

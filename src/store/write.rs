@@ -9,6 +9,10 @@ use crate::machine;
 use crate::machine::process::process_start;
 use crate::report::summary::{Failure, State};
 
+/// An id has so many characters, without those that are taken for others.
+const ID_LENGTH: usize = 6;
+const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
+
 impl Store {
     /// Stores a new experiment and gives its id.
     ///
@@ -229,11 +233,9 @@ impl Store {
             .map_err(|error| self.explain(&error))
     }
 
-    /// Six characters without those that are taken for others.
     pub(super) fn new_id(&self) -> Result<String, Error> {
-        const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
         loop {
-            let id: String = (0..6)
+            let id: String = (0..ID_LENGTH)
                 .map(|_| char::from(ALPHABET[rand::random_range(0..ALPHABET.len())]))
                 .collect();
             let taken: Option<i64> = self
@@ -246,6 +248,12 @@ impl Store {
             }
         }
     }
+}
+
+/// Whether this can be the id of an experiment: six lowercase letters and digits.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() == ID_LENGTH && text.bytes().all(is_part)
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {
