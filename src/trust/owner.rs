@@ -22,20 +22,28 @@ pub struct Owner {
 /// behind that is in his hands. `None` for others than root, who can do no more than they may anyway.
 pub fn of(path: &Path) -> Option<Owner> {
     let mut owner = None;
-    if geteuid().is_root() {
+    if geteuid().is_root() && can_be_others() {
+        // In a user namespace, what is root's outside belongs to a uid that is none of ours, as `/` does.
+        let of_root = fs::metadata("/").map_or(0, |metadata| metadata.uid());
         // What is not there yet ends the way.
         let _ = walk(path, &mut |path, metadata| {
             // `/dev/stdout` and the like lead to what is open already.
             if owner.is_some() || path.starts_with("/proc") {
                 return Err(io::ErrorKind::Other.into());
             }
-            if metadata.uid() != 0 {
+            if ![0, of_root].contains(&metadata.uid()) {
                 owner = Some(Owner { uid: metadata.uid(), gid: metadata.gid() });
             }
             Ok(())
         });
     }
     owner
+}
+
+/// Not in a user namespace where groups are fixed (user_namespaces(7)): there root is an ordinary user's, and
+/// can do no more than he may.
+fn can_be_others() -> bool {
+    fs::read_to_string("/proc/self/setgroups").map_or(true, |text| text.trim() != "deny")
 }
 
 /// Does something with files below this path as the user whose they are.
@@ -192,6 +200,14 @@ mod tests {
         assert!(create_directory(&theirs.join("directory/deep"), 0o700).is_err());
         assert_eq!(fs::read(&ours).unwrap(), b"ours");
         assert!(!home.path().join("new").exists() && !home.path().join("deep").exists());
+    }
+
+    #[test]
+    fn root_of_a_user_namespace_with_fixed_groups_works_as_itself() {
+        let denied = fs::read_to_string("/proc/self/setgroups").is_ok_and(|text| text == "deny\n");
+        assert_eq!(can_be_others(), !denied);
+        let owner = fs::metadata("/").unwrap().uid();
+        assert_eq!(of(Path::new("/")), None, "uid {owner}");
     }
 
     #[test]
