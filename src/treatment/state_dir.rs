@@ -59,12 +59,24 @@ impl StateDir {
     /// # Errors
     /// `PermissionDenied`, where others can change what is in it.
     pub fn at(path: &Path) -> io::Result<StateDir> {
-        let path = trusted(path)?;
+        // Root's is nobody else's on the whole way. A home below a third user's directory is what an
+        // ordinary user has: he can only see to his own directory.
+        let path = match geteuid().is_root() {
+            true => trusted(path).map_err(name_way_out)?,
+            false => fs::canonicalize(path)?,
+        };
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&path, flags, Mode::empty())?;
-        let uid = fstat(&directory)?.st_uid;
+        let status = fstat(&directory)?;
+        let (uid, mode) = (status.st_uid, status.st_mode);
         if uid != geteuid().as_raw() {
-            return Err(not_ours(&path, uid));
+            return Err(refused(&format!(
+                "{} belongs to another user (uid {uid})",
+                path.display()
+            )));
+        }
+        if mode & 0o002 != 0 {
+            return Err(refused(&format!("{} can be written by everybody", path.display())));
         }
         Ok(StateDir { directory, path })
     }
@@ -179,6 +191,19 @@ fn check(file: &OwnedFd, path: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{} is not a file of weigh's", path.display())))
 }
 
+/// With what to do about a directory that is not ours alone.
+fn refused(problem: &str) -> io::Error {
+    let way_out = "set XDG_STATE_HOME to a directory that only you can write";
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("{problem}: {way_out}"))
+}
+
+fn name_way_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => refused(&error.to_string()),
+        _ => error,
+    }
+}
+
 fn not_ours(path: &Path, uid: u32) -> io::Error {
     let problem = format!("{} belongs to another user (uid {uid}): remove it", path.display());
     io::Error::new(io::ErrorKind::PermissionDenied, problem)
@@ -214,6 +239,17 @@ mod tests {
         assert_eq!(dir.journals().unwrap(), ["10.journal", "7.journal", "8.journal", "9.journal"]);
         dir.remove_journal("7.journal");
         assert!(victim.exists() && !state.join("7.journal").exists());
+    }
+
+    #[test]
+    fn a_directory_that_everybody_can_write_is_refused_with_the_way_out() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        assert!(StateDir::at(home.path()).is_ok());
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = StateDir::at(home.path()).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("can be written by everybody"), "{refused}");
+        assert!(refused.contains("set XDG_STATE_HOME"), "{refused}");
     }
 
     #[test]
