@@ -8,6 +8,7 @@ use super::output;
 use crate::printable;
 use crate::report::summary::Summary;
 use crate::report::{format, markdown};
+use crate::trust::owner;
 
 /// What a runner names the file in that it shows as the summary of the step.
 const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
@@ -33,7 +34,10 @@ pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
 /// A sentence with the file.
 pub fn write(path: &Path, summary: &Summary) -> Result<(), String> {
     let text = printable::text(&markdown::render(summary)).into_owned() + "\n";
-    let append = || OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes());
+    let append = || {
+        let mut file = owner::open_to_write(path, OpenOptions::new().append(true))?;
+        file.write_all(text.as_bytes())
+    };
     append().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     annotations(summary).iter().for_each(|line| output::note(line));
     Ok(())

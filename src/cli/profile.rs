@@ -15,6 +15,7 @@ use crate::profile::run::{Job, Outcome};
 use crate::profile::watch;
 use crate::report;
 use crate::shell::command_line;
+use crate::trust::owner;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,7 +95,7 @@ impl Profile {
         let written = done.and_then(|measured| self.write(&measured, context));
         if written.is_err() && is_new {
             // The empty file of the check is no profile.
-            let _ = std::fs::remove_file(&self.output);
+            let _ = owner::as_owner(&self.output, || std::fs::remove_file(&self.output));
         }
         written?;
         Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
