@@ -105,7 +105,7 @@ fn what_is_equivalent_says_which_stalls_are_not_excluded() {
     assert!(unsaid <= 2, "{unsaid}");
 }
 
-/// Prints the table of `docs/verdicts.md`: `WEIGH_PLANTED` experiments of each kind, else 100.
+/// Prints a table: `WEIGH_PLANTED` experiments of each kind, else 100.
 #[test]
 #[ignore = "a table of many experiments: minutes"]
 fn print_what_is_said_of_the_planted() {

@@ -37,7 +37,10 @@ pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
     }));
     notes.extend(drift::note(row.series));
     notes.extend(on_modes(row.betting));
-    notes.extend(on_carry_over(row.betting, design));
+    let carry_over = row.judgement.carry_over.unwrap_or_else(|| {
+        CarryOver::of(row.betting, design.alpha / (2 * design.rows.max(1)) as f64)
+    });
+    notes.extend(on_carry_over(&carry_over));
     notes
 }
 
@@ -64,8 +67,7 @@ fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
 }
 
 /// A sample that changes the next one breaks what the interval rests on.
-fn on_carry_over(row: &Betting, design: &Design) -> Vec<String> {
-    let found = CarryOver::of(row, design.alpha / (2 * design.rows.max(1)) as f64);
+fn on_carry_over(found: &CarryOver) -> Vec<String> {
     let told = |contrast: Option<Contrast>| {
         let Contrast { estimate, interval } = contrast.filter(Contrast::is_significant)?;
         let interval = format::interval(bound(interval.low), bound(interval.high));
@@ -145,11 +147,11 @@ mod tests {
 
     #[test]
     fn a_row_says_when_the_order_of_its_samples_matters_or_what_came_before() {
-        let design = Design::default();
-        assert_eq!(on_carry_over(&row(0.0, 0.0), &design), [""; 0]);
-        let order = on_carry_over(&row(0.02, 0.0), &design);
+        let on_carry_over = |row: Betting| on_carry_over(&CarryOver::of(&row, 0.025));
+        assert_eq!(on_carry_over(row(0.0, 0.0)), [""; 0]);
+        let order = on_carry_over(row(0.02, 0.0));
         assert!(order.len() == 1 && order[0].starts_with("the order matters"), "{order:?}");
-        let previous = on_carry_over(&row(0.0, 0.02), &design);
+        let previous = on_carry_over(row(0.0, 0.02));
         assert!(previous.len() == 1 && previous[0].starts_with("carry-over"), "{previous:?}");
         assert!(previous[0].contains("+2.") || previous[0].contains("+1."), "{previous:?}");
     }

@@ -73,15 +73,19 @@ impl CarryOver {
             row.values().iter().copied().zip(turns.iter().map(group)).collect()
         };
         let by_order = with(|turn| turn.baseline_first);
+        let Some(centres_of_orders) = centres(&by_order) else { return CarryOver::default() };
         // The order is taken out first: an effect of it would only be noise here.
-        let previous = centres(&by_order).and_then(|centres| {
+        let previous = || {
             let centred = with(|turn| turn.after_treated == turn.baseline_first)
                 .into_iter()
                 .zip(turns)
-                .map(|((d, group), turn)| (d - centres[usize::from(turn.baseline_first)], group));
-            contrast(&centred.collect::<Vec<_>>(), alpha)
-        });
-        CarryOver { order: contrast(&by_order, alpha), previous }
+                .map(|((d, group), turn)| {
+                    (d - centres_of_orders[usize::from(turn.baseline_first)], group)
+                });
+            let centred: Vec<(f64, bool)> = centred.collect();
+            contrast(&centred, centres(&centred)?, alpha)
+        };
+        CarryOver { order: contrast(&by_order, centres_of_orders, alpha), previous: previous() }
     }
 
     pub fn is_order_significant(&self) -> bool {
@@ -114,15 +118,14 @@ fn centres(values: &[(f64, bool)]) -> Option<[f64; 2]> {
     Some([hodges_lehmann(&of_group(false))?, hodges_lehmann(&of_group(true))?])
 }
 
-/// From values each with whether it is in the group. `None` while there are too few for the level, or all
-/// are on one side.
+/// From values each with whether it is in the group, and their centres. `None` while there are too few for
+/// the level.
 ///
 /// With c_i = 1 in the group and −1 elsewhere, and θ̂ the mean of both groups' centres, g_i = c_i (d_i − θ̂).
 /// Where it makes no difference, coins that have nothing to do with the noise decide c_i, g_i is symmetric
 /// about zero, and Wilcoxon's interval of its centre misses zero with chance `alpha`; twice the centre is
 /// the contrast. Centres, not means: one stall would hide all.
-fn contrast(values: &[(f64, bool)], alpha: f64) -> Option<Contrast> {
-    let [outside, inside] = centres(values)?;
+fn contrast(values: &[(f64, bool)], [outside, inside]: [f64; 2], alpha: f64) -> Option<Contrast> {
     // Neither group counts for more, however the coins fell.
     let middle = f64::midpoint(outside, inside);
     let differences: Vec<f64> =

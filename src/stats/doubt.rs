@@ -31,7 +31,7 @@ pub enum Doubt {
 }
 
 /// Why `verdict`, which `interval` bears, should not be given; `None` where nothing is known against it.
-/// `rows` is how many rows are judged together.
+/// `found` are the row's contrasts.
 ///
 /// - *slower* stands unless the sample before matters, and so much, and in such a direction, that nothing
 ///   need be left of it. A baseline is not expected to leave anything behind.
@@ -44,8 +44,8 @@ pub(super) fn doubt(
     verdict: Verdict,
     row: &Betting,
     interval: Interval,
+    found: &CarryOver,
     design: &Design,
-    rows: usize,
 ) -> Option<Doubt> {
     let stalls = || {
         let stalls = Stalls::of(row, design.margin)?;
@@ -54,8 +54,6 @@ pub(super) fn doubt(
     if row.turns().is_none() {
         return if verdict == Verdict::Equivalent { stalls() } else { None };
     }
-    // Two contrasts of each row.
-    let found = CarryOver::of(row, design.alpha / (2 * rows) as f64);
     let bias = found.bias();
     let significant = match (found.is_previous_significant(), found.is_order_significant()) {
         (true, _) => Some(Doubt::CarryOver),

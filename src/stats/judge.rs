@@ -1,6 +1,7 @@
 //! From the pairs of all rows of an experiment to a verdict for each.
 
 use super::betting::Betting;
+use super::carry_over::CarryOver;
 use super::design::Design;
 use super::doubt::{Doubt, Withheld, doubt};
 use super::multiplicity::{Multiplicity, e_bh, holm};
@@ -32,6 +33,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The verdict that the interval would bear, where something speaks against giving it.
     pub withheld: Option<Withheld>,
+    /// What was found of carry-over, where a verdict depended on it.
+    pub carry_over: Option<CarryOver>,
     /// Slower or faster, and yet equivalent: real, and too small to matter.
     pub within_margin: bool,
     /// Whether the interval is narrow enough to stop: its half-width is at most the margin, or a
@@ -98,6 +101,7 @@ struct Measured<'a> {
     side: Option<(Verdict, Option<Doubt>)>,
     /// Where it is within the margin: what speaks against saying so.
     equivalent: Option<Option<Doubt>>,
+    carry_over: Option<CarryOver>,
 }
 
 impl<'a> Measured<'a> {
@@ -126,20 +130,26 @@ impl<'a> Measured<'a> {
         };
         let complete = row.pairs() >= MIN_PAIRS && (at_any_time || fixed.is_some());
         let estimate = estimate.unwrap_or(0.0);
-        let doubt = |verdict| doubt(verdict, row, interval, design, rows);
         let side = match interval {
             _ if !complete => None,
             Interval { high, .. } if high < 0.0 => Some(Verdict::Slower),
             Interval { low, .. } if low > 0.0 => Some(Verdict::Faster),
             _ => None,
         };
+        let equivalent = equivalent && complete;
+        // Two contrasts of each row.
+        let carry_over = (side.is_some() || equivalent)
+            .then(|| CarryOver::of(row, design.alpha / (2 * rows) as f64));
+        let found = carry_over.unwrap_or_default();
+        let doubt = |verdict| doubt(verdict, row, interval, &found, design);
         Measured {
             row,
             estimate,
             interval,
             p_zero,
             side: side.map(|verdict| (verdict, doubt(verdict))),
-            equivalent: (equivalent && complete).then(|| doubt(Verdict::Equivalent)),
+            equivalent: equivalent.then(|| doubt(Verdict::Equivalent)),
+            carry_over,
         }
     }
 
@@ -180,6 +190,7 @@ impl<'a> Measured<'a> {
             equivalent,
             verdict,
             withheld,
+            carry_over: self.carry_over,
             within_margin: differs && equivalent,
             precise: half_width <= width_allowed,
             pairs_needed,
