@@ -209,12 +209,12 @@ fn several_treatments_are_held_against_one_baseline() {
     let home = Home::new();
     let outcome = home.run(&[
         "compare",
-        "seccomp:compares=500",
+        "seccomp:compares=2000",
         "none",
         "-w",
         "getppid",
-        "--pairs",
-        "8",
+        "--budget",
+        "30s",
         "--no-detail",
         "--json",
         "-",
@@ -223,7 +223,7 @@ fn several_treatments_are_held_against_one_baseline() {
     let json = outcome.json();
     let treatments: Vec<&serde_json::Value> =
         json["results"].as_array().unwrap().iter().map(|row| &row["treatment"]).collect();
-    assert_eq!(treatments, ["seccomp:compares=500", "none"]);
+    assert_eq!(treatments, ["seccomp:compares=2000", "none"]);
     assert_eq!(json["results"][0]["verdict"], "slower");
     // Held against a filter, no filter is faster.
     let turned = [
@@ -233,8 +233,8 @@ fn several_treatments_are_held_against_one_baseline() {
         "seccomp:compares=2000",
         "-w",
         "getppid",
-        "--pairs",
-        "8",
+        "--budget",
+        "30s",
         "--no-detail",
     ];
     home.succeed(&turned);
