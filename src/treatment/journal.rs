@@ -18,7 +18,7 @@ use super::state_dir::{StateDir, lock_name, pid_of};
 use crate::machine;
 use crate::orphans::wait_until;
 
-/// The guard undoes a journal in moments. One that was stopped meanwhile, or another container's, may never end.
+/// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// An entry that removes a directory tree instead of undoing a treatment.
