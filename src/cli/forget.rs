@@ -1,13 +1,12 @@
 //! `weigh forget`: deletes experiments.
 
 use std::fs;
-use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::Path;
 
 use clap::Args;
 
 use super::history::line;
-use super::{Context, output};
+use super::{Context, ask, output};
 use crate::report::format;
 use crate::trust::owner;
 
@@ -65,7 +64,7 @@ impl Forget {
         }
         // They are gone, whether or not the file gets shorter.
         if let Err(error) = store.give_back_room() {
-            output::note(&format!("Their room is left for later experiments: {error}."));
+            output::note(&format!("The space stays in the file for later experiments: {error}."));
         }
         output::note(&format!("Deleted {}.", format::plural(ids.len(), "experiment")));
         Ok(0)
@@ -79,13 +78,10 @@ fn remove_report(reports: &Path, id: &str) {
 }
 
 fn confirm(count: usize) -> Result<bool, String> {
-    if !io::stdin().is_terminal() {
-        return Err("nobody is there to ask: say --yes to delete them, or --dry-run to look".into());
-    }
-    output::note(&format!("Delete {} for ever? [y/N]", format::plural(count, "experiment")));
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(|error| format!("the answer: {error}"))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let question = format!("Delete {} permanently? [y/N] ", format::plural(count, "experiment"));
+    ask::answer(&question).ok_or_else(|| {
+        "nobody is there to ask: say --yes to delete them, or --dry-run to look".into()
+    })
 }
 
 #[cfg(test)]

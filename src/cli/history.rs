@@ -86,7 +86,7 @@ impl History {
         }
         match (is_empty, entries.is_empty()) {
             (true, _) => output::note("There is no experiment yet: `weigh compare` makes one."),
-            (false, true) => output::note("No experiment is such a one."),
+            (false, true) => output::note("No experiment matches."),
             _ => {}
         }
         output::print(&entries.iter().map(line).collect::<String>())?;
