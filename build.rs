@@ -1,4 +1,4 @@
-//! Builds the workload kernels for embedding, and lists what is found by a glob: suites and kinds
+//! Builds the workloads for embedding, and lists what is found by a glob: suites and kinds
 //! of treatment. Adding one of these is adding one file; nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
@@ -9,28 +9,28 @@ use std::{env, fs};
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites", "src/treatment/kind"] {
+    for watched in ["workloads", "suites", "crates/weigh/src/treatment/kind"] {
         println!("cargo:rerun-if-changed={watched}");
     }
-    build_kernels(&root, &out);
+    build_workloads(&root, &out);
     list_suites(&root.join("suites"), &out);
-    list_treatments(&root.join("src/treatment/kind"), &out);
+    list_treatments(&root.join("crates/weigh/src/treatment/kind"), &out);
 }
 
-fn build_kernels(root: &Path, out: &Path) {
+fn build_workloads(root: &Path, out: &Path) {
     let make = env::var("MAKE").unwrap_or_else(|_| "make".into());
     let status = Command::new(make)
         .arg("-C")
         .arg(root.join("workloads"))
-        .arg(format!("OUT={}", out.join("kernels").display()))
+        .arg(format!("OUT={}", out.join("workloads").display()))
         // The jobserver and flags of a make that runs cargo are not meant for this one.
         .env_remove("MAKEFLAGS")
         .env_remove("MFLAGS")
         // Warnings of a compiler yet to come must not break a user's build, as -Werror would.
         .env("CFLAGS", "-O2")
         .status()
-        .expect("building the workload kernels needs `make` and a C compiler; `make deps` installs them");
-    assert!(status.success(), "the workload kernels do not compile; see the messages above");
+        .expect("building the workloads needs `make` and a C compiler; `make deps` installs them");
+    assert!(status.success(), "the workloads do not compile; see the messages above");
 }
 
 fn list_suites(directory: &Path, out: &Path) {

@@ -77,7 +77,7 @@ fn what_fails_or_hangs_is_named_and_ended() {
     let home = Home::new();
     for (option, line, said) in [
         ("--prepare", "echo no such thing >&2; exit 3", "exited with status 3: no such thing"),
-        ("--prepare", "setsid sleep 7005 & sleep 7006", "had not ended after 1 s"),
+        ("--prepare", "setsid sleep 7005 & sleep 7006", "did not end within 1 s"),
         ("--setup", "exit 4", "exited with status 4"),
     ] {
         let around = ["compare", "none", "--timeout", "1s", option, line, "--", "true"];

@@ -2,13 +2,13 @@
 
 mod support;
 
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
 use serde_json::Value;
 use support::audit::Audit;
 use support::audit::auditd::Auditd;
 use support::audit::host_rules::{Changes, HostRules};
 use support::{Home, row};
-use weighbridge::audit::netlink::Client;
-use weighbridge::audit::rule::Rule;
 
 /// Of every list and kind, in an order that matters: the exemption before what it exempts from.
 const HOST: [&str; 9] = [
@@ -82,7 +82,7 @@ fn the_rules_of_a_host_are_weighed_and_none_is_ever_missing() {
     let facts = weigh_live(&audit, &Home::new());
     audit.assert_restored();
     assert!(facts.contains("9 rules that are loaded on this host stay so throughout"), "{facts}");
-    assert!(facts.contains("Nobody receives the records"), "{facts}");
+    assert!(facts.contains("No process receives the records"), "{facts}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_host_without_another_login_uid_is_told_what_to_do() {
     let fixed = support::audit::host_rules::ImmutableLoginuid::switch_on();
     let outcome = home.run(&["compare", "audit:live", "-w", "getppid"]);
     drop(fixed);
-    outcome.assert_error(&["`loginuid_immutable`", "`audit:rules=FILE` on a machine like it"]);
+    outcome.assert_error(&["`loginuid_immutable`", "`audit:rules=FILE` on a similar machine"]);
     host.assert_untouched();
     drop(host);
     audit.assert_restored();
@@ -148,7 +148,9 @@ fn a_rule_of_the_host_taken_away_meanwhile_fails_it() {
     home.wait_for_samples(4, &mut running);
     let gone: &Rule = host.listed.last().unwrap();
     Client::open().unwrap().delete_rule(gone).unwrap();
-    running.finish().assert_error(&["audit rules were changed while we measured", "no verdict"]);
+    running
+        .finish()
+        .assert_error(&["audit rules were changed during the measurement", "no verdict"]);
     drop(host);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());

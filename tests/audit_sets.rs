@@ -3,13 +3,13 @@
 
 mod support;
 
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
 use serde_json::Value;
 use support::Home;
 use support::audit::Audit;
 use support::audit::auditd::Auditd;
 use support::audit::host_rules::{HostRules, Listener};
-use weighbridge::audit::netlink::Client;
-use weighbridge::audit::rule::Rule;
 
 /// Rules of the host: `MINE` is also in one of the files.
 const HOST: [&str; 2] = ["-w /etc/hostname -p wa -k host", MINE];
@@ -67,7 +67,7 @@ fn each_of_three_rule_files_is_in_force_for_its_own_arm_only() {
         assert!(facts.contains(loaded) && facts.contains("take turns"), "{facts}");
     }
     let facts = json["treatments"][2]["facts"].to_string();
-    assert!(facts.contains("1 that this host had already"), "{facts}");
+    assert!(facts.contains("1 already present on this host"), "{facts}");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_rule_that_somebody_adds_or_takes_away_meanwhile_fails_it() {
         if stays {
             client.delete_rule(&foreign).unwrap();
         }
-        outcome.assert_error(&["audit rules were changed while we measured", "no verdict"]);
+        outcome.assert_error(&["audit rules were changed during the measurement", "no verdict"]);
         audit.assert_restored();
     }
 }
@@ -136,7 +136,7 @@ fn arms_that_cannot_share_are_refused() {
     let host = HostRules::load(&HOST, 1);
     let home = Home::new();
     home.run(&["compare", "audit", "audit:live", "-w", "getppid"])
-        .assert_error(&["both need the kernel's audit configuration, each in another way"]);
+        .assert_error(&["both need the kernel's audit configuration, in different ways"]);
     home.run(&["compare", "audit", "audit:sink=none", "-w", "getppid"])
         .assert_error(&["give all of them the same `sink=`"]);
     host.assert_untouched();
@@ -195,6 +195,6 @@ fn exemptions_in_a_weighed_file_take_nothing_from_what_a_host_records() {
     for line in 1..=4 {
         assert!(facts.contains(&format!("Line {line} confined to login uid")), "{line}: {facts}");
     }
-    assert!(facts.contains("Line 5 skipped (it would take from what is recorded"), "{facts}");
+    assert!(facts.contains("Line 5 skipped (this host is audited already"), "{facts}");
     assert!(facts.contains("so the result is not that of the whole file"), "{facts}");
 }

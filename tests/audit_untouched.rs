@@ -11,16 +11,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
+use linux_audit::rule_load::{Watcher, find_auditctl};
+use linux_audit::rule_set::{RuleLine, RuleSet};
+use linux_audit::status::{AuditSetting, Status};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use support::Home;
 use support::audit::Audit;
 use support::audit::host_rules::HostRules;
-use weighbridge::audit::netlink::Client;
-use weighbridge::audit::rule::Rule;
-use weighbridge::audit::rule_load::{Watcher, find_auditctl};
-use weighbridge::audit::rule_set::{Line, RuleSet};
-use weighbridge::audit::status::{Setting, Status};
 
 /// In this order; none is at an end of its list but the first and the last.
 const HOST: [&str; 5] = [
@@ -49,11 +49,11 @@ impl Drop for Settings {
     fn drop(&mut self) {
         let mut client = Client::open().unwrap();
         for setting in [
-            Setting::Enabled(self.0.enabled),
-            Setting::Failure(self.0.failure),
-            Setting::RateLimit(self.0.rate_limit),
-            Setting::BacklogLimit(self.0.backlog_limit),
-            Setting::BacklogWaitTime(self.0.backlog_wait_time),
+            AuditSetting::Enabled(self.0.enabled),
+            AuditSetting::Failure(self.0.failure),
+            AuditSetting::RateLimit(self.0.rate_limit),
+            AuditSetting::BacklogLimit(self.0.backlog_limit),
+            AuditSetting::BacklogWaitTime(self.0.backlog_wait_time),
         ] {
             client.set(setting).unwrap();
         }
@@ -61,13 +61,13 @@ impl Drop for Settings {
 }
 
 /// Loads a file as an experiment does; `None` where it is refused before.
-fn load(file: &Path, auditctl: &Path) -> Option<Vec<Line>> {
+fn load(file: &Path, auditctl: &Path) -> Option<Vec<RuleLine>> {
     let set = RuleSet::read(&[file.to_owned()]).ok()?;
     let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &|| false };
     Some(set.load(auditctl, &mut Client::open().unwrap(), &mut watcher).unwrap())
 }
 
-fn unload(lines: &[Line]) {
+fn unload(lines: &[RuleLine]) {
     let mut client = Client::open().unwrap();
     lines.iter().flat_map(|line| &line.rules).for_each(|rule| client.delete_rule(rule).unwrap());
 }
@@ -261,14 +261,51 @@ fn what_is_changed_of_a_host_meanwhile_fails_the_experiment_and_is_put_back() {
     for rule in [&host.listed[0], &host.listed[2], host.listed.last().unwrap()] {
         client.delete_rule(rule).unwrap();
     }
-    for setting in [Setting::Failure(0), Setting::RateLimit(7777), Setting::BacklogWaitTime(77)] {
+    for setting in
+        [AuditSetting::Failure(0), AuditSetting::RateLimit(7777), AuditSetting::BacklogWaitTime(77)]
+    {
         client.set(setting).unwrap();
     }
     let outcome = running.finish();
-    outcome.assert_error(&["changed while we measured", "There is no verdict"]);
+    outcome.assert_error(&["changed during the measurement", "There is no verdict"]);
     assert!(configuration() == before, "{:?} {:?}", configuration().0, before.0);
     drop(settings);
     host.assert_untouched();
+    drop(host);
+    audit.assert_restored();
+}
+
+/// The kernel takes a watch away with the directory that it watches; what is put back after it is put back
+/// all the same, and nothing is left to do for `weigh restore`.
+#[test]
+fn a_rule_that_cannot_be_put_back_keeps_nothing_else_from_it() {
+    let Some(audit) = Audit::take() else { return };
+    let settings = Settings(audit.status());
+    let home = Home::new();
+    let watched = home.path("gone/file");
+    fs::create_dir(home.path("gone")).unwrap();
+    let watch = format!("-w {} -p wa -k gone", watched.display());
+    let host = HostRules::load(&[HOST[0], &watch, HOST[2], HOST[4]], 1);
+    let before = configuration();
+    home.file("my.rules", "-a always,exit -F arch=b64 -S getppid -F auid>=1000\n");
+    let arguments = ["compare", "audit:rules=my.rules", "-w", "getppid", "--pairs", "1000"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(6, &mut running);
+    fs::remove_dir(home.path("gone")).unwrap();
+    let mut client = Client::open().unwrap();
+    client.delete_rule(host.listed.last().unwrap()).unwrap();
+    for setting in [AuditSetting::RateLimit(7777), AuditSetting::BacklogWaitTime(77)] {
+        client.set(setting).unwrap();
+    }
+    running.finish().assert_error(&["changed during the measurement", "There is no verdict"]);
+    let mut expected = before.1.clone();
+    let is_watch = |rule: &Rule| String::from_utf8_lossy(rule.as_bytes()).contains("gone/file");
+    expected.retain(|rule| !is_watch(rule));
+    assert_eq!(expected.len() + 1, before.1.len());
+    assert!(configuration() == (before.0, expected), "{:?} {:?}", configuration().0, before.0);
+    let restored = home.run(&["restore"]);
+    assert!(restored.stdout.contains("Nothing was left behind"), "{}", restored.stdout);
+    drop(settings);
     drop(host);
     audit.assert_restored();
 }

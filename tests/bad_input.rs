@@ -41,11 +41,13 @@ fn files_that_would_be_waited_for_are_refused_at_once() {
             vec!["import", file],
         ] {
             let running = home.start(home.weigh(&arguments));
-            running.finish().assert_error(&["no regular file", "save the content to a file"]);
+            running
+                .finish()
+                .assert_error(&["not a regular file", "save the content to a regular file"]);
         }
         let mut command = home.weigh(&["list", "workloads"]);
-        command.env("WEIGH_KERNELS", file);
-        home.start(command).finish().assert_error(&["WEIGH_KERNELS=", "no regular file"]);
+        command.env("WEIGH_WORKLOADS", file);
+        home.start(command).finish().assert_error(&["WEIGH_WORKLOADS=", "not a regular file"]);
     }
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
@@ -191,7 +193,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
     let commands: [&[&str]; 4] =
         [&["show"], &["history"], &["compare", "none", "-w", "getppid"], &["run", "getppid"]];
     for command in commands {
-        home.run(command).assert_error(&["weigh.db is damaged", "Move it away"]);
+        home.run(command).assert_error(&["weigh.db is damaged", "move it away"]);
     }
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
@@ -264,7 +266,8 @@ fn a_command_that_fails_gives_no_number() {
     home.run(&["compare", "none", "--", "sh", "-c", "kill -SEGV $$"])
         .assert_error(&["killed by signal 11"]);
     let nothing = r#"echo '{"operations":0,"elapsed_ns":5}'"#;
-    home.run(&["compare", "none", "--", "sh", "-c", nothing]).assert_error(&["no measurement"]);
+    home.run(&["compare", "none", "--", "sh", "-c", nothing])
+        .assert_error(&["not a valid measurement"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
@@ -274,10 +277,14 @@ fn a_sample_that_cannot_be_gives_no_number() {
     let _turn = Turn::take();
     let home = Home::new();
     for (sample, said) in [
-        (r#"{"operations":5,"elapsed_ns":60000000000}"#, "was there for"),
+        (r#"{"operations":5,"elapsed_ns":60000000000}"#, "but ran for"),
         (r#"{"operations":5,"elapsed_ns":9,"total_operations":-5}"#, "-5 operations in all"),
-        (r#"{"operations":5,"elapsed_ns":9,"rate":1e300}"#, "no measurement"),
-        (r#"{"operations":5,"elapsed_ns":100000}"#, "in each of 8 launches, to the last digit"),
+        (r#"{"operations":5,"elapsed_ns":9,"rate":1e300}"#, "not a valid measurement"),
+        (
+            r#"{"operations":5,"elapsed_ns":100000}"#,
+            "in each of 8 launches: it was not measured with a \
+            clock",
+        ),
     ] {
         let line = format!("echo '{sample}'");
         home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
@@ -298,7 +305,7 @@ fn a_command_that_stops_printing_its_sample_gives_no_number() {
             "echo >> launches; if [ $(wc -l < launches) -le 5 ]; then {first}; else {then}; fi"
         );
         home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
-            .assert_error(&["ops/s", " first", " now"]);
+            .assert_error(&["ops/s", "the first launch"]);
         let json = home.json();
         assert_eq!(json["results"], serde_json::json!([]), "{json:#}");
         assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");

@@ -113,7 +113,7 @@ fn rules_that_match_nothing_make_no_log() {
     assert_eq!(json["days"][0]["log_bytes"], 0.0);
     assert!(json.get("backlog").is_none(), "{json:#}");
     let outcome = home.succeed(&["budget", &treatment, "-w", "getppid"]);
-    outcome.assert_says(&["Nothing matched", "no operation made a record"]);
+    outcome.assert_says(&["Nothing matched", "no operation produced a record"]);
     assert!(!outcome.stdout.contains("0 B"), "{}", outcome.stdout);
     audit.assert_restored();
 }
@@ -133,10 +133,10 @@ fn the_command_of_a_profile_is_not_run_unseen() {
     let file = home.file("p.json", profile(serde_json::json!(["touch", mark])));
     let again = format!("weigh budget audit --rate 5 -- touch {}", mark.display());
     home.run(&["budget", "--profile", file.to_str().unwrap(), "--rate", "5"])
-        .assert_error(&["only after you have seen it", &again]);
+        .assert_error(&["needs your confirmation", &again]);
     let hidden = home.file("h.json", profile(serde_json::json!(["touch", "a\u{1b}[8mb"])));
     home.run(&["budget", "--profile", hidden.to_str().unwrap()])
-        .assert_error(&["holds control characters"]);
+        .assert_error(&["contains control characters"]);
     // On a terminal, `n` and no answer at all are no.
     if Path::new("/usr/bin/script").exists() {
         for answer in ["n", ""] {
@@ -204,12 +204,12 @@ fn what_makes_no_sense_is_refused() {
     home.run(&["budget", "--burst", "0"]).assert_error(&["--burst"]);
     home.run(&["budget", "--profile", "/nonexistent.json"]).assert_error(&["/nonexistent.json"]);
     let file = home.file("p.json", "{}");
-    home.run(&["budget", "--profile", file.to_str().unwrap()]).assert_error(&["no profile"]);
+    home.run(&["budget", "--profile", file.to_str().unwrap()]).assert_error(&["not a profile"]);
     let server = r#"{"schema": "weighbridge/profile/1", "command": ["server"], "calls": {"read": 5},
                      "is_of_period": true, "elapsed_s": 1.0, "user_s": 1.0, "system_s": 1.0}"#;
     let file = home.file("server.json", server);
     home.run(&["budget", "--profile", file.to_str().unwrap()])
-        .assert_error(&["server.json: this profile is of a program for a time", "one request"]);
+        .assert_error(&["server.json: this profile covers a period", "one request"]);
     if support::is_root() {
         let Some(_audit) = Audit::take() else { return };
         home.run(&["budget", "seccomp"]).assert_error(&["writes no log"]);

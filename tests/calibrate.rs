@@ -98,11 +98,11 @@ fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let _turn = Turn::take();
     let home = Home::new();
     home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "5s"]).assert_says(&[
-        "this machine shows a change of",
+        "this machine detects a change of",
         "of these 2 experiments raised a false alarm",
-        "where 5 % is promised chance explains at most 1 of 2",
+        "at the promised rate of 5 %, chance explains at most 1 of 2",
         "All calibrations of this machine",
-        "shown in 10 s",
+        "detected, 10 s",
     ]);
     home.succeed(&["show"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);
     home.succeed(&["history"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);

@@ -111,7 +111,7 @@ fn what_is_forgotten_is_gone_and_the_file_gets_shorter() {
     let report = home.path(&format!("data/weighbridge/reports/{id}.html"));
     assert!(report.exists());
     home.succeed(&["forget", "big", "--dry-run"]).assert_says(&[&id, "Nothing was deleted"]);
-    home.run(&["forget", "big"]).assert_error(&["say --yes"]);
+    home.run(&["forget", "big"]).assert_error(&["use --yes"]);
     home.run(&["forget", "big", "nothing", "--yes"]).assert_error(&["no experiment `nothing`"]);
     assert_eq!(home.samples(), 303);
     let size = |home: &Home| fs::metadata(home.database()).unwrap().len();

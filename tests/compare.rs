@@ -281,6 +281,6 @@ fn two_processes_are_weighed_on_one_cpu_and_on_two() {
     let rows = report["results"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
     assert_eq!(names, ["context1@cross-cpu", "context1@same-cpu"]);
-    // That they are where their names say is looked up in tests/kernels.rs.
+    // That they are where their names say is looked up in tests/workload_contract.rs.
     assert!(rows.iter().all(|row| row["baseline"].as_f64().unwrap() > 0.0), "{rows:#?}");
 }

@@ -104,7 +104,7 @@ fn what_auditing_leaves_behind_costs_something_too() {
 fn two_treatments_that_need_the_same_are_refused() {
     let home = Home::new();
     home.run(&["compare", "audit", "audit:residual", "-w", "getppid"])
-        .assert_error(&["both need the kernel's audit configuration, each in another way"]);
+        .assert_error(&["both need the kernel's audit configuration, in different ways"]);
 }
 
 #[test]

@@ -11,26 +11,26 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{Home, Turn, row, wait_until};
-use weighbridge::workload::kernels::{Kernels, Length};
+use weighbridge::workload::executable::{Executable, Length};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A home with the kernels in it.
+/// A home with the workloads in it.
 struct Bench {
     home: Home,
-    kernels: Kernels,
+    executable: Executable,
 }
 
 impl Bench {
     fn new() -> Bench {
         let home = Home::new();
-        let kernels = Kernels::unpack(home.directory.path()).unwrap();
-        Bench { home, kernels }
+        let executable = Executable::unpack(home.directory.path()).unwrap();
+        Bench { home, executable }
     }
 
     /// Runs copies in `TMPDIR`, where leftovers are looked for.
     fn command(&self, workload: &str, copies: usize, target_ms: u64) -> Command {
-        let argv = self.kernels.sample_argv(workload, copies, Length::of_ms(target_ms));
+        let argv = self.executable.sample_argv(workload, copies, Length::of_ms(target_ms));
         let mut command = self.home.command(&argv[0]);
         command.args(&argv[1..]).current_dir(self.home.path("tmp"));
         command
@@ -145,7 +145,7 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
     assert!(0.0 < lowest && lowest <= highest && highest < rate, "{found:#}");
     assert!(copies["variation_pct"].as_f64().unwrap() >= 0.0, "{found:#}");
     home.succeed(&["show"]).assert_says(&[
-        "The copies of each, alone, and the coefficient of variation",
+        "Rates of the single copies, and their coefficient of variation",
         "workload slowest fastest unit variation",
         "--copies 2",
     ]);

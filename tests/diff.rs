@@ -38,9 +38,9 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
     let outcome = diff(&home, [&before, &after], &[]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
-        "1 of 1 baseline rates changed beyond noise, and 0 of 1 effects.",
+        "1 of 1 baseline rates changed by more than the noise, and 0 of 1 effects.",
         "They were not paired",
-        "two experiments cannot tell how much",
+        "two experiments cannot tell how large",
     ]);
     let json = diff(&home, [&before, &after], &["--json"]).json();
     assert_eq!(json["schema"], "weighbridge/diff/1");
@@ -89,6 +89,6 @@ fn what_cannot_be_held_against_each_other_is_refused() {
     diff(&home, [&own, stat], &[]).assert_error(&["no workload in common"]);
     let run = home.succeed(&["run", "stat", "--samples", "3", "--json", "-"]).json();
     let run = run["id"].as_str().unwrap();
-    diff(&home, [stat, run], &[]).assert_error(&["not of one kind"]);
+    diff(&home, [stat, run], &[]).assert_error(&["of different kinds"]);
     diff(&home, [stat, "zzzzzz"], &[]).assert_error(&["no experiment `zzzzzz`"]);
 }

@@ -161,7 +161,7 @@ fn with_the_guard_killed_as_well_restore_puts_them_back() {
     kill_everything(&machine, running);
     assert!(machine.is_fixed(), "nobody was left to restore anything");
     let other = machine.home.run(&["restore"]);
-    other.assert_error(&["is no setting that weigh changes"]);
+    other.assert_error(&["is not a setting that weigh changes"]);
     assert!(machine.is_fixed(), "a setting below another root was changed");
     let restore = ["restore", "--root", &machine.root];
     machine.home.succeed(&restore).assert_says(&["Put back", ".journal"]);

@@ -10,15 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use linux_audit::features::Features;
+use linux_audit::record;
+use linux_audit::rule::Rule;
+use linux_audit::rule_set::RuleSet;
+use linux_audit::status::Status;
+use linux_audit::tally::RecordTally;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weighbridge::audit::features::Features;
-use weighbridge::audit::record;
-use weighbridge::audit::rule::Rule;
-use weighbridge::audit::rule_set::RuleSet;
-use weighbridge::audit::status::Status;
-use weighbridge::audit::tally::Tally;
-use weighbridge::profile::record::Profile;
+use weighbridge::profile::record::SyscallProfile;
 use weighbridge::treatment::journal::Journal;
 use weighbridge::workload::detail::Detail;
 use weighbridge::workload::sample::Sample;
@@ -245,7 +245,7 @@ fn audit_records() {
         record::serial(input);
         record::number(input, "auid");
         record::field(input, "name");
-        let mut tally = Tally::new(1000, 1001, "/tmp/canary".into());
+        let mut tally = RecordTally::new(1000, 1001, "/tmp/canary".into());
         for kind in [1300, 1302, 1307, 1320, 1327] {
             tally.count(kind, input, input.len() as u64);
         }
@@ -272,5 +272,5 @@ fn profiles() {
         r#"{"schema":"weighbridge/profile/1","command":["ls"],"machine":{},"processes":1,"elapsed_s":0.1,
             "plain_elapsed_s":0.1,"user_s":0.01,"system_s":0.02,"calls":{"read":10,"openat":3}}"#,
     ]));
-    fuzz("profiles", &inputs, |input| drop(Profile::parse(input)));
+    fuzz("profiles", &inputs, |input| drop(SyscallProfile::parse(input)));
 }

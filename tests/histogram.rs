@@ -1,16 +1,16 @@
-//! The kernels' histogram, in C, against the numbers that were put into it.
+//! The workloads' histogram, in C, against the numbers that were put into it.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use paired::histogram::Histogram;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weighbridge::stats::histogram::Histogram;
 
 /// Reads numbers from stdin, prints their histogram.
 const PROGRAM: &str = r#"
-#include "kernel.h"
+#include "driver.h"
 #include <stdio.h>
 
 int main(void)
@@ -32,7 +32,8 @@ fn counted(values: &[u64]) -> Vec<(u64, u64)> {
     let status = Command::new("cc")
         .args(["-std=gnu11", "-Wall", "-Werror", "-fsanitize=undefined,bounds", "-I"])
         .arg(&workloads)
-        .args([workloads.join("histogram.c"), source])
+        .args(["-I".as_ref(), workloads.join("driver").as_os_str()])
+        .args([workloads.join("driver/histogram.c"), source])
         .arg("-o")
         .arg(&program)
         .status()

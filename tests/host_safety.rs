@@ -145,7 +145,7 @@ fn another_programs_database_is_left_as_it_is_and_a_mere_look_makes_nothing() {
     let database = ["--database", path.to_str().unwrap()];
     for command in [&["history"][..], &["show"], &SHORT] {
         home.run(&[&database[..], command].concat())
-            .assert_error(&["theirs.db is another program's database", "--database FILE"]);
+            .assert_error(&["theirs.db is the database of another program", "--database FILE"]);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
     assert!(!home.path("theirs.db-wal").exists() && !home.path("theirs.db-journal").exists());

@@ -13,7 +13,7 @@ fn an_import_says_so_everywhere() {
     import(&home, &["redhat-4.1.txt", "lunar-4.1.txt"], &[]).assert_says(&[
         "Imported, not measured here: from",
         "(UnixBench 4.1.0)",
-        "No interval and no verdict",
+        "there is no interval and no verdict",
         "381",
     ]);
     let id = home.query_text("SELECT id FROM experiment");
@@ -83,11 +83,11 @@ fn files_and_labels_that_do_not_fit_are_refused() {
         (vec![off.as_str(), &on, "--as", "a,b,c"], "3 labels do not fit 2 results"),
         (vec![&off, &on, "--base", "x"], "no result is called \"x\""),
         (vec![&off, &on, &off, "--as", "a,b,a"], "has 2 results and \"b\" has 1"),
-        (vec![&off, &table], "no result in common"),
+        (vec![&off, &table], "no test in common"),
         (vec!["/nowhere"], "cannot read /nowhere"),
         (vec!["/proc/self/exe"], "/proc/self/exe"),
         (vec![&off, "--format", "html"], "it is one of unixbench"),
-        (vec![&off, "--format", "hyperfine"], "no JSON of hyperfine"),
+        (vec![&off, "--format", "hyperfine"], "not JSON of hyperfine"),
     ] {
         let outcome = home.run(&[&["import"], &arguments[..]].concat());
         outcome.assert_error(&[part]);
@@ -126,7 +126,7 @@ fn an_experiment_of_weigh_survives_the_journey() {
     let path = home.path("r.json").display().to_string();
     let imported = other.succeed(&["import", &path]);
     let original = file["id"].as_str().unwrap();
-    imported.assert_says(&["Imported, not measured here", original, "cannot be judged anew"]);
+    imported.assert_says(&["Imported, not measured here", original, "cannot be evaluated again"]);
     let again = other.json();
     assert_eq!(again["results"], file["results"]);
     assert_eq!(again["imported"]["original"], original);
@@ -140,7 +140,7 @@ fn an_experiment_of_weigh_survives_the_journey() {
     assert!(here.len() > 1);
     assert_eq!(table(&other.succeed(&["show", "-v"]).stdout), here);
     let second = other.run(&["import", &path, &path]);
-    second.assert_error(&["imported by itself"]);
+    second.assert_error(&["imported on its own"]);
 }
 
 /// The tables that are made of what was measured here.

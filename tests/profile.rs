@@ -46,7 +46,7 @@ fn a_command_is_counted_with_all_that_it_starts() {
         "system calls in",
         "% of them",
         "kill",
-        "as it is",
+        "not counted",
         "counted",
         "profile.json",
     ]);
@@ -228,7 +228,7 @@ fn what_cannot_be_watched_is_a_sentence() {
     });
     assert_eq!(is_seized.recv(), Ok(0));
     let outcome = home.run(&["profile", "--pid", &pid.to_string(), "--for", "1s"]);
-    outcome.assert_error(&["is traced by another"]);
+    outcome.assert_error(&["is being traced already"]);
     assert!(!home.path("profile.json").exists());
     drop(stop);
     tracer.join().unwrap();

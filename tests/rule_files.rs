@@ -7,20 +7,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use linux_audit::netlink::Client;
+use linux_audit::rewrite::proposals;
+use linux_audit::rule::Rule;
+use linux_audit::rule_load::{Watcher, find_auditctl};
+use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
 use support::Home;
 use support::audit::Audit;
-use weighbridge::audit::netlink::Client;
-use weighbridge::audit::rewrite::proposals;
-use weighbridge::audit::rule::Rule;
-use weighbridge::audit::rule_load::{Watcher, find_auditctl};
-use weighbridge::audit::rule_set::{Line, Outcome, RuleSet};
 
 const DEBIAN: &str = "/usr/share/doc/auditd/examples/rules";
 
 /// Rules loaded by a test, which go when it ends, however it ends.
 struct Loaded {
     before: Vec<Rule>,
-    lines: Vec<Line>,
+    lines: Vec<RuleLine>,
     progress: Vec<(usize, usize)>,
 }
 
@@ -61,14 +61,14 @@ impl Loaded {
         assert!(of_lines == of_kernel, "{} of {} rules", of_lines.len(), of_kernel.len());
         let mut owned = 0;
         for line in &self.lines {
-            assert_eq!(line.outcome == Outcome::Loaded, !line.rules.is_empty(), "{line:?}");
+            assert_eq!(line.outcome == LineOutcome::Loaded, !line.rules.is_empty(), "{line:?}");
             owned += line.rules.len();
             line.rules.iter().for_each(|rule| assert_belongs(rule, line));
         }
         assert_eq!(owned, of_kernel.len());
     }
 
-    fn outcomes(&self) -> Vec<&Outcome> {
+    fn outcomes(&self) -> Vec<&LineOutcome> {
         self.lines.iter().map(|line| &line.outcome).collect()
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Loaded {
 
 /// The rule's key and path are words of the line.
 #[track_caller]
-fn assert_belongs(rule: &Rule, line: &Line) {
+fn assert_belongs(rule: &Rule, line: &RuleLine) {
     for text in rule.decode().fields.iter().filter_map(|field| field.text.as_deref()) {
         assert!(line.text.contains(text), "`{text}` is not in {line:?}");
     }
@@ -120,7 +120,7 @@ fn every_line_of_the_rule_sets_of_debian_is_accounted_for() {
         let Some(paths) = debian(names) else { continue };
         let Some(loaded) = Loaded::load(&paths) else { return };
         loaded.assert_accounted_for();
-        let count = loaded.lines.iter().filter(|line| line.outcome == Outcome::Loaded).count();
+        let count = loaded.lines.iter().filter(|line| line.outcome == LineOutcome::Loaded).count();
         assert!(count >= 20, "{count} rules of {names:?}: {:#?}", loaded.outcomes());
         let written: usize = paths.iter().map(|path| written_lines(path)).sum();
         assert_eq!(loaded.lines.len(), written, "{names:?}");
@@ -176,7 +176,7 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
         ("-a always,exit -S no_such_call".into(), "Syscall name unknown: no_such_call"),
         ("-a always,exit -S getppid -F nosuch=1".into(), "unknown field: nosuch"),
         ("-a always,exit -S getppid -F dir=/nonexistent/d".into(), "does not exist"),
-        ("-w /etc/hosts -p wa -D".into(), "`-D` has no place in a rule"),
+        ("-w /etc/hosts -p wa -D".into(), "`-D` is not valid in a rule"),
         ("-w relative".into(), "The path must start with '/'"),
         ("-a always".into(), "always"),
         (format!("-w /{long} -p wa"), ""),
@@ -188,13 +188,15 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
     loaded.assert_accounted_for();
     for (line, (_, said)) in loaded.lines.iter().zip(&lines) {
         match &line.outcome {
-            Outcome::Refused(reason) => assert!(reason.contains(said), "{reason}: {}", line.text),
-            outcome => assert!(*outcome == Outcome::Loaded && said.is_empty(), "{line:?}"),
+            LineOutcome::Refused(reason) => {
+                assert!(reason.contains(said), "{reason}: {}", line.text)
+            }
+            outcome => assert!(*outcome == LineOutcome::Loaded && said.is_empty(), "{line:?}"),
         }
     }
     let outcomes = loaded.outcomes();
-    assert!(matches!(outcomes[9], Outcome::Refused(_)), "{:?}", outcomes[9]);
-    assert_eq!([outcomes[0], outcomes[10]], [&Outcome::Loaded; 2]);
+    assert!(matches!(outcomes[9], LineOutcome::Refused(_)), "{:?}", outcomes[9]);
+    assert_eq!([outcomes[0], outcomes[10]], [&LineOutcome::Loaded; 2]);
     drop(loaded);
     audit.assert_restored();
 }
@@ -221,7 +223,7 @@ fn every_rewrite_is_accepted() {
         let loaded = Loaded::load(std::slice::from_ref(&file)).unwrap();
         loaded.assert_accounted_for();
         let outcomes = loaded.outcomes();
-        assert!(outcomes.iter().all(|o| **o == Outcome::Loaded), "{proposal:#?}: {outcomes:?}");
+        assert!(outcomes.iter().all(|o| **o == LineOutcome::Loaded), "{proposal:#?}: {outcomes:?}");
         assert_eq!(outcomes.len(), proposal.with.len());
     }
     let exemption = proposals.last().unwrap();
@@ -256,12 +258,12 @@ fn files_that_are_none_are_named() {
     home.file("nul.rules", b"-w /etc/passwd\n-w /etc/sha\0dow\n");
     home.file("include.rules", "include 30-stig.rules\n");
     for (name, said) in [
-        ("pipe.rules", "no regular file"),
+        ("pipe.rules", "not a regular file"),
         ("bare", "no file `*.rules`"),
         ("zip.rules", "gunzip"),
         ("nul.rules", "nul.rules:2"),
-        ("include.rules", "line 1: `auditctl` includes no file"),
-        ("/dev/zero", "no regular file"),
+        ("include.rules", "line 1: `auditctl` cannot include a file"),
+        ("/dev/zero", "not a regular file"),
     ] {
         home.run(&["compare", &format!("audit:rules={name}"), "-w", "getppid"])
             .assert_error(&[name, said]);

@@ -5,10 +5,10 @@ mod support;
 use std::fmt::Write;
 use std::time::Duration;
 
+use linux_audit::netlink::Client;
 use serde_json::Value;
 use support::audit::Audit;
 use support::{Home, wait_until};
-use weighbridge::audit::netlink::Client;
 
 /// Weighs a rule file and gives the JSON.
 fn weigh(audit: &Audit, home: &Home, rules: &str) -> Value {

@@ -17,9 +17,9 @@ const FLAGS: &str =
 /// Not the static build: the address sanitizer has none.
 fn build() -> std::path::PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sanitized");
-    let targets =
-        ["weigh-kernels", "weigh-kernels-small"].map(|name| out.join(name).display().to_string());
-    make_workloads("sanitized", &[FLAGS, &targets[0], &targets[1]]).join("weigh-kernels")
+    let targets = ["weigh-workloads", "weigh-workloads-small"]
+        .map(|name| out.join(name).display().to_string());
+    make_workloads("sanitized", &[FLAGS, &targets[0], &targets[1]]).join("weigh-workloads")
 }
 
 fn problem(build: &Path, name: &str) -> Option<String> {

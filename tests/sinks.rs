@@ -85,7 +85,7 @@ fn with_nobody_to_receive_them_the_records_are_counted_all_the_same() {
     let (evidence, facts) = weigh(&audit, "audit:sink=none");
     assert_three_records_and_cpu(&evidence);
     assert_eq!(number(&evidence, "sink_cpu_s"), 0.0, "{evidence:#}");
-    assert!(facts.contains("Nobody receives the records"), "{facts}");
+    assert!(facts.contains("No process receives the records"), "{facts}");
 }
 
 #[test]

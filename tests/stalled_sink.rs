@@ -25,7 +25,7 @@ fn an_experiment_goes_on_when_the_receiver_stalls_between_samples() {
     // What the kernel may have dropped meanwhile is not told as nothing.
     assert!(row["evidence"]["records_per_op"].is_null(), "{row:#}");
     home.succeed(&["show", "-v"])
-        .assert_says(&["counted incompletely: the receiver of the records stood still"]);
+        .assert_says(&["counted incompletely: the receiver of the records stalled"]);
     audit.assert_restored();
     assert!(home.processes().is_empty());
 }
@@ -47,7 +47,7 @@ fn what_the_kernel_sends_again_is_counted() {
 }
 
 #[test]
-fn a_budget_counts_again_what_a_stall_spoilt() {
+fn a_budget_counts_again_what_a_stall_disturbed() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
     let mut running = home.start(home.weigh(&["budget", "-w", "getppid", "--json", "-"]));

@@ -52,7 +52,7 @@ fn nor_does_a_stopped_receiver_of_audit_records() {
     measure("audit", "__launcher");
     measure("audit", "__sink");
     measure("audit", "__guard");
-    if weighbridge::audit::auditd::find_auditd().is_ok() {
+    if linux_audit::auditd::find_auditd().is_ok() {
         measure("audit:sink=auditd", "auditd -n");
     }
 }

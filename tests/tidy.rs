@@ -1,5 +1,6 @@
 //! What reviewers should not have to say: sizes, names, and leftovers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ fn sources(extensions: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> =
-        ["src", "tests", "workloads", "benches"].iter().map(|part| root.join(part)).collect();
+        ["crates", "tests", "workloads", "benches"].iter().map(|part| root.join(part)).collect();
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten() {
             let path = entry.expect("an entry of a directory of ours").path();
@@ -46,12 +47,17 @@ fn files_are_short() {
     report(sources(&["rs", "c", "h"]).iter().filter_map(too_long).collect());
 }
 
+/// Up to the tests at its end.
+fn without_tests(text: &str) -> &str {
+    text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code)
+}
+
 fn lines_of_code(text: &str) -> usize {
     let is_comment =
         |line: &str| ["//", "/*", "* ", "*/"].iter().any(|mark| line.starts_with(mark));
-    text.lines()
+    without_tests(text)
+        .lines()
         .map(str::trim)
-        .take_while(|line| *line != "#[cfg(test)]")
         .filter(|line| !line.is_empty() && *line != "*" && !is_comment(line))
         .count()
 }
@@ -112,7 +118,7 @@ fn lines_fit_a_screen() {
 #[test]
 fn every_module_says_what_it_is() {
     let silent = |(name, text): &(String, String)| {
-        let is_silent = name.starts_with("src/") && !text.starts_with("//!");
+        let is_silent = name.starts_with("crates/") && !text.starts_with("//!");
         is_silent.then(|| format!("{name}: no `//!` at its head"))
     };
     report(sources(&["rs"]).iter().filter_map(silent).collect());
@@ -131,4 +137,48 @@ fn nothing_is_left_for_later() {
         }
     }
     report(problems);
+}
+
+/// Names that still mean several things, each on its way out with the room that has it. None is added.
+const DEFINED_TWICE: &[&str] =
+    &["Kind", "Measured", "Place", "Planted", "Row", "Simulation", "Work"];
+
+#[test]
+fn a_type_name_means_one_thing() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in sources(&["rs"]) {
+        if file.starts_with("crates/") && !file.ends_with("tests.rs") {
+            for name in type_names(&text) {
+                places.entry(name).or_default().push(file.clone());
+            }
+        }
+    }
+    assert!(places.len() > 300, "there are more types: the test itself is broken");
+    let is_known = |name: &str| DEFINED_TWICE.contains(&name);
+    let twice = places.iter().filter(|(name, files)| files.len() > 1 && !is_known(name));
+    report(twice.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect());
+    let is_once = |name: &&&str| places.get(**name).is_none_or(|files| files.len() == 1);
+    let once = DEFINED_TWICE.iter().filter(is_once);
+    report(once.map(|name| format!("{name} means one thing: off the list with it")).collect());
+}
+
+/// Of what is not a test: structs, enums, unions, traits and types, but for those of a trait.
+fn type_names(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let words = line.trim_start();
+        let words = match words.strip_prefix("pub") {
+            Some(rest) => rest.split_once(' ')?.1,
+            None => words,
+        };
+        let (kind, rest) = words.split_once(' ')?;
+        let is_type = match kind {
+            "struct" | "enum" | "union" | "trait" => true,
+            "type" => !line.starts_with(' '),
+            _ => false,
+        };
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        let name: String = rest.chars().take_while(|c| is_letter(*c)).collect();
+        (is_type && name.starts_with(char::is_uppercase)).then_some(name)
+    };
+    without_tests(text).lines().filter_map(name).collect()
 }

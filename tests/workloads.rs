@@ -14,7 +14,7 @@ fn every_kind_of_workload_gives_a_rate() {
     let listed = home.succeed(&["list", "workloads", "--json"]).json();
     let workloads = listed["workloads"].as_array().unwrap();
     assert!(workloads.len() >= 150, "{}", workloads.len());
-    // Of a sweep one point; `tests/kernels.rs` runs them all.
+    // Of a sweep one point; `tests/workload_contract.rs` runs them all.
     let mut curves = BTreeSet::new();
     let is_first = |w: &&serde_json::Value| match w["series"].as_str() {
         Some(series) => curves.insert(series.to_owned()),
@@ -72,7 +72,7 @@ fn every_unixbench_has_its_index() {
     assert!(indices.iter().all(|index| counts.iter().any(|count| index["copies"] == *count)));
     if cpus > 1 {
         let with_all = format!("unixbench with {cpus} copies, efficiency");
-        let all = format!("{cpus} copies of each at the same time");
+        let all = format!("{cpus} copies of each at once");
         home.succeed(&["show"]).assert_says(&[
             "One copy of each",
             "with 1 copy (",
@@ -131,7 +131,8 @@ fn a_suite_of_ones_own_has_its_index() {
     let html = home.succeed(&["export", id, "--html"]).stdout;
     let results = html.find("<h2>Results").unwrap();
     assert!(html.find("<figure").is_none_or(|chart| results < chart), "an index is of its table");
-    let (sentence, whose) = (format!("Index {index:.1} of unixbench"), format!("as {file} has it"));
+    let (sentence, whose) =
+        (format!("Index {index:.1} of unixbench"), format!("as defined in {file}"));
     home.succeed(&["show"]).assert_says(&[&sentence, &whose]);
     home.run(&run).assert_error(&["cannot read the suite"]);
 }

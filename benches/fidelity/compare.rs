@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weighbridge::workload::kernels::Kernels;
+use weighbridge::workload::executable::Executable;
 
 use crate::duel::{Contest, Outcome, fight};
 use crate::options::Options;
@@ -20,8 +20,8 @@ const MARGIN_PCT: f64 = 3.0;
 /// A sentence, where nothing could be compared or ours does not run.
 pub fn compare(options: &Options) -> Result<(Table, Vec<&'static str>), String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let kernels = Kernels::unpack(scratch.path())?;
-    let site = Site::new(options, &kernels, scratch.path())?;
+    let executable = Executable::unpack(scratch.path())?;
+    let site = Site::new(options, &executable, scratch.path())?;
     let is_wanted = |one: &&Counterpart| match &options.only {
         Some(part) => one.theirs.contains(part) || one.suite.name().contains(part),
         None => true,

@@ -2,7 +2,7 @@
 //! `docs/fidelity.md` explains.
 //!
 //! ```text
-//! cargo bench --bench fidelity -- [--unixbench DIR] [--lmbench DIR] [--kernels FILE]
+//! cargo bench --bench fidelity -- [--unixbench DIR] [--lmbench DIR] [--workloads FILE]
 //!     [--seconds N] [--only TEXT] [--write docs/fidelity.md]
 //! ```
 
@@ -58,9 +58,9 @@ fn provenance(options: &Options, absent: &[&str]) -> String {
     for (name, tree) in trees {
         versions.extend(tree.as_ref().map(|tree| format!("{name} in {}", tree.display())));
     }
-    let ours = match &options.kernels {
+    let ours = match &options.workloads {
         Some(file) => format!("ours: {}", file.display()),
-        None => "ours: the embedded kernels, -O2".into(),
+        None => "ours: the embedded workloads, -O2".into(),
     };
     let absent = match absent {
         [] => String::new(),

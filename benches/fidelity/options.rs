@@ -9,8 +9,8 @@ pub struct Options {
     pub unixbench: Option<PathBuf>,
     /// A built tree of lmbench, or the directory of its programs.
     pub lmbench: Option<PathBuf>,
-    /// Our kernels compiled in another way than the embedded ones.
-    pub kernels: Option<PathBuf>,
+    /// Our workloads compiled in another way than the embedded ones.
+    pub workloads: Option<PathBuf>,
     /// The document whose table is to be replaced.
     pub write: Option<PathBuf>,
     /// Most seconds per row.
@@ -26,7 +26,7 @@ impl Options {
         let mut options = Options {
             unixbench: None,
             lmbench: None,
-            kernels: None,
+            workloads: None,
             write: None,
             seconds: 20.0,
             only: None,
@@ -37,7 +37,7 @@ impl Options {
                 "--bench" => {} // cargo says so
                 "--unixbench" => options.unixbench = Some(value()?.into()),
                 "--lmbench" => options.lmbench = Some(value()?.into()),
-                "--kernels" => options.kernels = Some(value()?.into()),
+                "--workloads" => options.workloads = Some(value()?.into()),
                 "--write" => options.write = Some(value()?.into()),
                 "--only" => options.only = Some(value()?),
                 "--seconds" => options.seconds = positive(&value()?)?,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use weighbridge::workload::kernels::{Kernels, Length};
+use weighbridge::workload::executable::{Executable, Length};
 use weighbridge::workload::sample::Sample;
 
 use crate::options::Options;
@@ -26,7 +26,7 @@ const FILE: &str = "file";
 /// Where everything is.
 pub struct Site<'a> {
     pub options: &'a Options,
-    pub kernels: &'a Kernels,
+    pub executable: &'a Executable,
     pub scratch: &'a Path,
 }
 
@@ -35,11 +35,11 @@ impl<'a> Site<'a> {
     /// A sentence, where the scratch directory cannot be written to.
     pub fn new(
         options: &'a Options,
-        kernels: &'a Kernels,
+        executable: &'a Executable,
         scratch: &'a Path,
     ) -> Result<Site<'a>, String> {
         fs::write(scratch.join(FILE), [0; 1234]).map_err(|error| error.to_string())?;
-        Ok(Site { options, kernels, scratch })
+        Ok(Site { options, executable, scratch })
     }
 
     /// Their program, where there is one.
@@ -122,11 +122,11 @@ impl<'a> Site<'a> {
     /// A sentence, where it fails.
     pub fn ours(&self, workload: &str, operations: Option<f64>) -> Result<Sample, String> {
         let mut argv = match operations {
-            Some(n) => self.kernels.operations_argv(workload, 1, n as u64),
-            None => self.kernels.sample_argv(workload, 1, Length::of_ms(TARGET_MS)),
+            Some(n) => self.executable.operations_argv(workload, 1, n as u64),
+            None => self.executable.sample_argv(workload, 1, Length::of_ms(TARGET_MS)),
         };
-        if let Some(kernels) = &self.options.kernels {
-            argv[0] = absolute(kernels)?.display().to_string();
+        if let Some(workloads) = &self.options.workloads {
+            argv[0] = absolute(workloads)?.display().to_string();
         }
         let output = run(Command::new(&argv[0]).args(&argv[1..]).current_dir(self.scratch))?;
         Sample::parse(&output).ok_or("it printed no result")?

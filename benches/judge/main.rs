@@ -12,11 +12,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use paired::simulated::{Machine, Noise};
 use rusqlite::{Connection, params};
 use weighbridge::experiment::summarise::summarise;
-use weighbridge::report::summary::State;
 use weighbridge::report::terminal;
-use weighbridge::stats::simulated::{Machine, Noise};
+use weighbridge::result::reading::Metric;
+use weighbridge::result::summary::State;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Header, Kind, Work};
 
@@ -145,10 +146,11 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
         sample_ms: Some(70),
-        start_scale: weighbridge::stats::betting::DEFAULT_SCALE,
+        start_scale: paired::betting::DEFAULT_SCALE,
         on_curve: None,
     };
     let header = Header {
+        metrics: Metric::judged(None),
         kind: Kind::Compare,
         command: "weigh compare seccomp".into(),
         seed: 1,

@@ -8,8 +8,8 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
+use paired::estimate::median;
 use serde_json::Value;
-use weighbridge::stats::estimate::median;
 
 #[path = "../support/end.rs"]
 mod end;

@@ -1,5 +1,5 @@
-/* The loops of five kernels by hand: no driver, no table, no function pointer. What the kernels take
- * more than this is what our framework costs. Each is written as the kernel's is, with what it prepares
+/* The loops of five workloads by hand: no driver, no table, no function pointer. What the workloads take
+ * more than this is what our framework costs. Each is written as the workload's is, with what it prepares
  * in static variables: another form of the same loop is worth an instruction or two, either way.
  *
  *   bare NAME N    does N operations and prints N and the nanoseconds that they took */

@@ -1,11 +1,11 @@
-//! Kernels against the same loops by hand (`bare.c`): instructions per operation, counted, and the
+//! Workloads against the same loops by hand (`bare.c`): instructions per operation, counted, and the
 //! rates, in turns.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use weighbridge::workload::kernels::{Kernels, Length};
+use weighbridge::workload::executable::{Executable, Length};
 use weighbridge::workload::sample::Sample;
 
 use crate::compile;
@@ -27,15 +27,15 @@ const COUNTED: [u64; 2] = [2_000, 22_000];
 /// A sentence, where a program cannot be compiled or does not work.
 pub fn table(seconds: f64) -> Result<Table, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (kernels, bare) =
-        (Kernels::unpack(scratch.path())?, compile("bare.c", &[], scratch.path())?);
+    let (executable, bare) =
+        (Executable::unpack(scratch.path())?, compile("bare.c", &[], scratch.path())?);
     let bare_argv =
         |name: &str, n: u64| vec![bare.display().to_string(), name.into(), n.to_string()];
     let sample = |argv: &[String]| run(argv, scratch.path());
     let mut contests = Vec::new();
     for name in LOOPS {
-        let first = sample(&kernels.sample_argv(name, 1, Length::of_ms(100)))?.operations as u64;
-        let (theirs, ours) = (bare_argv(name, first), kernels.operations_argv(name, 1, first));
+        let first = sample(&executable.sample_argv(name, 1, Length::of_ms(100)))?.operations as u64;
+        let (theirs, ours) = (bare_argv(name, first), executable.operations_argv(name, 1, first));
         contests.push(Contest {
             name: name.into(),
             theirs: Box::new(move || {
@@ -49,7 +49,7 @@ pub fn table(seconds: f64) -> Result<Table, String> {
     let mut rows = Vec::new();
     for (name, outcome) in LOOPS.into_iter().zip(&outcomes) {
         let ours = instructions(
-            |n| kernels.operations_argv(name, 1, n),
+            |n| executable.operations_argv(name, 1, n),
             scratch.path(),
             |n| n + n / 32 + 1,
         );
@@ -59,14 +59,14 @@ pub fn table(seconds: f64) -> Result<Table, String> {
     let head = [
         "loop",
         "instructions, by hand",
-        "kernel",
+        "workload",
         "ratio",
-        "rate, kernel / by hand",
+        "rate, workload / by hand",
         "95 %",
         "pairs",
         "verdict",
     ];
-    let title = "A kernel's loop against the same loop by hand";
+    let title = "A workload's loop against the same loop by hand";
     Ok(Table { title: title.into(), head: head.map(String::from).to_vec(), rows })
 }
 

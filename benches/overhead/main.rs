@@ -1,4 +1,4 @@
-//! What the harness costs: a kernel's loop against the same loop by hand, the time until the first
+//! What the harness costs: a workload's loop against the same loop by hand, the time until the first
 //! operation, and samples per second. `docs/fidelity.md` explains.
 //!
 //! ```text
@@ -68,7 +68,7 @@ fn measure(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles one of the C files beside this one into `directory`, as the kernels are compiled.
+/// Compiles one of the C files beside this one into `directory`, as the workloads are compiled.
 fn compile(source: &str, options: &[&str], directory: &std::path::Path) -> Result<PathBuf, String> {
     let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/overhead").join(source);
     let to = directory.join(source).with_extension("out");

@@ -1,5 +1,5 @@
-/* Preloaded into the kernel `getppid`: says on stderr when its first operation begins. That is the
- * second call of getppid, for the kernel prepares with the first. */
+/* Preloaded into the workload `getppid`: says on stderr when its first operation begins. That is the
+ * second call of getppid, for the workload prepares with the first. */
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>

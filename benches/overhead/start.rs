@@ -1,10 +1,10 @@
-//! From asking the launcher for a sample to the kernel's first operation: what a library that is
-//! preloaded into the kernel (`probe.c`) saw.
+//! From asking the launcher for a sample to the workload's first operation: what a library that is
+//! preloaded into the workload (`probe.c`) saw.
 
 use std::sync::atomic::AtomicBool;
 
 use rustix::time::{ClockId, clock_gettime};
-use weighbridge::workload::kernels::Kernels;
+use weighbridge::workload::executable::Executable;
 use weighbridge::workload::launcher::{Job, Launcher, Setup};
 
 use crate::compile;
@@ -19,12 +19,12 @@ const LAUNCHES: usize = 200;
 /// A sentence, where the probe cannot be compiled or a launch fails.
 pub fn table() -> Result<Table, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let kernels = Kernels::unpack(scratch.path())?;
+    let executable = Executable::unpack(scratch.path())?;
     let probe = compile("probe.c", &["-shared", "-fPIC"], scratch.path())?;
     let never = AtomicBool::new(false);
     let mut launcher = Launcher::start(&Setup::default(), &never).map_err(|e| e.to_string())?;
     let job = Job {
-        argv: kernels.operations_argv("getppid", 1, 1),
+        argv: executable.operations_argv("getppid", 1, 1),
         environment: vec![("LD_PRELOAD".into(), probe.display().to_string())],
         directory: scratch.path().to_owned(),
         timeout_ms: 10_000,
@@ -36,7 +36,7 @@ pub fn table() -> Result<Table, String> {
         launches.push((now_ns() - asked_ns) as f64 / 1e3);
         let first = launched.stderr.lines().find_map(|line| line.strip_prefix("first "));
         let first_ns: i64 = first.and_then(|text| text.parse().ok()).ok_or_else(|| {
-            format!("the kernel did not say when it began: {}", launched.stderr.trim())
+            format!("the workload did not say when it began: {}", launched.stderr.trim())
         })?;
         firsts.push((first_ns - asked_ns) as f64 / 1e3);
     }
@@ -46,7 +46,7 @@ pub fn table() -> Result<Table, String> {
         title: "The launch of a sample".into(),
         head: head.map(String::from).to_vec(),
         rows: vec![
-            row("to the kernel's first operation", firsts),
+            row("to the workload's first operation", firsts),
             row("to the answer, after one operation", launches),
         ],
     })

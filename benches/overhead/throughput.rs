@@ -11,7 +11,7 @@ use crate::table::Table;
 /// Pairs of each experiment.
 const PAIRS: &str = "100";
 
-/// What is sampled, and how: a kernel as usual, one as short as can be, and a command that does
+/// What is sampled, and how: a workload as usual, one as short as can be, and a command that does
 /// nothing.
 const EXPERIMENTS: [(&str, &[&str]); 3] = [
     ("`getppid`, 70 ms", &["-w", "getppid", "--sample", "70ms"]),

@@ -3,13 +3,15 @@
 
 use std::time::{Duration, Instant};
 
+use paired::betting::DEFAULT_SCALE;
+use paired::design::margin_from_percent;
+use paired::{Design, Verdict};
 use weighbridge::experiment::engine::{fresh_rows, run_set};
 use weighbridge::experiment::order::Coins;
-use weighbridge::experiment::platform::{Observer, Platform, SampleError, Slot, Stop};
+use weighbridge::experiment::platform::{
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+};
 use weighbridge::experiment::row::{Row, Unit};
-use weighbridge::stats::betting::DEFAULT_SCALE;
-use weighbridge::stats::design::margin_from_percent;
-use weighbridge::stats::{Design, Verdict};
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
@@ -106,10 +108,12 @@ impl Platform for Bench<'_, '_> {
         self.started.elapsed()
     }
 
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         let contest = &mut self.contests[slot.unit.work];
-        let run = if slot.arm == 0 { &mut contest.theirs } else { &mut contest.ours };
-        run().map_err(SampleError::Workload)
+        one_after_the_other(slot, |slot| {
+            let run = if slot.arm == 0 { &mut contest.theirs } else { &mut contest.ours };
+            run().map(Readings::of_rate).map_err(SampleError::Workload)
+        })
     }
 
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {

@@ -1,6 +1,6 @@
 //! Where the noise comes from: a simulated machine, or samples recorded on this one.
 
-use weighbridge::stats::simulated::{self, Noise};
+use paired::simulated::{self, Noise};
 
 /// Gives the rates of identical launches, one after the other.
 pub trait Machine {
@@ -13,7 +13,7 @@ pub trait Machine {
 /// Seconds that a sample of a simulated machine is taken to last: 70 ms timed, 30 ms around it.
 pub const SIMULATED_S: f64 = 0.1;
 
-/// The noise of `src/stats/simulated.rs`, with the name that the table gives it.
+/// The noise of `crates/paired/src/simulated.rs`, with the name that the table gives it.
 pub const NOISES: [(&str, Noise); 5] = [
     ("N0 white", Noise::White),
     ("N1 heavy tails", Noise::HeavyTailed),

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use paired::betting::DEFAULT_SCALE;
+use paired::{Design, Verdict};
 use weighbridge::experiment::engine::{fresh_rows, run_set};
 use weighbridge::experiment::order::Coins;
-use weighbridge::experiment::platform::{Observer, Platform, SampleError, Slot, Stop};
+use weighbridge::experiment::platform::{
+    Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
+};
 use weighbridge::experiment::row::{Row, Unit};
-use weighbridge::stats::betting::DEFAULT_SCALE;
-use weighbridge::stats::{Design, Verdict};
 
 use crate::machine::Machine;
 
@@ -74,11 +76,13 @@ impl Platform for Bench<'_> {
         Duration::from_secs_f64(self.elapsed_s)
     }
 
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
-        let machine = &mut self.machines[slot.unit.work];
-        self.elapsed_s += machine.sample_s();
-        let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
-        Ok(factor * machine.rate())
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        one_after_the_other(slot, |slot| {
+            let machine = &mut self.machines[slot.unit.work];
+            self.elapsed_s += machine.sample_s();
+            let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
+            Ok(Readings::of_rate(factor * machine.rate()))
+        })
     }
 
     fn failed(&mut self, _: &Slot, _: &str) -> Result<(), Stop> {

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use weighbridge::stats::Verdict;
-use weighbridge::stats::estimate::median;
+use paired::Verdict;
+use paired::estimate::median;
 
 use crate::machine::{Machine, NOISES, Replay, SIMULATED_S, Simulated, Trace};
 use crate::ours::{Outcome, weigh};
@@ -37,7 +37,7 @@ struct Source<'a> {
     machine: Box<dyn Fn(u64) -> Box<dyn Machine + 'a> + 'a>,
 }
 
-/// The noises of `src/stats/simulated.rs` under every rule.
+/// The noises of `crates/paired/src/simulated.rs` under every rule.
 pub fn simulated(repetitions: Repetitions) -> Table {
     let sources = NOISES.map(|(name, noise)| Source {
         name: name.into(),

@@ -1,5 +1,5 @@
-/* Kernels that end otherwise than a sample does. */
-#include "kernel.h"
+/* Workloads that end otherwise than a sample does. */
+#include "workload.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void crash(void)
 
 #define ENDS(id, how, ...)                                                                      \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_kernels.rs", .run = run, __VA_ARGS__)
+		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, __VA_ARGS__)
 
 ENDS(wrong, "wrong", .check = find_one_missing);
 ENDS(early, "early", .prepare = exit_early);

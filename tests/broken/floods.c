@@ -1,5 +1,5 @@
-/* Kernels that print 2 GiB: on stdout, on stderr, and before a sample that looks good. */
-#include "kernel.h"
+/* Workloads that print 2 GiB: on stdout, on stderr, and before a sample that looks good. */
+#include "workload.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static void flood_before_the_sample(void)
 
 #define FLOODS(id, how, what)                                                                   \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_kernels.rs", .run = run, .prepare = what)
+		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, .prepare = what)
 
 FLOODS(stdout, "stdout", flood_stdout);
 FLOODS(stderr, "stderr", flood_stderr);

@@ -1,5 +1,5 @@
-/* Kernels that do not end: asleep without a pipe to tell, stopped, or busy in a process elsewhere. */
-#include "kernel.h"
+/* Workloads that do not end: asleep without a pipe to tell, stopped, or busy in a process elsewhere. */
+#include "workload.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static void wait_for_another(void)
 
 #define HANGS(id, how, what)                                                                    \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_kernels.rs", .run = run, .prepare = what)
+		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, .prepare = what)
 
 HANGS(hang, "hang", sleep_silently);
 HANGS(stop, "stop", stop);

@@ -1,5 +1,5 @@
-/* Kernels that print a sample which cannot be. */
-#include "kernel.h"
+/* Workloads that print a sample which cannot be. */
+#include "workload.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static void run(uint64_t n)
 
 #define LIES(id, how, number, what)                                                             \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_kernels.rs", .count = number,     \
+		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .count = number,     \
 		 .run = run, .prepare = what)
 
 LIES(zero, "zero", 0, lie);

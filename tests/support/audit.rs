@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
+use linux_audit::status::{AuditSetting, Status};
 use serde_json::Value;
-use weighbridge::audit::netlink::Client;
-use weighbridge::audit::rule::Rule;
-use weighbridge::audit::status::{Setting, Status};
 use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
 use weighbridge::treatment::claim::{AUDIT, claim};
 
@@ -126,12 +126,12 @@ impl Audit {
     pub fn switch_off(&self) {
         let mut client = Client::open().unwrap();
         wake_others(&mut client);
-        client.set(Setting::Enabled(0)).unwrap();
+        client.set(AuditSetting::Enabled(0)).unwrap();
     }
 
     /// Puts `enabled` back where a test, or an audit daemon of a test, changed it.
     pub fn put_back_enabled(&self) {
-        Client::open().unwrap().set(Setting::Enabled(self.before.enabled)).unwrap();
+        Client::open().unwrap().set(AuditSetting::Enabled(self.before.enabled)).unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
  * without the arithmetic. Nearly all of it is a hundred divisions.
  *
  * Each i is kept from the optimiser, which otherwise computes several terms at once, or none. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * every variable must have at the end are the definition's too, and check() compares them.
  *
  * Included by the file that says what REG is: `register`, or nothing. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* UnixBench's "Recursion Test": the Towers of Hanoi with ten disks. */
-#include "kernel.h"
+#include "workload.h"
 
 enum { DISKS = 10, MOVES = (1 << DISKS) - 1 };
 

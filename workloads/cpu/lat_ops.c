@@ -4,7 +4,7 @@
  * Divisions and remainders are of full-sized operands and give back what they were given, as some processors
  * take longer for some operands. The compiler may not know the operands; between two operations on integers
  * it may know nothing. Floating point needs no such barrier: without -ffast-math it is not reordered. */
-#include "kernel.h"
+#include "workload.h"
 
 #define TIMES_8(step) step step step step step step step step
 

@@ -1,5 +1,5 @@
 /* lmbench's lat_rand: a random number from the C library. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <stdlib.h>
 

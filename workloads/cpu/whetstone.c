@@ -6,7 +6,7 @@
  * Every pass starts afresh, so that its results do not depend on how many there were. The inputs of each
  * section are read from volatile variables, and the integers of sections 3 and 4 are hidden from the
  * optimiser at every turn: compilers find that they never change and drop those sections altogether. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <math.h>
 

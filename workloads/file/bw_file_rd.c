@@ -1,6 +1,6 @@
 /* lmbench's bw_file_rd and bw_mmap_rd: a file in the page cache is read and summed up, through a buffer of
  * 64 KiB or through a mapping; opened once before, or opened and closed each time. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

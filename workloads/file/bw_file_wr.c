@@ -1,5 +1,5 @@
 /* lmdd with fsync=1: writes 4 MiB, 64 KiB at a time, and waits until the device has them. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * They stay within the page cache, on purpose: no sync, no O_DIRECT. What is written to has its blocks
  * before the clock runs, so that every timed operation overwrites. Every block is different, so that one
  * in the wrong place is found. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

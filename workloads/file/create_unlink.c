@@ -2,7 +2,7 @@
  *
  * lmbench times creating many files and removing them as two separate figures; here a file is removed
  * before the next one is created, so that the size of the directory does not depend on how fast it went. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

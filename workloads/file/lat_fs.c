@@ -1,5 +1,5 @@
 /* lmbench's lat_fs: creates a file of some size, closes it and removes it. Size 0 is create-unlink. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

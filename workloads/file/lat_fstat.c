@@ -1,5 +1,5 @@
 /* fstat(2) of an open file: stat(2) without the walk along a path. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* open(2) for reading and close(2) of a file in the current directory. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* stat(2) of a file in the current directory: a path walk of one component and its access checks. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

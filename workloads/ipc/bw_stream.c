@@ -2,7 +2,7 @@
  *
  * The driver orders how much it wants, so that nothing is on its way when the clock starts or stops. Every
  * piece carries its number at both ends. */
-#include "kernel.h"
+#include "workload.h"
 #include "loopback.h"
 #include "partner.h"
 

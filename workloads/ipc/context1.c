@@ -3,8 +3,9 @@
  * Only on one CPU is each of them sure to be a switch of context.
  *
  * lmbench's lat_pipe is the same with one byte. */
-#include "kernel.h"
 #include "partner.h"
+#include "token.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,14 +17,14 @@ static void prepare(void)
 
 	if (pipe(there) < 0 || pipe(back) < 0)
 		fail("pipe: %s", strerror(errno));
-	start_ping_pong((struct ends){back[0], there[1]}, (struct ends){there[0], back[1]});
+	start_token((struct ends){back[0], there[1]}, (struct ends){there[0], back[1]});
 }
 
 PLACED_WORKLOADS(context1, "context1",
 	 .summary = "two processes pass a number there and back through two pipes", .unit = "lps",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "UnixBench 6.0 context1 (Pipe-based Context Switching)",
-	 .size = 8, .prepare = prepare, .run = run_ping_pong, .check = check_ping_pong,
+	 .size = 8, .prepare = prepare, .run = run_token, .check = check_token,
 	 .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_pipe, "lat-pipe", .summary = "two processes pass a byte there and back through two pipes",
 	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_pipe", .size = 1,
-	 .prepare = prepare, .run = run_ping_pong, .check = check_ping_pong, .add_usage = add_partner_usage);
+	 .prepare = prepare, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

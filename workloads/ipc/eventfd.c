@@ -1,5 +1,5 @@
 /* A counter that the kernel keeps: write adds to it, read takes it away. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * All processes are on one CPU, so every pass is a switch of context. One operation is one pass: a write, a
  * switch, a read, and reading the footprint. lmbench subtracts what that costs without the switch; here that
  * is a workload of its own, the ring of one process, and nothing is subtracted. */
-#include "kernel.h"
+#include "workload.h"
 #include "partner.h"
 
 #include <errno.h>

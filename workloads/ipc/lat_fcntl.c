@@ -3,7 +3,7 @@
  * There are three locks, and whose turn it is holds two of them. To give the turn away, a process lets go of
  * the lock that the other waits for, and waits for the one that the other holds. With two locks a process
  * could take back the lock that it has just released, before the other wakes up. */
-#include "kernel.h"
+#include "workload.h"
 #include "partner.h"
 
 #include <errno.h>

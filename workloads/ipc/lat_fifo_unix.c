@@ -1,7 +1,8 @@
 /* lmbench's lat_fifo and lat_unix: one byte goes to another process and back, through two named pipes or a
  * pair of connected sockets. */
-#include "kernel.h"
 #include "partner.h"
+#include "token.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static void prepare_fifo(void)
 	enter_scratch_directory();
 	open_fifo("there", there);
 	open_fifo("back", back);
-	start_ping_pong((struct ends){back[0], there[1]}, (struct ends){there[0], back[1]});
+	start_token((struct ends){back[0], there[1]}, (struct ends){there[0], back[1]});
 }
 
 static void prepare_unix(void)
@@ -37,14 +38,14 @@ static void prepare_unix(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 		fail("socketpair: %s", strerror(errno));
-	start_ping_pong((struct ends){pair[0], pair[0]}, (struct ends){pair[1], pair[1]});
+	start_token((struct ends){pair[0], pair[0]}, (struct ends){pair[1], pair[1]});
 }
 
 PLACED_WORKLOADS(lat_fifo, "lat-fifo",
 	 .summary = "two processes pass a byte there and back through two FIFOs", .unit = "lps",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_fifo", .size = 1,
-	 .prepare = prepare_fifo, .run = run_ping_pong, .check = check_ping_pong, .add_usage = add_partner_usage);
+	 .prepare = prepare_fifo, .run = run_token, .check = check_token, .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_unix, "lat-unix",
 	 .summary = "two processes pass a byte there and back through a pair of AF_UNIX stream sockets",
 	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_unix", .size = 1,
-	 .prepare = prepare_unix, .run = run_ping_pong, .check = check_ping_pong, .add_usage = add_partner_usage);
+	 .prepare = prepare_unix, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

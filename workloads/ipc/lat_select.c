@@ -1,6 +1,6 @@
 /* lmbench's lat_select: asks of many descriptors whether they can be written to; all can. All are the same
  * open file, or the same connected TCP socket. poll(2) is asked too: it is what programs use today. */
-#include "kernel.h"
+#include "workload.h"
 #include "loopback.h"
 
 #include <poll.h>

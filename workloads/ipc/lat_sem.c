@@ -3,7 +3,7 @@
  * Semaphores outlive processes, and go at once when they are removed, under those who use them. So they are
  * put into an IPC namespace of our own, which ends with us. Where that is not allowed, the driver removes
  * them, or, when it alone was killed, the partner; of both killed, as by Ctrl-C to weigh, they stay. */
-#include "kernel.h"
+#include "workload.h"
 #include "partner.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* UnixBench's "Pipe Throughput": one process writes 512 bytes to a pipe and reads them back.
  * No other process is involved, so nothing is scheduled. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * The ints are volatile: each is loaded and stored as one, by every compiler. So this is what a simple loop
  * gets, and not the most that the machine can do; bzero and bcopy come nearer to that. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

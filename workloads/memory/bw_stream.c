@@ -2,7 +2,7 @@
  * or stores counts once; where a store makes the processor load the line first, that does not count.
  *
  * The elements are volatile for the reason given in bw_mem.c. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * In steps of 64 or 256 bytes a processor guesses the next line; in random order it cannot, and large buffers
  * miss the TLB as well. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* lmbench's lat_mmap: maps a file, writes to one byte in 16 KiB of its first tenth, and unmaps it. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

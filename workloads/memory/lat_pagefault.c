@@ -3,7 +3,7 @@
  *
  * Since 3.15 Linux maps the 64 KiB around a page that is read, so only one page of each 64 KiB is read here:
  * one operation is one fault. check() counts them. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Page faults, one per operation: memory is touched for the first time, a page or a window after the
  * other, and the whole area is given back when its end is reached. check() compares with the kernel's
  * own count of faults. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

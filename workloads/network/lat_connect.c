@@ -2,7 +2,7 @@
  *
  * The server greets with a byte. Without it a client that is faster than the server would fill the queue of
  * the listening socket, and TCP would wait a second before it tries again. */
-#include "kernel.h"
+#include "workload.h"
 #include "loopback.h"
 #include "partner.h"
 

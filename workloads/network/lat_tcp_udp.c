@@ -1,11 +1,12 @@
 /* lmbench's lat_tcp and lat_udp on the loopback: a message goes to another process and back. */
-#include "kernel.h"
 #include "loopback.h"
 #include "partner.h"
+#include "token.h"
+#include "workload.h"
 
 static void play(const int pair[2])
 {
-	start_ping_pong((struct ends){pair[0], pair[0]}, (struct ends){pair[1], pair[1]});
+	start_token((struct ends){pair[0], pair[0]}, (struct ends){pair[1], pair[1]});
 }
 
 static void prepare_tcp(void)
@@ -27,8 +28,8 @@ static void prepare_udp(void)
 PLACED_WORKLOADS(lat_tcp, "lat-tcp",
 	 .summary = "two processes pass a byte there and back over TCP on 127.0.0.1", .unit = "lps",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_tcp", .size = 1,
-	 .prepare = prepare_tcp, .run = run_ping_pong, .check = check_ping_pong, .add_usage = add_partner_usage);
+	 .prepare = prepare_tcp, .run = run_token, .check = check_token, .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_udp, "lat-udp",
 	 .summary = "two processes pass 4 bytes there and back over UDP on 127.0.0.1", .unit = "lps",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_udp", .size = 4,
-	 .prepare = prepare_udp, .run = run_ping_pong, .check = check_ping_pong, .add_usage = add_partner_usage);
+	 .prepare = prepare_udp, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

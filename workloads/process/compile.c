@@ -2,7 +2,7 @@
  *
  * Own program of the original's size, in C that every compiler takes: the original's, of 1989, is refused
  * since gcc 14. Every executable is looked for, and the last is run. */
-#include "kernel.h"
+#include "workload.h"
 #include "program.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * The original gives all of them one open file, which the first has read to its end: the others do nothing.
  * Here each opens it anew. Its last command, q, is left out: GNU dc exits with status 1 after it. */
-#include "kernel.h"
+#include "workload.h"
 #include "program.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What memory costs a fork: the page tables of all that was touched are copied for the child, which ends
  * at once. In pages of 4 KiB: with huge ones there is little to copy. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

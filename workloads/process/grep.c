@@ -1,7 +1,7 @@
 /* UnixBench's "Grep a large file": grep counts the lines with a word in a text of 10,000 lines.
  *
  * Own text of the same size. Which of its lines have the word is decided here, so that the count is known. */
-#include "kernel.h"
+#include "workload.h"
 #include "program.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* lmbench's lat_proc procedure and shell: a procedure is called; a shell executes a program. The others of
  * lat_proc are fork and exec. */
 #include "small/image.h"
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* lmbench's lat_sig: a handler is installed; a signal is sent and caught; a write to memory that may only be
  * read is caught. lmbench subtracts kill(2) without a signal from the catching, and what is left of that from
  * the fault. Here each is a workload of its own, gross. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
  * Own scripts with the same commands, own text of the same size. Unlike the original, a script that
  * failed makes the sample fail, and the last results are compared with what they must be: a script begins
  * with the rm of the files that the one before has left, where the original ends with it. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <dirent.h>
 #include <errno.h>

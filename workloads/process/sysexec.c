@@ -1,5 +1,5 @@
 /* UnixBench's "Exec System Call Overhead": a process forks, and the child executes `true`. */
-#include "kernel.h"
+#include "workload.h"
 #include "program.h"
 
 #include <errno.h>

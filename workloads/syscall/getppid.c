@@ -1,5 +1,5 @@
 /* The cheapest system call there is: what entering and leaving the kernel costs. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <unistd.h>
 

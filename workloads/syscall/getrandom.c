@@ -1,5 +1,5 @@
 /* Random bytes from the kernel, by the system call: newer C libraries may take them from the vDSO. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

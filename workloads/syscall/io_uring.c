@@ -1,7 +1,7 @@
 /* io_uring: one request is put into the ring, handed to the kernel and waited for, by one system call. By
  * the raw interface, so that no library is needed. seccomp filters and audit see the system call, and not
  * what the request does. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <linux/io_uring.h>

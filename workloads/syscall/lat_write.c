@@ -1,5 +1,5 @@
 /* Writes one byte to /dev/null. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * The descriptor is the read end of a private pipe (as since UnixBench 6.0): copies that run at the
  * same time then share no file. getpid goes through syscall(2), because a libc may cache it. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Reads one byte from /dev/zero: a system call that goes through the file layer and its access checks. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * All on one CPU: so the thread runs while its creator waits for it, and the number of system calls does
  * not depend on which of the two was faster. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use linux_audit::message;
+use linux_audit::netlink::{Client, join_readlog, receive};
+use linux_audit::rule::Rule;
+use linux_audit::status::AuditSetting;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
-use weighbridge::audit::message;
-use weighbridge::audit::netlink::{Client, join_readlog, receive};
-use weighbridge::audit::rule::Rule;
-use weighbridge::audit::status::Setting;
 
 /// Loaded by the test itself, and unloaded with this; auditing is then as it was, too.
 pub struct HostRules {
@@ -34,7 +34,7 @@ impl HostRules {
             assert!(output.status.success(), "{line}: {output:?}");
         }
         rules.listed = client.rules().unwrap();
-        client.set(Setting::Enabled(enabled)).unwrap();
+        client.set(AuditSetting::Enabled(enabled)).unwrap();
         rules
     }
 
@@ -52,7 +52,7 @@ impl Drop for HostRules {
         for rule in client.rules().unwrap().iter().filter(|rule| !self.before.contains(rule)) {
             let _ = client.delete_rule(rule);
         }
-        let _ = client.set(Setting::Enabled(self.enabled));
+        let _ = client.set(AuditSetting::Enabled(self.enabled));
     }
 }
 

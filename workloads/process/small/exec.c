@@ -1,6 +1,6 @@
 /* Forks a process that executes a small program, which ends at once. The program is this executable
  * itself, so that the workload needs no file beside it. */
-#include "kernel.h"
+#include "workload.h"
 #include "image.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * What is left to do travels in the arguments. The last one reports how many there were, and waits for the
  * next order: a fork for each would be timed too. */
-#include "kernel.h"
+#include "workload.h"
 #include "image.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* A process that starts and ends, and whose parent waits for it. UnixBench and lmbench differ in what
  * the child does: exit(3) runs the handlers of the C library, _exit(2) does not. */
-#include "kernel.h"
+#include "workload.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Starts a small program as servers and shells do today: without copying the parent's page tables. The
  * program is this executable itself, as in exec.c, which starts it by fork. */
-#include "kernel.h"
+#include "workload.h"
 #include "image.h"
 
 #include <errno.h>

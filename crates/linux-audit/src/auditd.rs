@@ -1,0 +1,286 @@
+//! The real `auditd`, with a configuration of its own that touches nothing of the host's: started as
+//! `auditd -n -s nochange -c DIRECTORY`, ended with SIGTERM.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use super::netlink::Client;
+use trust::program;
+
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// It may have the log to write out first.
+const END_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// auditd.conf(5): the log is flushed after so many records, where it is flushed now and then.
+const FREQUENCY: u32 = 50;
+
+/// `flush` of auditd.conf(5): how a record gets to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    None,
+    Incremental,
+    IncrementalAsync,
+    Data,
+    Sync,
+}
+
+impl Flush {
+    pub const ALL: [Flush; 5] =
+        [Flush::None, Flush::Incremental, Flush::IncrementalAsync, Flush::Data, Flush::Sync];
+
+    /// As auditd.conf has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Flush::None => "none",
+            Flush::Incremental => "incremental",
+            Flush::IncrementalAsync => "incremental_async",
+            Flush::Data => "data",
+            Flush::Sync => "sync",
+        }
+    }
+}
+
+/// What the configuration says; all else is as Debian and Fedora ship it.
+#[derive(Clone, Debug)]
+pub struct AuditdConfiguration {
+    /// Is created, and holds the configuration.
+    pub directory: PathBuf,
+    /// Where `audit.log` goes; exists.
+    pub log_directory: PathBuf,
+    pub flush: Flush,
+    /// Whether a plugin is enabled that reads all records and discards them.
+    pub has_plugin: bool,
+    /// `max_log_file`, in MiB; a full file is rotated and `num_logs` are kept.
+    pub max_log_mib: u32,
+    pub num_logs: u32,
+    /// `disk_full_action`; an error of the disk suspends, as `disk_error_action` knows less.
+    pub disk_full_action: &'static str,
+}
+
+impl AuditdConfiguration {
+    /// The log in the same directory, in files of the size that distributions set.
+    pub fn new(directory: PathBuf, flush: Flush, has_plugin: bool) -> AuditdConfiguration {
+        AuditdConfiguration {
+            log_directory: directory.clone(),
+            directory,
+            flush,
+            has_plugin,
+            max_log_mib: 8,
+            num_logs: 5,
+            disk_full_action: "SUSPEND",
+        }
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.log_directory.join("audit.log")
+    }
+
+    /// The text of auditd.conf. RAW, so that a record takes the bytes that are counted for it; no action
+    /// does anything to the host.
+    fn text(&self) -> String {
+        let AuditdConfiguration { max_log_mib, num_logs, disk_full_action, .. } = self;
+        let (log, flush) = (self.log(), self.flush.word());
+        // auditd takes `freq` with the two that flush now and then only.
+        let freq = match self.flush {
+            Flush::Incremental | Flush::IncrementalAsync => FREQUENCY,
+            _ => 0,
+        };
+        format!(
+            "local_events = yes\nwrite_logs = yes\nlog_file = {}\nlog_group = root\nlog_format = RAW\n\
+             flush = {flush}\nfreq = {freq}\nmax_log_file = {max_log_mib}\nnum_logs = {num_logs}\n\
+             max_log_file_action = ROTATE\npriority_boost = 4\nname_format = NONE\n\
+             space_left = 2\nspace_left_action = IGNORE\nadmin_space_left = 1\n\
+             admin_space_left_action = IGNORE\ndisk_full_action = {disk_full_action}\n\
+             disk_error_action = SUSPEND\nuse_libwrap = no\ndistribute_network = no\n\
+             q_depth = 2000\noverflow_action = IGNORE\nmax_restarts = 10\nplugin_dir = {}\n\
+             end_of_event_timeout = 2\n",
+            log.display(),
+            self.plugins().display(),
+        )
+    }
+
+    fn plugins(&self) -> PathBuf {
+        self.directory.join("plugins.d")
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(self.plugins())?;
+        write_file(&self.directory.join("auditd.conf"), &self.text(), 0o640)?;
+        if self.has_plugin {
+            let program = self.directory.join("discard");
+            // auditd takes a plugin of this mode only.
+            write_file(&program, "#!/bin/sh\nexec cat >/dev/null\n", 0o750)?;
+            let text = format!(
+                "active = yes\ndirection = out\npath = {}\ntype = always\nformat = string\n",
+                program.display()
+            );
+            write_file(&self.plugins().join("discard.conf"), &text, 0o640)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)) // whatever the umask
+}
+
+/// Where `auditd` is, or a sentence that says how to get it.
+///
+/// # Errors
+/// It is not installed, or another user can change it.
+pub fn find_auditd() -> Result<PathBuf, String> {
+    program::find("auditd")?.ok_or_else(|| {
+        "`auditd` is not installed: install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
+            .into()
+    })
+}
+
+/// A running auditd of ours; dropping this ends it.
+pub struct Auditd {
+    child: Child,
+    configuration: AuditdConfiguration,
+}
+
+impl Auditd {
+    /// Starts it. It ends with us, too: the guard's journal can name it only once it runs.
+    ///
+    /// # Errors
+    /// Where the configuration cannot be written or the program not be executed.
+    pub fn spawn(program: &Path, configuration: AuditdConfiguration) -> io::Result<Auditd> {
+        configuration.write()?;
+        let mut command = Command::new(program);
+        command
+            .args(["-n", "-s", "nochange", "-c"])
+            .arg(&configuration.directory)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // SAFETY: one system call between fork and exec, and no allocation.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+        }
+        Ok(Auditd { child: command.spawn()?, configuration })
+    }
+
+    /// Waits until the kernel sends it the records.
+    ///
+    /// # Errors
+    /// A sentence, where it ended instead.
+    pub fn wait_until_registered(&mut self, client: &mut Client) -> Result<(), String> {
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let status = client.status().map_err(|error| error.to_string())?;
+            if status.pid == self.pid() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
+                return Err(format!(
+                    "auditd does not start with the configuration {} ({status}); the system's log may \
+                     say why",
+                    self.configuration.directory.join("auditd.conf").display()
+                ));
+            }
+            if Instant::now() > deadline {
+                return Err("auditd started, but does not ask the kernel for the records".into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn configuration(&self) -> &AuditdConfiguration {
+        &self.configuration
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Whether this text is near the end of the log, or of the file before, where that was just rotated.
+    pub fn has_written(&self, text: &str) -> bool {
+        let log = self.configuration.log();
+        [log.clone(), log.with_extension("log.1")].iter().any(|path| {
+            tail(path)
+                .is_ok_and(|tail| tail.windows(text.len()).any(|part| part == text.as_bytes()))
+        })
+    }
+}
+
+impl Drop for Auditd {
+    fn drop(&mut self) {
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
+        let _ = kill_process(pid, Signal::TERM);
+        // It may have been stopped.
+        let _ = kill_process(pid, Signal::CONT);
+        let deadline = Instant::now() + END_LIMIT;
+        while !self.has_ended() {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn tail(path: &Path) -> io::Result<Vec<u8>> {
+    /// What others may have caused behind the text that is looked for.
+    const TAIL_BYTES: u64 = 64 << 10;
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(2 * TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_keeps_to_its_own_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("auditd");
+        for flush in Flush::ALL {
+            let text = AuditdConfiguration::new(directory.clone(), flush, true).text();
+            let value = |key: &str| {
+                let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(key)).collect();
+                assert_eq!(lines.len(), 1, "{key}: {text}");
+                lines[0].split_once(" = ").unwrap().1.to_owned()
+            };
+            assert_eq!(value("flush "), flush.word());
+            for path in [value("log_file "), value("plugin_dir ")] {
+                assert!(Path::new(&path).starts_with(&directory), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plugin_is_there_if_it_was_asked_for() {
+        let home = tempfile::tempdir().unwrap();
+        for (name, has_plugin) in [("with", true), ("without", false)] {
+            let directory = home.path().join(name);
+            AuditdConfiguration::new(directory.clone(), Flush::None, has_plugin).write().unwrap();
+            assert!(directory.join("auditd.conf").exists());
+            assert_eq!(directory.join("plugins.d/discard.conf").exists(), has_plugin);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A request/reply client of the audit netlink socket.
+//!
+//! Messages go to the kernel (port 0), which is where an unconnected netlink socket sends.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+
+use super::features::Features;
+use super::message;
+use super::rule::Rule;
+use super::status::{AuditSetting, Status};
+
+const HEADER_BYTES: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 0x01;
+const NLM_F_ACK: u16 = 0x04;
+/// `MAX_AUDIT_MESSAGE_LENGTH` of libaudit: no record is longer.
+const MAX_MESSAGE_BYTES: usize = 8970;
+/// The kernel answers at once; a silence this long means that it will not.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One message from the kernel.
+#[derive(Debug)]
+pub struct Message {
+    pub kind: u16,
+    pub payload: Vec<u8>,
+}
+
+/// A socket to the kernel's audit system.
+#[derive(Debug)]
+pub struct Client {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Client {
+    /// Opens a socket; needs no privilege yet.
+    ///
+    /// # Errors
+    /// `EPROTONOSUPPORT` on a kernel without `CONFIG_AUDIT`.
+    pub fn open() -> io::Result<Client> {
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(netlink::AUDIT),
+        )?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT))?;
+        Ok(Client { socket, sequence: 0 })
+    }
+
+    /// The current status.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_CONTROL`, `ECONNREFUSED` outside the first user or pid namespace.
+    pub fn status(&mut self) -> io::Result<Status> {
+        let replies = self.request(message::GET, &[])?;
+        replies
+            .iter()
+            .find(|reply| reply.kind == message::GET)
+            .and_then(|reply| Status::parse(&reply.payload))
+            .ok_or_else(|| io::Error::other("the kernel sent no audit status"))
+    }
+
+    /// What this host forbids of login uids.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn features(&mut self) -> io::Result<Features> {
+        let replies = self.request(message::GET_FEATURE, &[])?;
+        replies
+            .iter()
+            .find(|reply| reply.kind == message::GET_FEATURE)
+            .and_then(|reply| Features::parse(&reply.payload))
+            .ok_or_else(|| io::Error::other("the kernel sent no audit features"))
+    }
+
+    /// Switches features on and off.
+    ///
+    /// # Errors
+    /// `EPERM` where one that would change is locked.
+    pub fn set_features(&mut self, features: Features) -> io::Result<()> {
+        self.request(message::SET_FEATURE, &features.encode()).map(drop)
+    }
+
+    /// Changes one field of the status.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_CONTROL` or where the configuration is locked; `EEXIST` for the
+    /// pid where a healthy audit daemon holds the socket.
+    pub fn set(&mut self, setting: AuditSetting) -> io::Result<()> {
+        self.request(message::SET, &setting.encode()).map(drop)
+    }
+
+    /// All loaded rules, in the order in which the kernel lists them.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn rules(&mut self) -> io::Result<Vec<Rule>> {
+        let replies = self.request(message::LIST_RULES, &[])?;
+        Ok(replies
+            .into_iter()
+            .filter(|reply| reply.kind == message::LIST_RULES)
+            .map(|reply| Rule::from_bytes(reply.payload))
+            .collect())
+    }
+
+    /// Loads a rule.
+    ///
+    /// # Errors
+    /// `EEXIST` where it is loaded already, `EINVAL` where the kernel does not know a field.
+    pub fn add_rule(&mut self, rule: &Rule) -> io::Result<()> {
+        self.request(message::ADD_RULE, rule.as_bytes()).map(drop)
+    }
+
+    /// Unloads a rule, given as it was loaded or as the kernel lists it.
+    ///
+    /// # Errors
+    /// `ENOENT` where no such rule is loaded.
+    pub fn delete_rule(&mut self, rule: &Rule) -> io::Result<()> {
+        self.request(message::DEL_RULE, rule.as_bytes()).map(drop)
+    }
+
+    /// Sends a line through the kernel's record queue, so that it arrives behind all that was
+    /// queued before. Ignored by the kernel while auditing is disabled.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_WRITE`.
+    pub fn send_text(&mut self, text: &str) -> io::Result<()> {
+        let mut payload = text.as_bytes().to_vec();
+        payload.push(0);
+        self.request(message::TRUSTED_APP, &payload).map(drop)
+    }
+
+    /// The socket, for a reader of records.
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// Sends a request and gathers the replies up to its acknowledgement and, for a list, its end.
+    fn request(&mut self, kind: u16, payload: &[u8]) -> io::Result<Vec<Message>> {
+        self.sequence += 1;
+        send(&self.socket, &encode(kind, self.sequence, payload), SendFlags::empty())?;
+        let mut replies = Vec::new();
+        let mut acknowledged = false;
+        // The kernel acknowledges a request before a list's or a status's content arrives.
+        let mut complete =
+            !matches!(kind, message::GET | message::GET_FEATURE | message::LIST_RULES);
+        while !(acknowledged && complete) {
+            let reply = receive(&self.socket)?;
+            match reply.kind {
+                NLMSG_ERROR => {
+                    acknowledged = true;
+                    let code = reply.payload.first_chunk().map_or(0, |c| i32::from_ne_bytes(*c));
+                    if code != 0 {
+                        return Err(io::Error::from_raw_os_error(-code));
+                    }
+                }
+                NLMSG_DONE => complete = true,
+                _ => {
+                    let is_single = matches!(kind, message::GET | message::GET_FEATURE);
+                    complete |= is_single && reply.kind == kind;
+                    replies.push(reply);
+                }
+            }
+        }
+        Ok(replies)
+    }
+}
+
+/// Joins the multicast group that every audit record is also sent to (`AUDIT_NLGRP_READLOG`), for
+/// counting beside an audit daemon.
+///
+/// # Errors
+/// `EPERM` without `CAP_AUDIT_READ`.
+pub fn join_readlog(socket: &OwnedFd) -> io::Result<()> {
+    // The kernel multicasts in the name of port 0, and to nobody who has that port himself: a socket
+    // without an address.
+    rustix::net::bind(socket, &netlink::SocketAddrNetlink::new(0, 0))?;
+    let group: libc::c_int = 1;
+    // SAFETY: the option takes an int, and gets the address and size of one that lives.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_NETLINK,
+            libc::NETLINK_ADD_MEMBERSHIP,
+            (&raw const group).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// How often the kernel tried to give this socket a message and found no room in its buffer, since it
+/// was opened (`sk_drops`). A failed try is not yet a message lost: see [`super::sink::MISSED_TRIES`].
+///
+/// # Errors
+/// As `getsockopt(2)`.
+pub fn failed_tries(socket: &OwnedFd) -> io::Result<u32> {
+    let mut memory = [0u32; libc::SK_MEMINFO_DROPS as usize + 1];
+    let mut bytes = size_of_val(&memory) as libc::socklen_t;
+    // SAFETY: the option fills as many bytes as it is told, and those are of an array that lives.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            memory.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    match status {
+        0 => Ok(memory[libc::SK_MEMINFO_DROPS as usize]),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Receives one message.
+///
+/// # Errors
+/// `EAGAIN` on a timeout, `ENOBUFS` where the kernel dropped messages for want of socket buffer.
+pub fn receive(socket: &OwnedFd) -> io::Result<Message> {
+    let mut buffer = [0u8; MAX_MESSAGE_BYTES + HEADER_BYTES];
+    let (_, received_bytes) = recv(socket, &mut buffer[..], RecvFlags::empty())?;
+    decode(&buffer[..received_bytes.min(buffer.len())])
+        .ok_or_else(|| io::Error::other("the kernel sent a truncated audit message"))
+}
+
+fn encode(kind: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let total_bytes = (HEADER_BYTES + payload.len()) as u32;
+    let mut bytes = Vec::with_capacity(total_bytes as usize);
+    bytes.extend(total_bytes.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend(0u32.to_ne_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// The type and payload of a message. Audit records state a length in the header that leaves the
+/// header out, so the datagram's own length is what counts.
+fn decode(bytes: &[u8]) -> Option<Message> {
+    let kind = u16::from_ne_bytes(*bytes.get(4..6)?.first_chunk()?);
+    Some(Message { kind, payload: bytes.get(HEADER_BYTES..)?.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_survives_encoding() {
+        let message = decode(&encode(message::TRUSTED_APP, 7, b"mark")).unwrap();
+        assert_eq!((message.kind, &message.payload[..]), (message::TRUSTED_APP, &b"mark"[..]));
+    }
+
+    #[test]
+    fn truncated_bytes_are_refused_at_every_length() {
+        let bytes = encode(message::GET, 1, &[]);
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_none(), "{length} bytes were taken for a message");
+        }
+    }
+}

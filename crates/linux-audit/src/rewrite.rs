@@ -1,0 +1,298 @@
+//! Other ways to write audit rules, which may cost less. Whether they do is for measuring.
+
+use super::perm_calls::{NEWEST_KERNEL, calls};
+use super::rule::field;
+use super::rule_fields::{Action, Decoded, RuleList};
+use super::rule_set::RuleLine;
+
+/// Bits of the kernel's `perm=`, by the letters of `auditctl -p`.
+const PERMS: [(char, u32); 4] = [('r', 4), ('w', 2), ('x', 1), ('a', 8)];
+
+/// Of `include/uapi/linux/magic.h`: `auditctl` 3 knows only debugfs and tracefs by name.
+const TMPFS_MAGIC: &str = "0x01021994";
+
+/// Another way to write some rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    pub title: String,
+    /// Indices of lines that `with` takes the place of; empty where it is only added.
+    pub replaces: Vec<usize>,
+    /// As many for each of `replaces`, in its order.
+    pub with: Vec<String>,
+    /// Whether `with` goes before all other rules.
+    pub is_first: bool,
+    /// What is no longer recorded; `None` where that is nothing.
+    pub gives_up: Option<String>,
+}
+
+impl Proposal {
+    /// How many lines take the place of each.
+    pub fn with_each(&self) -> usize {
+        (self.with.len() / self.replaces.len().max(1)).max(1)
+    }
+}
+
+/// What could be written otherwise. `hot_calls` are names and numbers of the system calls that the
+/// programs make most.
+pub fn proposals(lines: &[RuleLine], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
+    let rules: Vec<Decoded> =
+        lines.iter().flat_map(|line| &line.rules).map(|rule| rule.decode()).collect();
+    let mut proposals = Vec::new();
+    if cfg!(target_arch = "x86_64") {
+        proposals.extend(listed_calls(lines));
+    }
+    proposals.extend(cheap_conditions_first(lines));
+    proposals.extend(exempt_tmpfs(&rules));
+    proposals.extend(exempt_calls(&rules, hot_calls));
+    proposals
+}
+
+/// A directory watch, which the kernel looks at after every system call, as rules for the system
+/// calls that it can match at all: `perm=` holds for no others, until a later kernel adds some.
+fn listed_calls(lines: &[RuleLine]) -> Vec<Proposal> {
+    let rewritten: Vec<(usize, String, Vec<String>)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(index, line)| Some((index, line, directory_watch(line)?)))
+        .map(|(index, line, watch)| {
+            let directory = watch.field(field::DIR).and_then(|dir| dir.text.clone());
+            (index, directory.unwrap_or_default(), with_listed_calls(&watch, line))
+        })
+        .collect();
+    let proposal = |title: String, of: &[(usize, String, Vec<String>)]| Proposal {
+        title,
+        replaces: of.iter().map(|(index, ..)| *index).collect(),
+        with: of.iter().flat_map(|(.., with)| with.clone()).collect(),
+        is_first: false,
+        gives_up: Some(format!(
+            "system calls that kernels later than Linux {NEWEST_KERNEL} add: a watch sees them, and a list \
+             does not until they are put into it"
+        )),
+    };
+    let mut proposals: Vec<Proposal> = rewritten
+        .iter()
+        .map(|one| {
+            let title = format!("list the system calls in the watch of {}", one.1);
+            proposal(title, std::slice::from_ref(one))
+        })
+        .collect();
+    if rewritten.len() > 1 {
+        let title = format!("list the system calls in all {} directory watches", rewritten.len());
+        proposals.push(proposal(title, &rewritten));
+    }
+    proposals
+}
+
+/// The rule of a line that watches a directory, or its files by `perm=`, whatever the call.
+fn directory_watch(line: &RuleLine) -> Option<Decoded> {
+    let [rule] = line.rules.as_slice() else { return None };
+    let rule = rule.decode();
+    let is_watch = rule.list == RuleList::Exit
+        && rule.action == Action::Always
+        && rule.syscalls.is_all()
+        && rule.field(field::ARCH).is_none()
+        && rule.field(field::DIR).is_some()
+        && rule.field(field::PERM).is_some();
+    is_watch.then_some(rule)
+}
+
+fn with_listed_calls(watch: &Decoded, line: &RuleLine) -> Vec<String> {
+    let option = if line.is_prepended { "-A" } else { "-a" };
+    let conditions = conditions(&line.text).join(" ");
+    let perm = perm_letters(watch.field(field::PERM).map_or(0, |perm| perm.number));
+    [("b64", false), ("b32", true)]
+        .map(|(arch, is_32_bit)| {
+            let calls = calls(&perm, is_32_bit).join(",");
+            format!("{option} always,exit -F arch={arch} -S {calls} {conditions}")
+        })
+        .into()
+}
+
+fn perm_letters(bits: u32) -> String {
+    PERMS.iter().filter(|(_, bit)| bits & bit != 0).map(|(letter, _)| letter).collect()
+}
+
+/// The conditions of a line as options, in their order, those of a watch written out.
+fn conditions(text: &str) -> Vec<String> {
+    let mut conditions = Vec::new();
+    let mut perm = None;
+    let is_watch = text.starts_with("-w");
+    for (option, value) in options(text) {
+        match option {
+            "-w" => conditions.push(format!("-F dir={}", trimmed(value))),
+            "-p" => perm = Some(value),
+            "-F" | "-C" | "-k" => conditions.push(format!("{option} {value}")),
+            _ => {}
+        }
+    }
+    if is_watch {
+        conditions.insert(1.min(conditions.len()), format!("-F perm={}", perm.unwrap_or("rwxa")));
+    }
+    conditions
+}
+
+/// A directory as `dir=` takes it.
+fn trimmed(path: &str) -> &str {
+    if path.len() > 1 { path.trim_end_matches('/') } else { path }
+}
+
+/// The options of a line and their values, also where they are one word.
+fn options(text: &str) -> Vec<(&str, &str)> {
+    let mut words = text.split_whitespace();
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        match word.split_at_checked(2) {
+            Some((option, "")) => options.push((option, words.next().unwrap_or_default())),
+            Some((option, value)) => options.push((option, value)),
+            None => {}
+        }
+    }
+    options
+}
+
+/// The kernel stops at the first condition that does not hold, so what is quickly compared and
+/// seldom true belongs before what takes a walk. All have to hold, so their order changes nothing.
+fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
+    let mut replaces = Vec::new();
+    let mut with = Vec::new();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.rules.is_empty()) {
+        if line.text.starts_with("-w") {
+            continue;
+        }
+        let mut options = options(&line.text);
+        let before = options.clone();
+        options.sort_by_key(|(option, value)| cost_rank(option, value));
+        if options != before && !is_only_regrouped(&before, &options) {
+            replaces.push(index);
+            let words: Vec<String> =
+                options.iter().map(|(o, value)| format!("{o} {value}")).collect();
+            with.push(words.join(" "));
+        }
+    }
+    (!replaces.is_empty()).then(|| Proposal {
+        title: "quick conditions before slow ones (the kernel stops at the first that fails)"
+            .into(),
+        replaces,
+        with,
+        is_first: false,
+        gives_up: None,
+    })
+}
+
+/// Whether the conditions come in the same order, and only system calls or keys moved.
+fn is_only_regrouped(before: &[(&str, &str)], after: &[(&str, &str)]) -> bool {
+    let conditions = |options: &[(&str, &str)]| -> Vec<String> {
+        let options = options.iter().filter(|(option, _)| matches!(*option, "-F" | "-C"));
+        options.map(|(option, value)| format!("{option}{value}")).collect()
+    };
+    conditions(before) == conditions(after)
+}
+
+/// What walks the tree of directories, compares programs or labels, or looks up a parent is slow.
+/// `arch=` has to come before the calls that are named for it.
+fn cost_rank(option: &str, value: &str) -> u8 {
+    let name = value.split(['=', '!', '<', '>', '&']).next().unwrap_or_default();
+    match (option, name) {
+        ("-a" | "-A", _) => 0,
+        ("-F", "arch") => 1,
+        ("-S", _) => 2,
+        ("-F", "key") | ("-k", _) => 6,
+        ("-F", "dir" | "perm" | "exe" | "ppid" | "path") => 5,
+        ("-F", name) if name.starts_with("obj_") || name.starts_with("subj_") => 5,
+        ("-C", _) => 4,
+        _ => 3,
+    }
+}
+
+fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
+    let is_exempt = rules.iter().any(|rule| rule.list == RuleList::Filesystem);
+    let concerns_paths = rules.iter().any(|rule| rule.list == RuleList::Exit);
+    (concerns_paths && !is_exempt).then(|| Proposal {
+        title: "record no paths on tmpfs".into(),
+        replaces: Vec::new(),
+        with: vec![format!("-a never,filesystem -F fstype={TMPFS_MAGIC}")],
+        is_first: true,
+        gives_up: Some(
+            "what happens to files on tmpfs (often /run, /tmp and /dev/shm): watches there do not see it, \
+             and records do not name such paths"
+                .into(),
+        ),
+    })
+}
+
+/// Calls that no rule asks for by name, nor could match by `perm=`.
+fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal> {
+    let exit = || rules.iter().filter(|rule| rule.list == RuleList::Exit);
+    let every = |rule: &&Decoded| {
+        rule.syscalls.is_all()
+            && rule.field(field::WATCH).is_none()
+            && rule.action == Action::Always
+    };
+    if !exit().any(|rule| every(&rule)) {
+        return None;
+    }
+    let is_needed = |name: &str, number: u32| {
+        exit().any(|rule| {
+            let perm = rule.field(field::PERM).map(|perm| perm_letters(perm.number));
+            let could_match = perm.is_some_and(|perm| calls(&perm, false).contains(&name));
+            (rule.syscalls.contains(number) && !rule.syscalls.is_all()) || could_match
+        })
+    };
+    let names: Vec<&str> = hot_calls
+        .iter()
+        .filter(|(name, number)| !is_needed(name, *number))
+        .map(|(name, _)| *name)
+        .collect();
+    let losing = exit().filter(every).filter(|rule| rule.field(field::PERM).is_none()).count();
+    (!names.is_empty()).then(|| Proposal {
+        title: format!("exempt the most frequent calls: {}", names.join(", ")),
+        replaces: Vec::new(),
+        with: vec![format!("-A never,exit -F arch=b64 -S {}", names.join(","))],
+        is_first: true,
+        gives_up: (losing > 0).then(|| {
+            format!("records of these calls, for rules that ask for every system call ({losing} of them)")
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_put_in_the_order_of_their_cost_and_the_abi_stays_first() {
+        let order = |text: &str| {
+            let mut options = options(text);
+            options.sort_by_key(|(option, value)| cost_rank(option, value));
+            options.iter().map(|(o, value)| format!("{o} {value}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            order(
+                "-a always,exit -S open -F exe=/bin/x -F arch=b64 -F auid>=1000 -C uid!=euid -k k"
+            ),
+            "-a always,exit -F arch=b64 -S open -F auid>=1000 -C uid!=euid -F exe=/bin/x -k k"
+        );
+        let kept = "-a always,exit -S open -F auid>=1000 -F dir=/etc -F perm=wa -F key=k";
+        assert_eq!(order(kept), kept);
+    }
+
+    #[test]
+    fn a_watch_is_written_out() {
+        let conditions = |text| conditions(text).join(" ");
+        assert_eq!(conditions("-w /etc/ -p wa -k k"), "-F dir=/etc -F perm=wa -k k");
+        assert_eq!(conditions("-w /etc/"), "-F dir=/etc -F perm=rwxa");
+        assert_eq!(perm_letters(2 | 8), "wa");
+    }
+
+    #[test]
+    fn calls_that_a_rule_needs_are_not_exempted() {
+        use crate::rule::Rule;
+        let hot = [("read", 0), ("getppid", 110)];
+        let every = Rule::always_exit(7, "k").decode();
+        let named = Rule::always_exit_of(&[110], 7).decode();
+        assert_eq!(exempt_calls(std::slice::from_ref(&named), &hot), None);
+        let proposal = exempt_calls(&[every, named], &hot).unwrap();
+        assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S read"]);
+        assert!(proposal.gives_up.unwrap().contains("(1 of them)"));
+    }
+}

@@ -1,0 +1,277 @@
+//! `struct audit_rule_data` of `include/uapi/linux/audit.h`, kept as the bytes the kernel speaks:
+//! what it lists can be sent back unchanged, also for fields that this version does not know.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::message;
+
+const MAX_FIELDS: usize = 64;
+const FIELD_COUNT_AT: usize = 8;
+const MASK_AT: usize = 12;
+/// Of its 64 words the last names classes of system calls, which the kernel replaces by their members;
+/// so `auditctl -S all` leaves it out, and the kernel lists a rule as it was given.
+const CLASSES_AT: usize = FIELDS_AT - 4;
+const FIELDS_AT: usize = MASK_AT + MAX_FIELDS * 4;
+const VALUES_AT: usize = FIELDS_AT + MAX_FIELDS * 4;
+const OPERATORS_AT: usize = VALUES_AT + MAX_FIELDS * 4;
+const STRINGS_BYTES_AT: usize = OPERATORS_AT + MAX_FIELDS * 4;
+const FIXED_BYTES: usize = STRINGS_BYTES_AT + 4;
+
+const FILTER_TASK: u32 = 0x01;
+const FILTER_EXIT: u32 = 0x04;
+const FILTER_EXCLUDE: u32 = 0x05;
+const FILTER_PREPEND: u32 = 0x10;
+const ACTION_NEVER: u32 = 0;
+const ACTION_ALWAYS: u32 = 2;
+const PERM_READ: u32 = 4;
+const OPERATOR_EQUAL: u32 = 0x4000_0000;
+
+/// The key of our rules, so that whoever lists them knows whose they are; one that excludes records has none.
+pub const KEY: &str = "weigh";
+
+/// Fields that the program itself looks at, as the kernel numbers them.
+pub mod field {
+    pub const PID: u32 = 0;
+    pub const LOGINUID: u32 = 9;
+    pub const ARCH: u32 = 11;
+    pub const MSGTYPE: u32 = 12;
+    pub const LOGINUID_SET: u32 = 24;
+    pub const FSTYPE: u32 = 26;
+    pub const INODE: u32 = 102;
+    pub const WATCH: u32 = 105;
+    pub const PERM: u32 = 106;
+    pub const DIR: u32 = 107;
+    pub const EXE: u32 = 112;
+    pub const FILTERKEY: u32 = 210;
+}
+
+/// A loaded or loadable audit rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rule(Vec<u8>);
+
+impl Rule {
+    /// The kernel's bytes, as `LIST_RULES` gives them: a message is padded to whole words.
+    pub fn from_bytes(bytes: Vec<u8>) -> Rule {
+        let mut rule = Rule(bytes);
+        let strings_bytes = rule.word(STRINGS_BYTES_AT) as usize;
+        rule.0.truncate(FIXED_BYTES.saturating_add(strings_bytes));
+        rule
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// `-A never,task -F auid=LOGINUID -k weigh`: processes forked under this login uid get no audit
+    /// context.
+    pub fn never_task(loginuid: u32) -> Rule {
+        let mut rule = Rule::new(FILTER_TASK | FILTER_PREPEND, ACTION_NEVER);
+        rule.every_syscall();
+        rule.field(field::LOGINUID, loginuid);
+        rule.text_field(field::FILTERKEY, OsStr::new(KEY));
+        rule
+    }
+
+    /// `-a always,exit -S all -F auid=LOGINUID -k KEY`, for the system calls of every ABI.
+    pub fn always_exit(loginuid: u32, key: &str) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.field(field::LOGINUID, loginuid);
+        rule.text_field(field::FILTERKEY, OsStr::new(key));
+        rule
+    }
+
+    /// `-A always,exit -F path=PATH -F perm=r -k KEY`: opening this one file makes a record, and
+    /// other system calls hardly notice (the kernel finds file watches by inode hash).
+    pub fn watch(path: &Path, key: &str) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT | FILTER_PREPEND, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.text_field(field::WATCH, path.as_os_str());
+        rule.field(field::PERM, PERM_READ);
+        rule.text_field(field::FILTERKEY, OsStr::new(key));
+        rule
+    }
+
+    /// As the kernel lists it: where it was put in its list is no part of a rule that is loaded.
+    pub fn listed(mut self) -> Rule {
+        self.set_word(0, self.filter());
+        self
+    }
+
+    /// The number of the kernel's list that it is in: task, exit and so on.
+    pub fn filter(&self) -> u32 {
+        self.word(0) & !FILTER_PREPEND
+    }
+
+    /// `-a always,exit -S NUMBER… -F auid=LOGINUID`, for the calls of every ABI.
+    pub fn always_exit_of(syscalls: &[u32], loginuid: u32) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        syscalls.iter().for_each(|number| rule.syscall(*number));
+        rule.field(field::LOGINUID, loginuid);
+        rule
+    }
+
+    /// `-a always,exit -S all -F exe=PATH`.
+    pub fn always_exit_of_program(path: &Path) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.text_field(field::EXE, path.as_os_str());
+        rule
+    }
+
+    /// `-a always,exclude -F msgtype=CONFIG_CHANGE -F pid=PID`: what this process does to the rules makes
+    /// no records.
+    pub fn silent_changes(pid: u32) -> Rule {
+        let mut rule = Rule::new(FILTER_EXCLUDE, ACTION_ALWAYS);
+        rule.every_syscall();
+        rule.field(field::MSGTYPE, message::CONFIG_CHANGE.into());
+        rule.field(field::PID, pid);
+        rule
+    }
+
+    /// The same rule with one more condition, its last, that nobody meets: the kernel goes through all
+    /// the others first. `None` where it has as many conditions as a rule may have.
+    pub fn for_nobody(&self, loginuid: u32) -> Option<Rule> {
+        let mut rule = self.clone();
+        if rule.0.len() < FIXED_BYTES || rule.word(FIELD_COUNT_AT) as usize >= MAX_FIELDS {
+            return None;
+        }
+        rule.field(field::LOGINUID, loginuid);
+        Some(rule)
+    }
+
+    /// The same rule, to be added at the front of its list, as with `-A`. A rule is deleted as it is
+    /// listed, without this mark.
+    pub fn prepended(&self) -> Rule {
+        let mut rule = self.clone();
+        if rule.0.len() >= FIXED_BYTES {
+            rule.set_word(0, rule.word(0) | FILTER_PREPEND);
+        }
+        rule
+    }
+
+    /// The list that it stands in, and whether it is for the front.
+    pub(crate) fn flags(&self) -> u32 {
+        self.word(0)
+    }
+
+    pub(crate) fn action(&self) -> u32 {
+        self.word(4)
+    }
+
+    pub(crate) fn mask(&self) -> Vec<u32> {
+        (MASK_AT..FIELDS_AT).step_by(4).map(|at| self.word(at)).collect()
+    }
+
+    /// Kind, value and operator of every field, in order.
+    pub(crate) fn raw_fields(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        let count = (self.word(FIELD_COUNT_AT) as usize).min(MAX_FIELDS);
+        (0..count).map(|index| {
+            let at = |start: usize| self.word(start + index * 4);
+            (at(FIELDS_AT), at(VALUES_AT), at(OPERATORS_AT))
+        })
+    }
+
+    /// The strings of its fields, one behind the other.
+    pub(crate) fn strings(&self) -> &[u8] {
+        self.0.get(FIXED_BYTES..).unwrap_or_default()
+    }
+
+    /// Whether processes that it matches are born without an audit context.
+    pub fn is_never_task(&self) -> bool {
+        self.0.len() >= FIXED_BYTES && self.filter() == FILTER_TASK && self.word(4) == ACTION_NEVER
+    }
+
+    /// The login uid that it asks for by equality.
+    pub fn loginuid(&self) -> Option<u32> {
+        self.raw_fields()
+            .find(|(kind, _, operator)| *kind == field::LOGINUID && *operator == OPERATOR_EQUAL)
+            .map(|(_, value, _)| value)
+    }
+
+    fn new(flags: u32, action: u32) -> Rule {
+        let mut rule = Rule(vec![0; FIXED_BYTES]);
+        rule.set_word(0, flags);
+        rule.set_word(4, action);
+        rule
+    }
+
+    fn every_syscall(&mut self) {
+        self.0[MASK_AT..CLASSES_AT].fill(0xff);
+    }
+
+    fn syscall(&mut self, number: u32) {
+        let at = MASK_AT + (number / 32) as usize * 4;
+        assert!(at < FIELDS_AT, "a rule knows the system calls up to 2047");
+        self.set_word(at, self.word(at) | 1 << (number % 32));
+    }
+
+    fn field(&mut self, field: u32, value: u32) {
+        let index = self.word(FIELD_COUNT_AT) as usize;
+        assert!(index < MAX_FIELDS, "a rule of ours has a handful of fields");
+        self.set_word(FIELDS_AT + index * 4, field);
+        self.set_word(VALUES_AT + index * 4, value);
+        self.set_word(OPERATORS_AT + index * 4, OPERATOR_EQUAL);
+        self.set_word(FIELD_COUNT_AT, index as u32 + 1);
+    }
+
+    fn text_field(&mut self, field: u32, text: &OsStr) {
+        self.field(field, text.len() as u32);
+        self.0.extend_from_slice(text.as_bytes());
+        self.set_word(STRINGS_BYTES_AT, (self.0.len() - FIXED_BYTES) as u32);
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        self.0.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |c| u32::from_ne_bytes(*c))
+    }
+
+    fn set_word(&mut self, at: usize, value: u32) {
+        if let Some(word) = self.0.get_mut(at..at + 4) {
+            word.copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_part_has_the_kernels_size() {
+        assert_eq!(FIXED_BYTES, 1040);
+        assert_eq!(Rule::never_task(1).as_bytes().len(), 1040 + KEY.len());
+    }
+
+    #[test]
+    fn a_rule_tells_whom_it_exempts() {
+        let rule = Rule::never_task(4243);
+        assert!(rule.is_never_task());
+        assert_eq!(rule.loginuid(), Some(4243));
+        assert!(!Rule::always_exit(4243, "k").is_never_task());
+        assert_eq!(Rule::watch(Path::new("/x"), "k").loginuid(), None);
+        for length in 0..FIXED_BYTES + 8 {
+            let foreign = Rule::from_bytes(vec![0xff; length]);
+            let _ = (foreign.is_never_task(), foreign.loginuid(), foreign.prepended());
+        }
+    }
+
+    #[test]
+    fn where_a_rule_goes_in_its_list_is_no_part_of_it() {
+        let given = Rule::watch(Path::new("/x"), KEY);
+        let listed = given.clone().listed();
+        assert!(listed != given && listed.clone().prepended() == given);
+        let padded = [listed.as_bytes(), &[0, 0, 0]].concat();
+        assert_eq!(Rule::from_bytes(padded), listed);
+        assert_eq!((listed.filter(), given.filter()), (FILTER_EXIT, FILTER_EXIT));
+    }
+
+    #[test]
+    fn strings_follow_the_fixed_part_in_the_order_of_their_fields() {
+        let rule = Rule::watch(Path::new("/tmp/c"), "weigh");
+        assert_eq!(&rule.as_bytes()[FIXED_BYTES..], b"/tmp/cweigh");
+        assert_eq!(rule.word(STRINGS_BYTES_AT), 11);
+        assert_eq!(rule.word(FIELD_COUNT_AT), 3);
+    }
+}

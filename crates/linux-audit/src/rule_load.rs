@@ -1,0 +1,244 @@
+//! Loading rule files through the machine's own `auditctl`, and finding out which of the kernel's
+//! rules each line became: one bad line costs that line, where `auditctl -R` would stop at it.
+//!
+//! It is given the words of one rule as its arguments. Of a file it would make lines and words of its own,
+//! and carry out options that were none to us.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::netlink::Client;
+use super::rule::Rule;
+use super::rule_owner::assign;
+use super::rule_set::{LineOutcome, RuleLine, RuleSet, RuleSource};
+use super::rule_warnings::add_warnings;
+use super::rule_words::{RuleWords, is_rule, skip_reason};
+use trust::program;
+
+/// Lines loaded before the kernel is asked what it has now: listing is not cheap.
+const BATCH_LINES: usize = 200;
+
+/// What a reader must know of a line that is confined.
+pub const CONFINED: &str = "this host is audited already, and the rule would suppress records of others; so \
+    it was loaded for the measured processes only";
+const BLINDS: &str = "this host is audited already, the rule would suppress records of others, and its list \
+    cannot be confined to a login uid; so the result is not that of the whole file";
+
+/// What a loading is to look at now and then.
+pub struct Watcher<'a> {
+    /// Lines done, of how many.
+    pub progress: &'a mut dyn FnMut(usize, usize),
+    /// Whether to stop.
+    pub is_interrupted: &'a dyn Fn() -> bool,
+}
+
+impl RuleSet {
+    /// How many lines there are that are neither blank nor comments.
+    pub fn line_count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Loads every rule, in order. What was loaded stays loaded; the caller undoes it, also after an
+    /// error.
+    ///
+    /// # Errors
+    /// A sentence: `auditctl` cannot be run, the kernel does not list its rules, it was interrupted.
+    pub fn load(
+        &self,
+        auditctl: &Path,
+        client: &mut Client,
+        watcher: &mut Watcher,
+    ) -> Result<Vec<RuleLine>, String> {
+        let known = client.rules().map_err(cannot_list)?.into_iter().collect();
+        let (mut report, words): (Vec<RuleLine>, Vec<Option<RuleWords>>) =
+            self.lines.iter().map(|source| unloaded(source, self.confine_to)).unzip();
+        let open: Vec<(usize, &RuleWords)> = words
+            .iter()
+            .enumerate()
+            .filter_map(|(index, words)| Some((index, words.as_ref()?)))
+            .collect();
+        let mut loader = Loader { auditctl, client, known };
+        let mut done = report.len() - open.len();
+        for batch in open.chunks(BATCH_LINES) {
+            loader.load(batch, &mut report, watcher)?;
+            done += batch.len();
+            (watcher.progress)(done, report.len());
+        }
+        name_copies(&mut report, &open);
+        add_warnings(&mut report);
+        Ok(report)
+    }
+}
+
+/// A line before it is loaded, and the words to load it by; none where it will not be.
+fn unloaded(source: &RuleSource, confine_to: Option<u32>) -> (RuleLine, Option<RuleWords>) {
+    let mut line = RuleLine {
+        file: source.file.clone(),
+        number: source.number,
+        text: source.text.clone(),
+        outcome: LineOutcome::Present,
+        warnings: Vec::new(),
+        rules: Vec::new(),
+        is_prepended: false,
+        is_confined: false,
+    };
+    if !is_rule(&source.text) {
+        line.outcome = LineOutcome::Skipped(skip_reason(&source.text).into());
+        return (line, None);
+    }
+    let words = match RuleWords::parse(&source.text) {
+        Ok(words) => words,
+        Err(problem) => {
+            line.outcome = LineOutcome::Refused(problem);
+            return (line, None);
+        }
+    };
+    line.is_prepended = words.is_prepended();
+    let Some(loginuid) = confine_to.filter(|_| words.blinds_others()) else {
+        return (line, Some(words));
+    };
+    let confined = words.confined(loginuid);
+    match confined {
+        Some(_) => (line.is_confined, line.warnings) = (true, vec![CONFINED.into()]),
+        None => line.outcome = LineOutcome::Skipped(BLINDS.into()),
+    }
+    (line, confined)
+}
+
+struct Loader<'a> {
+    auditctl: &'a Path,
+    client: &'a mut Client,
+    /// What the kernel held when it was last asked.
+    known: HashSet<Rule>,
+}
+
+impl Loader<'_> {
+    /// Loads these lines; where it does not become clear which rule is whose, again in halves.
+    fn load(
+        &mut self,
+        batch: &[(usize, &RuleWords)],
+        report: &mut [RuleLine],
+        watcher: &Watcher,
+    ) -> Result<(), String> {
+        let mut accepted = Vec::new();
+        for (index, words) in batch {
+            if (watcher.is_interrupted)() {
+                return Err("interrupted while loading the rules".into());
+            }
+            match self.run_auditctl(words)? {
+                Ok(()) => accepted.push((*index, *words)),
+                Err(reason) => report[*index].outcome = refusal(&reason),
+            }
+        }
+        let listed = self.client.rules().map_err(cannot_list)?;
+        let new: Vec<Rule> = listed.into_iter().filter(|rule| !self.known.contains(rule)).collect();
+        if let Some(owners) = assign(&new, &accepted) {
+            self.known.extend(new.iter().cloned());
+            for (rule, index) in new.into_iter().zip(owners) {
+                report[index].outcome = LineOutcome::Loaded;
+                report[index].rules.push(rule);
+            }
+        } else if let [(index, _)] = batch {
+            // Where it was refused, what came is another's.
+            if !accepted.is_empty() {
+                report[*index].outcome = match new.is_empty() {
+                    true => refusal(
+                        "the kernel lists no new rule after it, and auditctl gave no reason",
+                    ),
+                    false => LineOutcome::Loaded,
+                };
+                report[*index].rules.clone_from(&new);
+            }
+            self.known.extend(new);
+        } else {
+            for rule in &new {
+                self.client.delete_rule(rule).map_err(|e| format!("cannot unload a rule: {e}"))?;
+            }
+            let (first, second) = batch.split_at(batch.len() / 2);
+            self.load(first, report, watcher)?;
+            self.load(second, report, watcher)?;
+        }
+        Ok(())
+    }
+
+    /// Has `auditctl` load one rule; in the inner result, why it did not.
+    fn run_auditctl(&self, words: &RuleWords) -> Result<Result<(), String>, String> {
+        let mut command = Command::new(self.auditctl);
+        // One that outlived us would go on loading rules behind the back of who takes them away.
+        // SAFETY: one system call between fork and exec, and no allocation.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
+        let output = command
+            .args(words.arguments())
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot run {}: {error}", self.auditctl.display()))?;
+        if output.status.success() {
+            return Ok(Ok(()));
+        }
+        let said = [&output.stderr[..], &output.stdout[..]].concat();
+        let said = String::from_utf8_lossy(&said);
+        let mut said = said.lines().map(str::trim);
+        let reason = said.find(|line| !line.is_empty() && !line.starts_with("WARNING"));
+        Ok(Err(reason.unwrap_or("auditctl gave no reason").to_owned()))
+    }
+}
+
+/// What a complaint of `auditctl` comes to.
+fn refusal(reason: &str) -> LineOutcome {
+    // How auditctl words EEXIST and ENOENT of AUDIT_ADD_RULE.
+    if reason.contains("Rule exists") {
+        return LineOutcome::Present;
+    }
+    if reason.starts_with("Error sending add rule") && reason.contains("No such file or directory")
+    {
+        return LineOutcome::Refused("a file or directory in it does not exist".into());
+    }
+    LineOutcome::Refused(reason.to_owned())
+}
+
+fn cannot_list(error: io::Error) -> String {
+    format!("the kernel does not list its audit rules: {error}")
+}
+
+/// A rule that a line before has loaded was not on this host before.
+fn name_copies(report: &mut [RuleLine], open: &[(usize, &RuleWords)]) {
+    let mut first: HashMap<&RuleWords, usize> = HashMap::new();
+    for (index, words) in open {
+        match report[*index].outcome {
+            LineOutcome::Loaded => {
+                first.entry(words).or_insert(*index);
+            }
+            LineOutcome::Present => {
+                if let Some(other) = first.get(words).map(|other| &report[*other]) {
+                    let place = if other.file == report[*index].file {
+                        format!("line {}", other.number)
+                    } else {
+                        format!("{}:{}", other.file.display(), other.number)
+                    };
+                    report[*index].outcome = LineOutcome::Refused(format!("the same as {place}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where `auditctl` is, or a sentence that says how to get it.
+///
+/// # Errors
+/// It is not installed, or another user can change it.
+pub fn find_auditctl() -> Result<PathBuf, String> {
+    program::find("auditctl")?.ok_or_else(|| {
+        "rule files are loaded by `auditctl`, which is not installed: \
+         install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
+            .into()
+    })
+}

@@ -1,0 +1,141 @@
+//! Rules that load and yet do not do what they seem to: the pitfalls of `auditctl(8)` and
+//! `audit.rules(7)`.
+
+use std::path::Path;
+
+use super::rule::field;
+use super::rule_fields::{Decoded, Field, Operator, RuleList};
+use super::rule_kind::is_of_another_abi;
+use super::rule_set::RuleLine;
+
+const UNSET: u32 = u32::MAX;
+
+/// Adds to every loaded line what is to be said about it.
+pub fn add_warnings(report: &mut [RuleLine]) {
+    let decoded: Vec<Vec<Decoded>> =
+        report.iter().map(|line| line.rules.iter().map(|rule| rule.decode()).collect()).collect();
+    let of_other_abi: Vec<&Decoded> =
+        decoded.iter().flatten().filter(|rule| rule.fields.iter().any(is_of_another_abi)).collect();
+    for (line, rules) in report.iter_mut().zip(&decoded) {
+        for rule in rules {
+            line.warnings.extend(about_paths(rule, &line.text));
+            line.warnings.extend(about_abi(rule, &of_other_abi));
+            line.warnings.extend(about_loginuid(rule));
+        }
+    }
+}
+
+fn about_paths(rule: &Decoded, text: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for field in &rule.fields {
+        let Some(path) = field.text.as_deref().map(Path::new) else { continue };
+        let is_missing = matches!(path.try_exists(), Ok(false));
+        match field.kind {
+            // Whether the line meant a directory: the kernel's list has lost its last slash.
+            field::WATCH if is_missing && text.contains(&format!("{}/", path.display())) => {
+                warnings.push(
+                    "the directory does not exist: it is watched as one file, and what is created below \
+                     it is not"
+                        .into(),
+                );
+            }
+            field::WATCH | field::DIR if is_missing => {
+                warnings.push("the path does not exist".into());
+            }
+            field::WATCH if path.is_dir() => warnings.push(
+                "`path=` of a directory watches its own entry, not what is below it: that is `dir=`".into(),
+            ),
+            field::EXE if is_missing => warnings.push("the program does not exist".into()),
+            _ => {}
+        }
+    }
+    warnings
+}
+
+fn about_abi(rule: &Decoded, of_other_abi: &[&Decoded]) -> Option<String> {
+    if rule.list != RuleList::Exit || rule.syscalls.is_all() {
+        return None;
+    }
+    let Some(arch) = rule.field(field::ARCH) else {
+        return Some(
+            "it has no `arch=`: in 32-bit processes the same numbers are other calls, and those are matched \
+             as well"
+                .into(),
+        );
+    };
+    if is_of_another_abi(arch) {
+        return None;
+    }
+    let others = |rule: &Decoded| -> Vec<Field> {
+        rule.fields.iter().filter(|field| field.kind != field::ARCH).cloned().collect()
+    };
+    let is_covered = |other: &&Decoded| other.syscalls.is_all() || others(other) == others(rule);
+    (!of_other_abi.iter().any(is_covered))
+        .then(|| "32-bit processes are not covered: there is no such rule with `arch=b32`".into())
+}
+
+fn about_loginuid(rule: &Decoded) -> Option<String> {
+    let fields = || rule.fields.iter().filter(|field| field.kind == field::LOGINUID);
+    let lower = fields().find(|field| {
+        matches!(field.operator, Operator::Greater | Operator::GreaterOrEqual)
+            && field.number != UNSET
+    })?;
+    let is_bounded = fields().any(|field| {
+        let excludes_unset = field.operator == Operator::NotEqual && field.number == UNSET;
+        excludes_unset || matches!(field.operator, Operator::Less | Operator::LessOrEqual)
+    });
+    let asks_for_login = rule.field(field::LOGINUID_SET).is_some();
+    (!is_bounded && !asks_for_login).then(|| {
+        format!(
+            "services have no login uid, which counts as the largest: they pass `auid` from {} up; add \
+             `-F auid!=unset`",
+            lower.number
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Rule;
+    use crate::rule_set::LineOutcome;
+
+    fn line(text: &str, rule: Rule) -> RuleLine {
+        RuleLine {
+            file: "a.rules".into(),
+            number: 1,
+            text: text.into(),
+            outcome: LineOutcome::Loaded,
+            warnings: Vec::new(),
+            rules: vec![rule],
+            is_prepended: false,
+            is_confined: false,
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let missing = Path::new("/nonexistent/x");
+        let mut report = [
+            line("-w /nonexistent/x -p r", Rule::watch(missing, "k")),
+            line("-w /nonexistent/x/ -p r", Rule::watch(missing, "k")),
+            line("-a always,exit -F exe=/nonexistent/x", Rule::always_exit_of_program(missing)),
+            line("-w /proc/self/stat -p r", Rule::watch(Path::new("/proc/self/stat"), "k")),
+            line("-a always,exit -F path=/proc", Rule::watch(Path::new("/proc"), "k")),
+        ];
+        add_warnings(&mut report);
+        let said: Vec<String> = report.iter().map(|line| line.warnings.join("|")).collect();
+        assert_eq!(said[0], "the path does not exist");
+        assert!(said[1].starts_with("the directory does not exist"), "{said:?}");
+        assert_eq!(said[2], "the program does not exist");
+        assert_eq!(said[3], "");
+        assert!(said[4].contains("that is `dir=`"), "{said:?}");
+    }
+
+    #[test]
+    fn a_rule_for_system_calls_without_an_abi_is_named() {
+        let mut report = [line("-a always,exit -S 39 -F auid=7", Rule::always_exit_of(&[39], 7))];
+        add_warnings(&mut report);
+        assert!(report[0].warnings[0].contains("no `arch=`"), "{report:?}");
+    }
+}

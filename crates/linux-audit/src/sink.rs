@@ -1,0 +1,225 @@
+//! The process that drains audit records while we measure, as a daemon would: one `poll`, one
+//! `recv` and one `write` per record, a thread that flushes the file every 50 records (auditd's
+//! `INCREMENTAL_ASYNC`, `freq = 50`), 8 MiB files. It counts what the treated processes caused.
+//!
+//! Protocol: the first line of stdin is a [`SinkRequest`]; every reply is a line of JSON on stdout.
+//! The parent sends a marker through the kernel's queue; when it comes out here, all records that
+//! were queued before it have been drained, and their [`RecordCounts`] are the reply. End of input:
+//! leave the audit socket and exit.
+
+use std::io::{self, BufRead, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use serde::{Deserialize, Serialize};
+
+use super::log_file::LogFile;
+use super::message;
+use super::netlink::{Client, Message, failed_tries, join_readlog, receive};
+use super::status::AuditSetting;
+use super::tally::{RecordCounts, RecordTally};
+
+/// What the parent wants.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SinkRequest {
+    /// Where to write the log; `None` to count beside a healthy audit daemon, which writes its own.
+    pub log: Option<PathBuf>,
+    /// The login uid of the processes whose records count.
+    pub treated_loginuid: u32,
+    /// That of processes that must make none.
+    pub exempt_loginuid: u32,
+    /// The file whose opening proves that auditing works; its own records are not counted.
+    pub canary: PathBuf,
+    /// Markers are text that starts with this.
+    pub marker: String,
+}
+
+/// What a reply line says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SinkReply {
+    Ready,
+    Error(String),
+    Counts(RecordCounts),
+}
+
+/// Of a receiver of its own the kernel waits for room for a tenth of a second, and tries the first record
+/// that found none again: so many times, then it drops what waits behind it and counts none of that as
+/// lost (`UNICAST_RETRIES`, `kauditd_send_queue` and `kauditd_hold_skb` in kernel/audit.c). Before that,
+/// all that is missing is in its count. A multicast is tried once.
+pub const MISSED_TRIES: u32 = 5;
+
+struct Sink {
+    request: SinkRequest,
+    log: Option<LogFile>,
+    tally: RecordTally,
+    /// The number of the last marker that was answered.
+    answered: u64,
+    /// Up to then.
+    failed_tries: u32,
+}
+
+/// Runs the sink on stdin and stdout until end of input.
+///
+/// # Errors
+/// Where stdin, stdout or the log file fail; the parent is told through [`Reply::Error`] first.
+pub fn run() -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let request: SinkRequest = serde_json::from_str(&line)?;
+    let socket = match open(&request) {
+        Ok(socket) => socket,
+        Err(error) => return say(&SinkReply::Error(error.to_string())),
+    };
+    let log = request.log.as_deref().map(LogFile::create).transpose()?;
+    let owns_socket = request.log.is_some();
+    let loginuids = (request.treated_loginuid, request.exempt_loginuid);
+    let tally = RecordTally::new(loginuids.0, loginuids.1, request.canary.clone());
+    let mut sink = Sink { request, log, tally, answered: 0, failed_tries: 0 };
+    say(&SinkReply::Ready)?;
+    let result = sink.drain(&socket);
+    if let Err(error) = &result {
+        let place = sink.request.log.as_ref().map(|log| format!(" in {}", log.display()));
+        let place = place.unwrap_or_default();
+        say(&SinkReply::Error(format!("the audit records cannot be kept{place}: {error}")))?;
+    }
+    if owns_socket {
+        Client::open()?.set(AuditSetting::Pid(0))?;
+    }
+    result
+}
+
+fn open(request: &SinkRequest) -> io::Result<OwnedFd> {
+    let mut client = Client::open()?;
+    if request.log.is_some() {
+        // Records are sent to the very socket that this request comes from.
+        client.set(AuditSetting::Pid(std::process::id()))?;
+        return Ok(client.into_socket());
+    }
+    let socket = client.into_socket();
+    join_readlog(&socket)?;
+    const BUFFER_BYTES: usize = 64 << 20;
+    // A multicast reader cannot hold the kernel back: what does not fit is lost to it.
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES)?;
+    Ok(socket)
+}
+
+fn say(reply: &SinkReply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()
+}
+
+impl Sink {
+    fn drain(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        let stdin = io::stdin();
+        loop {
+            let mut ready =
+                [PollFd::new(socket, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
+            match poll(&mut ready, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                other => other?,
+            };
+            let [records_ready, parent_gone] = ready.map(|fd| !fd.revents().is_empty());
+            if records_ready {
+                match receive(socket) {
+                    Ok(message) => self.take(&message, socket)?,
+                    // How often that was is asked of the kernel when the window closes.
+                    Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            } else if parent_gone {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, message: &Message, socket: &OwnedFd) -> io::Result<()> {
+        if !(message::FIRST_USER_MSG..=message::LAST_KERNEL_ANOM_MSG).contains(&message.kind) {
+            return Ok(()); // an acknowledgement, or the kernel asking whether we live
+        }
+        let text = message.payload.strip_suffix(b"\0").unwrap_or(&message.payload);
+        let mut log_bytes = 0;
+        // auditd does not store the end-of-event record either.
+        if message.kind != message::EOE {
+            let head = format!("type={} msg=", type_name(message.kind));
+            log_bytes = (head.len() + text.len() + 1) as u64;
+            if let Some(log) = &mut self.log {
+                log.write(&[head.as_bytes(), text, b"\n"].concat())?;
+            }
+        }
+        self.tally.count(message.kind, text, log_bytes);
+        if message.kind == message::TRUSTED_APP
+            && let Some(number) = marker_number(text, &self.request.marker)
+            // The parent sends a marker again that takes long to come out.
+            && number > self.answered
+        {
+            self.answered = number;
+            self.reply(number, socket)?;
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, marker: u64, socket: &OwnedFd) -> io::Result<()> {
+        if let Some(log) = &self.log {
+            log.wait_until_flushed();
+        }
+        let failed_tries = failed_tries(socket)?;
+        let since = failed_tries.wrapping_sub(self.failed_tries);
+        self.failed_tries = failed_tries;
+        say(&SinkReply::Counts(RecordCounts {
+            failed_tries: since,
+            ..self.tally.close_window(marker)
+        }))
+    }
+}
+
+/// `audit(…): pid=… msg='MARKER NUMBER'`.
+fn marker_number(text: &[u8], marker: &str) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (_, rest) = text.split_once(marker)?;
+    rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The names that auditd writes for the types which rules make; others by number, as it does too.
+fn type_name(kind: u16) -> String {
+    let name = match kind {
+        1121 => "TRUSTED_APP",
+        1300 => "SYSCALL",
+        1302 => "PATH",
+        1303 => "IPC",
+        1304 => "SOCKETCALL",
+        1305 => "CONFIG_CHANGE",
+        1306 => "SOCKADDR",
+        1307 => "CWD",
+        1309 => "EXECVE",
+        1311 => "IPC_SET_PERM",
+        1315 => "MQ_SENDRECV",
+        1318 => "OBJ_PID",
+        1321 => "BPRM_FCAPS",
+        1322 => "CAPSET",
+        1323 => "MMAP",
+        1326 => "SECCOMP",
+        1327 => "PROCTITLE",
+        1334 => "BPF",
+        1400 => "AVC",
+        _ => return format!("UNKNOWN[{kind}]"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_known_by_its_own_text() {
+        let text = b"audit(1.2:3): pid=7 uid=0 msg='weigh-1 42'";
+        assert_eq!(marker_number(text, "weigh-1"), Some(42));
+        assert_eq!(marker_number(text, "weigh-2"), None);
+    }
+}

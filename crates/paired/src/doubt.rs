@@ -1,0 +1,82 @@
+//! Why a verdict that the interval would bear is withheld: what the interval rests on does not hold, or is
+//! not shown to.
+
+use serde::{Deserialize, Serialize};
+
+use super::betting::Betting;
+use super::carry_over::CarryOver;
+use super::design::Design;
+use super::stalls::Stalls;
+use super::{Interval, Verdict};
+
+/// A verdict that is not given, and the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    pub verdict: Verdict,
+    pub because: Doubt,
+}
+
+/// What speaks against a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// It matters which sample of a pair is first, and that may be what treated samples leave behind.
+    OrderMatters,
+    /// It matters whether the sample before was a treated one.
+    CarryOver,
+    /// *Faster*, and not yet seen in the pairs in which no treated sample came before.
+    NotYetConfirmed,
+    /// Treated samples stall more often than the baseline's.
+    Stalls,
+}
+
+/// Why `verdict`, which `interval` bears, should not be given; `None` where nothing is known against it.
+/// `found` are the row's contrasts.
+///
+/// - *slower* stands unless the sample before matters, and so much, and in such a direction, that nothing
+///   need be left of it. A baseline is not expected to leave anything behind.
+/// - *faster* may be what treated samples do to the baseline after them. It stands where the whole interval
+///   is beyond what carry-over can explain by the contrasts; else where no contrast is significant, and the
+///   pairs in which no treated sample came before show it by themselves.
+/// - *equivalent* stands where no contrast is significant, or where it would hold whatever carry-over by the
+///   contrasts may be; and unless the treated arm stalls.
+pub(crate) fn doubt(
+    verdict: Verdict,
+    row: &Betting,
+    interval: Interval,
+    found: &CarryOver,
+    design: &Design,
+) -> Option<Doubt> {
+    let stalls = || {
+        let stalls = Stalls::of(row, design.margin)?;
+        stalls.are_the_treatments(2.0 * design.alpha).then_some(Doubt::Stalls)
+    };
+    if row.turns().is_none() {
+        return if verdict == Verdict::Equivalent { stalls() } else { None };
+    }
+    let bias = found.bias();
+    let significant = match (found.is_previous_significant(), found.is_order_significant()) {
+        (true, _) => Some(Doubt::CarryOver),
+        (_, true) => Some(Doubt::OrderMatters),
+        _ => None,
+    };
+    match verdict {
+        Verdict::Slower => {
+            let by_previous = found.previous.filter(|contrast| contrast.is_significant());
+            let explained =
+                by_previous.map_or(0.0, |contrast| contrast.interval.low.min(0.0) / 2.0);
+            (interval.high - explained >= 0.0).then_some(Doubt::CarryOver)
+        }
+        Verdict::Faster if interval.low > bias.high => None,
+        Verdict::Faster => significant.or_else(|| {
+            let is_confirmed = row.clean_log_e_value() >= (1.0 / design.alpha).ln();
+            (!is_confirmed).then_some(Doubt::NotYetConfirmed)
+        }),
+        Verdict::Equivalent => {
+            let whatever_carries_over =
+                Interval { low: interval.low - bias.high, high: interval.high - bias.low };
+            significant.filter(|_| !whatever_carries_over.is_within(design.margin)).or_else(stalls)
+        }
+        Verdict::Inconclusive => None,
+    }
+}

@@ -1,0 +1,330 @@
+//! From the pairs of all rows of an experiment to a verdict for each.
+
+use super::betting::Betting;
+use super::carry_over::CarryOver;
+use super::design::Design;
+use super::doubt::{Doubt, Withheld, doubt};
+use super::multiplicity::{Multiplicity, e_bh, holm};
+use super::parallel::map_rows;
+use super::wilcoxon::{signed_rank_interval, signed_rank_p};
+use super::{Interval, Verdict};
+
+/// The least number of pairs before any verdict. Fewer cannot bound an anytime interval at 5 % on
+/// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
+pub const MIN_PAIRS: usize = 8;
+
+/// The half-width, ln 1.1, that is precise however large the effect: a factor known to 10 %. A quarter of
+/// a log-ratio alone would call 99.3 % [98.6, 99.7] precise, a factor of 72 to 385.
+pub const PRECISE: f64 = 0.095_310_179_804_324_87;
+
+/// What the pairs of one row say. Effects are log-ratios: e^x − 1 is the change of the rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The estimate that belongs to the interval, and is inside: [`Betting::estimate`], or, with a
+    /// fixed number of pairs, Hodges and Lehmann's. 0, in an unbounded interval, before the first pair.
+    pub estimate: f64,
+    /// The interval of this row alone, with error rate `alpha`.
+    pub interval: Interval,
+    /// The p-value of "no effect" of this row alone; anytime-valid unless the number of pairs was
+    /// fixed.
+    pub p_zero: f64,
+    /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
+    pub equivalent: bool,
+    pub verdict: Verdict,
+    /// The verdict that the interval would bear, where something speaks against giving it.
+    pub withheld: Option<Withheld>,
+    /// What was found of carry-over, where a verdict depended on it.
+    pub carry_over: Option<CarryOver>,
+    /// Slower or faster, and yet equivalent: real, and too small to matter.
+    pub within_margin: bool,
+    /// Whether the interval is narrow enough to stop: its half-width is at most the margin, or a
+    /// quarter of the estimate and [`PRECISE`].
+    pub precise: bool,
+    /// How many more pairs an inconclusive row will probably take; an estimate from the spread so
+    /// far, as half-widths shrink like 1/√n. `None` for a row with a verdict.
+    pub pairs_needed: Option<usize>,
+    /// The same until it has a verdict *and* is precise; 0 when it has both.
+    pub pairs_left: usize,
+}
+
+/// Judges all rows of one experiment together, in the order given.
+///
+/// A row is slower or faster when the method over all rows rejects "no effect" *and* its own
+/// interval leaves zero out now. The second condition can take a verdict back while measuring goes
+/// on; it only ever removes claims, so the error rate stands. Otherwise it is equivalent when both
+/// one-sided tests at ±margin reject, which is never corrected for the number of rows: the claim is
+/// made of each row by itself.
+pub fn judge_rows<'a>(
+    rows: impl IntoIterator<Item = &'a Betting>,
+    design: &Design,
+) -> Vec<Judgement> {
+    let rows: Vec<&Betting> = rows.into_iter().collect();
+    let count = design.rows.max(rows.len());
+    let rows = map_rows(rows, |row| row.pairs(), |row| UnjudgedRow::new(row, count, design));
+    let (rejected, next_level) = reject(&rows, count, design);
+    rows.iter()
+        .zip(rejected)
+        .map(|(row, rejected)| row.judge(rejected, next_level, design))
+        .collect()
+}
+
+/// Which rows of `count` differ from zero, and the level that will be asked of the next, at worst.
+fn reject(rows: &[UnjudgedRow], count: usize, design: &Design) -> (Vec<bool>, f64) {
+    // Rows without a result are compared, too, and never rejected.
+    let absent = count - rows.len();
+    let padded = |of_row: &dyn Fn(&UnjudgedRow) -> f64, nothing: f64| -> Vec<f64> {
+        rows.iter().map(of_row).chain(std::iter::repeat_n(nothing, absent)).collect()
+    };
+    let rejected = match design.multiplicity {
+        Multiplicity::Holm => holm(&padded(&|row| row.p_zero, 1.0), design.alpha),
+        // A claim that would be taken back is no claim, and no evidence of it helps the others.
+        Multiplicity::EBh => {
+            let evidence = |row: &UnjudgedRow| match row.side {
+                Some((_, None)) => row.row.log_e_zero(),
+                _ => f64::NEG_INFINITY,
+            };
+            e_bh(&padded(&evidence, f64::NEG_INFINITY), design.alpha)
+        }
+    };
+    let decided = rejected.iter().filter(|rejected| **rejected).count();
+    let level = design.multiplicity.next_level(design.alpha, decided, count);
+    (rejected, level)
+}
+
+/// One row before the other rows are known.
+struct UnjudgedRow<'a> {
+    row: &'a Betting,
+    estimate: f64,
+    interval: Interval,
+    p_zero: f64,
+    /// On which side of zero the interval is, and what speaks against saying so.
+    side: Option<(Verdict, Option<Doubt>)>,
+    /// Where it is within the margin: what speaks against saying so.
+    equivalent: Option<Option<Doubt>>,
+    carry_over: Option<CarryOver>,
+}
+
+impl<'a> UnjudgedRow<'a> {
+    fn new(row: &'a Betting, rows: usize, design: &Design) -> UnjudgedRow<'a> {
+        let fixed = design.fixed_pairs.filter(|n| row.pairs() >= *n);
+        let at_any_time = design.fixed_pairs.is_none();
+        let (estimate, interval, p_zero, equivalent) = if fixed.is_some() {
+            let interval = |alpha| interval_fixed(row, alpha);
+            (
+                row.pseudo_median(),
+                interval(design.alpha),
+                signed_rank_p(row.values()),
+                interval(2.0 * design.alpha).is_within(design.margin),
+            )
+        } else {
+            // Also the fixed design before its number is reached: the only interval valid while
+            // peeking.
+            let needed = (1.0 / design.alpha).ln();
+            (
+                row.estimate(),
+                row.interval(design.alpha),
+                row.p_zero(),
+                row.log_e_value_upper(-design.margin) >= needed
+                    && row.log_e_value_lower(design.margin) >= needed,
+            )
+        };
+        let complete = row.pairs() >= MIN_PAIRS && (at_any_time || fixed.is_some());
+        let estimate = estimate.unwrap_or(0.0);
+        let side = match interval {
+            _ if !complete => None,
+            Interval { high, .. } if high < 0.0 => Some(Verdict::Slower),
+            Interval { low, .. } if low > 0.0 => Some(Verdict::Faster),
+            _ => None,
+        };
+        let equivalent = equivalent && complete;
+        // Two contrasts of each row.
+        let carry_over = (side.is_some() || equivalent)
+            .then(|| CarryOver::of(row, design.alpha / (2 * rows) as f64));
+        let found = carry_over.unwrap_or_default();
+        let doubt = |verdict| doubt(verdict, row, interval, &found, design);
+        UnjudgedRow {
+            row,
+            estimate,
+            interval,
+            p_zero,
+            side: side.map(|verdict| (verdict, doubt(verdict))),
+            equivalent: equivalent.then(|| doubt(Verdict::Equivalent)),
+            carry_over,
+        }
+    }
+
+    fn judge(&self, rejected: bool, next_level: f64, design: &Design) -> Judgement {
+        // What is doubted was no candidate of e-BH's.
+        let is_doubted = matches!(self.side, Some((_, Some(_))));
+        let is_e_bh = design.multiplicity == Multiplicity::EBh;
+        let side = self.side.filter(|_| rejected || (is_e_bh && is_doubted));
+        let (borne, because) = match (side, self.equivalent) {
+            (Some(side), _) => side,
+            (None, Some(because)) => (Verdict::Equivalent, because),
+            (None, None) => (Verdict::Inconclusive, None),
+        };
+        let withheld = because.map(|because| Withheld { verdict: borne, because });
+        let verdict = if withheld.is_some() { Verdict::Inconclusive } else { borne };
+        let equivalent = self.equivalent == Some(None);
+        let differs = matches!(verdict, Verdict::Slower | Verdict::Faster);
+        let width_allowed = design.margin.max((self.estimate.abs() / 4.0).min(PRECISE));
+        let inconclusive = verdict == Verdict::Inconclusive;
+        let pairs_needed = match withheld {
+            _ if !inconclusive => None,
+            Some(Withheld { because: Doubt::NotYetConfirmed, .. }) => {
+                Some(self.pairs_to_confirm(design))
+            }
+            // That is not the pairs' number.
+            Some(_) => None,
+            None => self.pairs_needed(next_level, design),
+        };
+        let half_width = self.interval.half_width();
+        let pairs_to_precision = match half_width <= width_allowed {
+            true => 0,
+            false => pairs_until(self.row.pairs(), half_width, width_allowed).unwrap_or(1),
+        };
+        Judgement {
+            estimate: self.estimate,
+            interval: self.interval,
+            p_zero: self.p_zero,
+            equivalent,
+            verdict,
+            withheld,
+            carry_over: self.carry_over,
+            within_margin: differs && equivalent,
+            precise: half_width <= width_allowed,
+            pairs_needed,
+            pairs_left: pairs_to_precision.max(pairs_needed.unwrap_or(usize::from(inconclusive))),
+        }
+    }
+
+    /// How many more pairs, at least 1, until those in which no treated sample came before show the effect by
+    /// themselves: their evidence grows like their number.
+    fn pairs_to_confirm(&self, design: &Design) -> usize {
+        let pairs = self.row.pairs();
+        let (has, needed) = (self.row.clean_log_e_value(), (1.0 / design.alpha).ln());
+        let in_all = pairs as f64 * (needed / has.max(needed / 4.0));
+        ((in_all - pairs as f64).ceil() as usize).max(1)
+    }
+
+    /// The cheaper of the two ways to a verdict, at least 1, if estimate and spread stay as they
+    /// are.
+    fn pairs_needed(&self, next_level: f64, design: &Design) -> Option<usize> {
+        let pairs = self.row.pairs();
+        if let Some(fixed) = design.fixed_pairs.filter(|n| *n > pairs) {
+            return Some(fixed - pairs);
+        }
+        if pairs < MIN_PAIRS {
+            return Some(MIN_PAIRS - pairs);
+        }
+        let interval = |alpha| match design.fixed_pairs {
+            Some(_) => interval_fixed(self.row, alpha),
+            None => self.row.interval(alpha),
+        };
+        let size = self.estimate.abs();
+        let ways =
+            [(interval(next_level), size), (interval(2.0 * design.alpha), design.margin - size)];
+        ways.iter()
+            .filter_map(|(interval, target)| pairs_until(pairs, interval.half_width(), *target))
+            .min()
+    }
+}
+
+fn interval_fixed(row: &Betting, alpha: f64) -> Interval {
+    signed_rank_interval(row.values(), alpha).unwrap_or(Interval::UNBOUNDED)
+}
+
+/// How many more pairs, at least 1, until `half_width` shrinks to `target`; `None` if that is not
+/// positive. While nothing is bounded yet, as many again: evidence grows like the number of pairs.
+fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
+    if target <= 0.0 {
+        return None;
+    }
+    if half_width.is_infinite() {
+        return Some(pairs);
+    }
+    let in_all = pairs as f64 * (half_width / target).powi(2);
+    Some(((in_all - pairs as f64).ceil() as usize).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::betting::DEFAULT_SCALE;
+    use super::super::simulated::white_row as row;
+    use super::*;
+
+    fn fixed(pairs: usize) -> Design {
+        Design { fixed_pairs: Some(pairs), ..Design::default() }
+    }
+
+    fn judge_one(row: &Betting, design: &Design) -> Judgement {
+        judge_rows([row], design).remove(0)
+    }
+
+    #[test]
+    fn an_effect_of_85_percent_is_decided_at_the_floor() {
+        for seed in 0..50 {
+            let effect = 0.15_f64.ln();
+            let seven = judge_one(&row(effect, MIN_PAIRS - 1, seed), &Design::default());
+            assert_eq!(seven.verdict, Verdict::Inconclusive);
+            assert_eq!(seven.pairs_needed, Some(1));
+            for design in [Design::default(), fixed(MIN_PAIRS)] {
+                let slower = judge_one(&row(effect, MIN_PAIRS, seed), &design);
+                assert_eq!(slower.verdict, Verdict::Slower);
+                assert!(slower.interval.high < 0.0 && slower.precise);
+                let faster = judge_one(&row(-effect, MIN_PAIRS, seed), &design);
+                assert_eq!(faster.verdict, Verdict::Faster);
+                assert_eq!(faster.pairs_needed, None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_effect_can_be_both_slower_and_within_the_margin() {
+        for design in [Design::default(), fixed(1000)] {
+            let judgement = judge_one(&row(-0.005, 1000, 1), &design);
+            assert_eq!(judgement.verdict, Verdict::Slower);
+            assert!(judgement.within_margin && judgement.equivalent);
+        }
+    }
+
+    #[test]
+    fn no_effect_becomes_equivalent() {
+        for design in [Design::default(), fixed(100)] {
+            let judgement = judge_one(&row(0.0, 100, 2), &design);
+            assert_eq!(judgement.verdict, Verdict::Equivalent);
+            assert!(judgement.precise && !judgement.within_margin);
+        }
+    }
+
+    #[test]
+    fn a_fixed_number_is_not_judged_before_it_is_reached() {
+        let judgement = judge_one(&row(-0.1, 19, 3), &fixed(20));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        assert_eq!(judgement.pairs_needed, Some(1));
+        assert!(judgement.interval.high.is_finite());
+    }
+
+    #[test]
+    fn more_rows_ask_for_more_evidence() {
+        let strong = row(-0.03, 8, 4);
+        let alone = judge_one(&strong, &Design::default());
+        assert_eq!(alone.verdict, Verdict::Slower);
+        let empty = Betting::new(DEFAULT_SCALE);
+        let rows = std::iter::once(&strong).chain(std::iter::repeat_n(&empty, 20));
+        let among_many = judge_rows(rows, &Design::default());
+        assert_eq!(among_many[0].verdict, Verdict::Inconclusive);
+        assert_eq!(among_many[0].interval, alone.interval);
+        assert!(among_many[0].pairs_needed.is_some_and(|more| more <= 8));
+        assert_eq!(among_many[1].interval, Interval::UNBOUNDED);
+        assert_eq!(among_many[1].pairs_needed, Some(MIN_PAIRS));
+    }
+
+    #[test]
+    fn the_pairs_needed_are_about_those_that_it_takes() {
+        let judgement = judge_one(&row(0.0, 12, 5), &Design::default());
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        let needed = judgement.pairs_needed.unwrap();
+        assert!((2..200).contains(&needed), "{needed}");
+    }
+}

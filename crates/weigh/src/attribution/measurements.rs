@@ -1,0 +1,200 @@
+//! What is asked of a set of rules, what was measured of them, and what that adds up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::baseline_levels::BaselineLevels;
+use super::cost_class::{CostClasses, RuleCosts, Weights};
+use super::cost_meter::{sum, weighted_sum};
+use super::loaded_rules::RuleId;
+use super::mix::{self, Mix};
+use super::operation::Operation;
+use crate::machine::Facts;
+use crate::result::rules::{CostInterval, CostMetric, Matched, NotMeasured, Rewrite, Standing};
+use crate::treatment::TreatmentError;
+use linux_audit::rule::Rule;
+use linux_audit::rule_fields::Decoded;
+use linux_audit::rule_set;
+
+/// What attribution is to find out.
+pub struct Question {
+    /// In the order of loading: by block where the order does not matter to the kernel.
+    pub rules: Vec<RuleId>,
+    pub order_matters: bool,
+    pub classes: CostClasses,
+    pub weights: Weights,
+    /// How many of the most expensive rules are left out for confirmation.
+    pub top: usize,
+    pub time: Duration,
+}
+
+impl Question {
+    /// The rules without this one.
+    pub fn without(&self, rule: RuleId) -> Vec<RuleId> {
+        self.rules.iter().copied().filter(|other| *other != rule).collect()
+    }
+
+    /// Puts rules in the order in which they are loaded, where that matters to the kernel.
+    pub fn put_in_order(&self, rules: &mut Vec<RuleId>) {
+        if self.order_matters {
+            let wanted: BTreeSet<RuleId> = rules.drain(..).collect();
+            rules.extend(self.rules.iter().filter(|rule| wanted.contains(rule)));
+        }
+    }
+}
+
+/// What each rule costs.
+#[derive(Debug)]
+pub struct Attribution {
+    pub costs: RuleCosts,
+    pub standing: BTreeMap<RuleId, Standing>,
+    /// Of rules that are contradicted: what leaving them out gave back, per system call of the mix.
+    pub gave_back: BTreeMap<RuleId, CostInterval>,
+    /// Per operation: all rules together.
+    pub total: Vec<CostInterval>,
+    /// The user ended it before all was confirmed.
+    pub is_cut_short: bool,
+    /// What else ended it early; what was known by then is kept.
+    pub failure: Option<TreatmentError>,
+}
+
+impl Attribution {
+    /// Per system call of the mix, of one rule.
+    pub fn per_syscall(&self, rule: RuleId, weights: &Weights) -> CostInterval {
+        weighted_sum(&self.costs.of_rule(rule), &weights[&rule])
+    }
+}
+
+/// A rule of the files, and what was measured of it.
+pub struct MeasuredRule {
+    /// As the files have it.
+    pub rule: Rule,
+    pub id: RuleId,
+    /// What is loaded to measure what it costs where it does not match: the rule itself, or its non-matching
+    /// clone where it matches us. What was attributed is found by this one.
+    pub measured_as: RuleId,
+    /// The rule that is measured in its place.
+    pub decoded: Decoded,
+    pub matches: Vec<Operation>,
+    /// `None` of a rule that makes no records, and where it was not measured any more.
+    pub matched: Option<Matched>,
+}
+
+/// All that was measured, rules in the order of measuring.
+pub struct RuleMeasurements {
+    pub rules: Vec<MeasuredRule>,
+    pub levels: BaselineLevels,
+    /// The same by the clock, where the metric is another.
+    pub elapsed: Option<BaselineLevels>,
+    pub attribution: Attribution,
+    pub mix: Mix,
+    /// The system calls of one `exec`.
+    pub exec: Mix,
+    pub weights: Weights,
+    pub rewrites: Vec<Rewrite>,
+    pub not_measured: Vec<NotMeasured>,
+    pub lines: Vec<rule_set::RuleLine>,
+    pub host: String,
+    /// How many rules the host has of its own, which stay in force.
+    pub host_rules: usize,
+    pub metric: CostMetric,
+    pub machine: Facts,
+    /// See [`RuleReport::warnings`](crate::result::rules::RuleReport::warnings).
+    pub warnings: Vec<String>,
+    pub is_cut_short: bool,
+    pub elapsed_s: f64,
+}
+
+impl RuleMeasurements {
+    /// What came of one more measurement. What went wrong with it is told in the report, and takes nothing
+    /// from what is known already.
+    ///
+    /// # Errors
+    /// [`TreatmentError::Interrupted`] alone.
+    pub fn missing<T>(
+        &mut self,
+        what: &str,
+        result: Result<T, TreatmentError>,
+    ) -> Result<Option<T>, TreatmentError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(TreatmentError::Interrupted) => Err(TreatmentError::Interrupted),
+            Err(error) => {
+                self.not_measured.push(NotMeasured { what: what.into(), why: error.to_string() });
+                Ok(None)
+            }
+        }
+    }
+
+    /// The rules as they were measured.
+    pub fn measured_as(&self) -> impl Iterator<Item = RuleId> {
+        self.rules.iter().map(|rule| rule.measured_as)
+    }
+
+    /// Per system call of the mix.
+    pub fn per_syscall(&self, rule: &MeasuredRule) -> CostInterval {
+        self.attribution.per_syscall(rule.measured_as, &self.weights)
+    }
+}
+
+/// What all rules cost together, per system call of the mix: as it was measured with all of them loaded.
+pub struct Total {
+    pub total: CostInterval,
+    pub total_ns: CostInterval,
+    pub armed: CostInterval,
+    /// What the lines should add up to.
+    pub of_lines: f64,
+    /// By [`Operation::ALL`]: of a system call of the mix.
+    pub weights: Vec<f64>,
+}
+
+impl Total {
+    pub fn of(measured: &RuleMeasurements) -> Total {
+        let attribution = &measured.attribution;
+        let weights = measured.mix.weights();
+        // Processes and programs that are started have a price of their own.
+        let starts = mix::beyond_their_likes(&measured.mix, &measured.exec);
+        let mut with_starts = starts.clone();
+        with_starts.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += weight);
+        // A host that audits already has paid for the first rule.
+        let is_armed_anyway = measured.host_rules > 0;
+        let armed = match is_armed_anyway {
+            true => CostInterval::default(),
+            false => measured.levels.armed(&with_starts),
+        };
+        let of_rules = weighted_sum(&attribution.total, &weights);
+        let of_starts = measured.levels.rules(&starts);
+        let correction = correction(measured, &measured.mix.without(mix::is_start));
+        let total = plus(sum([of_rules, of_starts, armed]), correction);
+        let total_ns = match &measured.elapsed {
+            None => total,
+            Some(elapsed) => {
+                let all = match is_armed_anyway {
+                    true => elapsed.rules(&with_starts),
+                    false => elapsed.full(&with_starts),
+                };
+                plus(all, correction * all.value / (total.value - correction))
+            }
+        };
+        let of_lines = of_rules.value + self::correction(measured, &measured.mix);
+        Total { total, total_ns, armed, of_lines, weights: with_starts }
+    }
+}
+
+/// Of a profile, calls that a rule treats otherwise than the operation they are like are corrected by what
+/// the lines say.
+fn correction(measured: &RuleMeasurements, mix: &Mix) -> f64 {
+    let together = measured.attribution.costs.together();
+    let total = |weights: &dyn Fn(&MeasuredRule) -> Vec<f64>| {
+        let of_rule = |rule: &MeasuredRule| (rule.measured_as, weights(rule));
+        let weights: Weights = measured.rules.iter().map(of_rule).collect();
+        together.total(measured.measured_as(), &weights).value
+    };
+    let alike = mix.weights();
+    total(&|rule| mix.weights_for(&rule.decoded)) - total(&|_| alike.clone())
+}
+
+/// The cost and its interval, both shifted.
+fn plus(cost: CostInterval, shift: f64) -> CostInterval {
+    CostInterval { value: cost.value + shift, low: cost.low + shift, high: cost.high + shift }
+}

@@ -1,0 +1,260 @@
+//! Which audit rule costs what: `weigh rules` from the files to the figures.
+//!
+//! Rules are put on and taken off while a process of ours does the same operations over and over.
+//! Everything is additive: the rules that a host had stay, and only processes of ours are measured. A rule
+//! that would match them is measured by a non-matching clone, which asks for a login uid that nobody has,
+//! besides; what it takes where it does match is measured by itself.
+
+mod assemble;
+mod attribute;
+mod baseline_levels;
+mod cost_class;
+mod cost_meter;
+pub mod counter;
+mod loaded_rules;
+mod match_cost;
+mod match_detection;
+mod measurements;
+mod mix;
+mod operation;
+mod outliers;
+pub mod prober;
+pub mod prober_process;
+mod rewrites;
+mod rig;
+mod session;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use assemble::assemble;
+use attribute::attribute;
+use baseline_levels::BaselineLevels;
+use cost_class::{CostClasses, Weights, cost_classes};
+use cost_meter::ProgressFn;
+use loaded_rules::RuleId;
+use match_cost::measure_matches;
+use match_detection::{detect_matches, non_matching_clones};
+use measurements::{MeasuredRule, Question, RuleMeasurements};
+use mix::Mix;
+use rewrites::measure_rewrites;
+use rig::CostUnit;
+use session::RulesSession;
+
+use crate::format;
+use crate::machine::Facts;
+use crate::profile::record::SyscallProfile;
+use crate::result::rules::{CostMetric, RuleReport};
+use crate::station::Station;
+use crate::treatment::audit::system;
+use crate::treatment::claim::AUDIT;
+use crate::treatment::{Bench, TreatmentError};
+use linux_audit::rule_fields::{Action, RuleList};
+use linux_audit::rule_set::RuleSet;
+
+/// Each is left out in turn, which takes the longer the more there are: 350 take 40 s.
+const MOST_RULES: usize = 2000;
+/// Counts are nearly the same each time.
+const TIME_TO_COUNT: Duration = Duration::from_secs(15);
+const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
+
+/// What is asked.
+pub struct RulesRequest {
+    pub paths: Vec<PathBuf>,
+    pub top: usize,
+    pub profile: Option<SyscallProfile>,
+    /// The command line that asks it again.
+    pub command: String,
+    /// About how long attributing may take; by default as long as the metric needs.
+    pub time: Option<Duration>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct RulesOutcome {
+    /// `None` where it was ended before there was anything to tell.
+    pub report: Option<RuleReport>,
+    pub is_cut_short: bool,
+    /// What could not be put back.
+    pub left: Option<String>,
+}
+
+/// Measures every rule of these files.
+///
+/// # Errors
+/// A sentence; the system is as it was before.
+pub fn measure_rules(
+    request: &RulesRequest,
+    interrupted: &Arc<AtomicBool>,
+    progress: ProgressFn,
+) -> Result<RulesOutcome, String> {
+    let set = RuleSet::read(&request.paths)?;
+    refuse_too_many(&set)?;
+    let mut station = Station::open([AUDIT], &mut |sentence| progress(sentence, 0.0))?;
+    match measure_in_session(request, &set, interrupted, &mut station, progress) {
+        Ok(measured) => {
+            let is_cut_short = measured.is_cut_short;
+            let report = assemble(&request.command, request.profile.as_ref(), measured);
+            Ok(RulesOutcome { report: Some(report), is_cut_short, left: station.close() })
+        }
+        Err(TreatmentError::Interrupted) => {
+            Ok(RulesOutcome { report: None, is_cut_short: true, left: station.close() })
+        }
+        Err(error) => Err(station.close_after(error.to_string())),
+    }
+}
+
+/// The kernel goes through all that are loaded for each one that comes or goes.
+fn refuse_too_many(set: &RuleSet) -> Result<(), String> {
+    if set.rules() <= MOST_RULES {
+        return Ok(());
+    }
+    Err(format!(
+        "these files have {} rules, and the time to weigh them grows with the square of their number: give \
+         at most {} at a time; `weigh compare audit:rules=FILE` measures what all of them cost together",
+        format::integer(set.rules() as u64),
+        format::integer(MOST_RULES as u64)
+    ))
+}
+
+fn measure_in_session(
+    request: &RulesRequest,
+    set: &RuleSet,
+    interrupted: &Arc<AtomicBool>,
+    station: &mut Station,
+    progress: ProgressFn,
+) -> Result<RuleMeasurements, TreatmentError> {
+    let started = Instant::now();
+    let machine = station.look(&std::env::temp_dir());
+    let (bench, guard) = station.bench(interrupted);
+    let mut session = RulesSession::begin(&bench, guard, set, progress)?;
+    let result = measure_set(request, &mut session, &bench, machine, started, progress);
+    let ended = session.end();
+    result.and_then(|measured| ended.map(|()| measured))
+}
+
+/// The rules in the order in which they are measured.
+struct Prepared {
+    rules: Vec<MeasuredRule>,
+    classes: CostClasses,
+    /// Whether the order is that of the files, as it matters to the kernel.
+    order_matters: bool,
+}
+
+fn prepare(session: &mut RulesSession, progress: ProgressFn) -> Result<Prepared, TreatmentError> {
+    let rules = session.rules();
+    if rules.is_empty() {
+        return Err(TreatmentError::Unavailable(session.why_no_rule()));
+    }
+    let ids = session.rig.rules.admit(rules.clone());
+    session.rig.calibrate()?;
+    session.rig.prove_clean()?;
+    let mut matches = detect_matches(&mut session.rig, &ids, progress)?;
+    let clones = non_matching_clones(session, &matches)?;
+    let mut measured = Vec::with_capacity(rules.len());
+    for (rule, id) in rules.into_iter().zip(ids) {
+        let measured_as = clones.get(&id).copied().unwrap_or(id);
+        let decoded = session.rig.rules.rule(measured_as).decode();
+        let matches = matches.remove(&id).unwrap_or_default();
+        measured.push(MeasuredRule { rule, id, measured_as, decoded, matches, matched: None });
+    }
+    let classes = measured.iter().map(|rule| (rule.measured_as, cost_classes(&rule.decoded)));
+    let classes = CostClasses::new(classes);
+    let is_exemption = |rule: &MeasuredRule| {
+        rule.decoded.list == RuleList::Exit && rule.decoded.action == Action::Never
+    };
+    let order_matters = measured.iter().any(is_exemption);
+    if !order_matters {
+        // By block, so that one is loaded and unloaded at the end of the list.
+        measured.sort_by_key(|rule| classes.block_of(rule.measured_as));
+    }
+    Ok(Prepared { rules: measured, classes, order_matters })
+}
+
+fn measure_set(
+    request: &RulesRequest,
+    session: &mut RulesSession,
+    bench: &Bench,
+    (machine, warnings): (Facts, Vec<String>),
+    started: Instant,
+    progress: ProgressFn,
+) -> Result<RuleMeasurements, TreatmentError> {
+    let Prepared { rules, classes, order_matters } = prepare(session, progress)?;
+    let all: Vec<RuleId> = rules.iter().map(|rule| rule.measured_as).collect();
+    session.rig.rules.load(&all)?;
+    session.rig.calibrate()?;
+    let exec = Mix::of_calls(prober::count_exec_calls(bench).map_err(system)?);
+    let time = request.time.unwrap_or(match session.metric {
+        CostMetric::Instructions => TIME_TO_COUNT,
+        CostMetric::Nanoseconds => TIME_BY_THE_CLOCK,
+    });
+    let mix = request.profile.as_ref().map_or_else(Mix::plain, Mix::of_profile);
+    let weights: Weights =
+        rules.iter().map(|rule| (rule.measured_as, mix.weights_for(&rule.decoded))).collect();
+    let levels = BaselineLevels::measure(&mut session.rig, &all, CostUnit::Metric)?;
+    let elapsed = match session.metric {
+        CostMetric::Instructions => {
+            Some(BaselineLevels::measure(&mut session.rig, &all, CostUnit::Nanoseconds)?)
+        }
+        CostMetric::Nanoseconds => None,
+    };
+    let question = Question { rules: all, order_matters, classes, weights, top: request.top, time };
+    let attribution = attribute(&mut session.rig, &question, progress)?;
+    let mut measured = RuleMeasurements {
+        rules,
+        levels,
+        elapsed,
+        attribution,
+        mix,
+        exec,
+        weights: question.weights,
+        rewrites: Vec::new(),
+        not_measured: Vec::new(),
+        lines: session.lines.clone(),
+        host: session.host.sentence(),
+        host_rules: session.host_rules(),
+        metric: session.metric,
+        machine,
+        warnings,
+        is_cut_short: false,
+        elapsed_s: 0.0,
+    };
+    if let Some(error) = measured.attribution.failure.take() {
+        measured.missing("what leaving out more of the rules tells", Err::<(), _>(error))?;
+    }
+    let rest = prove(session).and_then(|()| finish(session, bench, &mut measured, time, progress));
+    match rest {
+        Err(TreatmentError::Interrupted) => measured.is_cut_short = true,
+        other => {
+            other?;
+            measured.is_cut_short = measured.attribution.is_cut_short;
+        }
+    }
+    measured.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(measured)
+}
+
+/// Nothing is told of rules that were not in force, or of a baseline that was audited.
+fn prove(session: &mut RulesSession) -> Result<(), TreatmentError> {
+    session.rig.verify()?;
+    session.rig.rules.load(&[])?;
+    session.rig.prove_clean()
+}
+
+/// What can be left out where the user has no more patience, and where it goes wrong.
+///
+/// # Errors
+/// [`TreatmentError::Interrupted`] alone.
+fn finish(
+    session: &mut RulesSession,
+    bench: &Bench,
+    measured: &mut RuleMeasurements,
+    time: Duration,
+    progress: ProgressFn,
+) -> Result<(), TreatmentError> {
+    let result = measure_matches(session, &mut measured.rules, progress);
+    measured.missing("what more of the rules cost where they match", result)?;
+    measure_rewrites(session, bench, measured, time, progress)
+}

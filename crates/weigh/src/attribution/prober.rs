@@ -1,0 +1,129 @@
+//! The parent's side of a prober: starting it, having it measure operations, and tracing it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::operation::Operation;
+use super::prober_process::{OperationBatch, Order, ProberSetup, Reply};
+use crate::own_program::{self, Helper};
+use crate::profile::ptrace;
+use crate::treatment::audit::{BASELINE_LOGINUID, system};
+use crate::treatment::{Bench, TreatmentError};
+
+/// The hidden subcommand that turns `weigh` into a prober.
+pub const SUBCOMMAND: &str = "__prober";
+/// What is asked for at once takes milliseconds; a full backlog may hold it up for a minute.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A process that does operations when asked.
+pub struct Prober {
+    helper: Helper,
+    pub pid: u32,
+}
+
+impl Prober {
+    /// Starts one, which is born under the login uid that the set-up names.
+    ///
+    /// # Errors
+    /// Where the login uid cannot be set, or its directory not be used.
+    pub fn start(setup: &ProberSetup, interrupted: &AtomicBool) -> Result<Prober, TreatmentError> {
+        let mut helper = Helper::start(SUBCOMMAND).map_err(system)?;
+        helper.send(setup).map_err(system)?;
+        match helper.receive(interrupted, Instant::now() + TIMEOUT) {
+            Ok(Reply::Ready(pid)) => Ok(Prober { helper, pid }),
+            Ok(Reply::Error(problem)) => Err(system(problem)),
+            Ok(Reply::Amounts(_)) => Err(system("the prober answers before it was asked")),
+            Err(error) => Err(stop(error)),
+        }
+    }
+
+    /// Nanoseconds, or instructions, of each batch.
+    ///
+    /// # Errors
+    /// Where an operation fails, or the user gave up.
+    pub fn measure(
+        &mut self,
+        batches: &[OperationBatch],
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<u64>, TreatmentError> {
+        self.order(&Order::Measure(batches.to_vec()), batches.len(), interrupted)
+    }
+
+    /// Opens the canary.
+    ///
+    /// # Errors
+    /// As [`Prober::measure`].
+    pub fn open_canary(&mut self, interrupted: &AtomicBool) -> Result<(), TreatmentError> {
+        self.order(&Order::Canary, 0, interrupted).map(drop)
+    }
+
+    fn order(
+        &mut self,
+        order: &Order,
+        amounts: usize,
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<u64>, TreatmentError> {
+        self.helper.send(order).map_err(system)?;
+        match self.helper.receive(interrupted, Instant::now() + TIMEOUT) {
+            Ok(Reply::Amounts(answer)) if answer.len() == amounts => Ok(answer),
+            Ok(Reply::Error(problem)) => Err(system(problem)),
+            Ok(Reply::Amounts(_) | Reply::Ready(_)) => {
+                Err(system("the prober sent an unexpected answer"))
+            }
+            Err(error) => Err(stop(error)),
+        }
+    }
+}
+
+fn stop(error: own_program::HelperError) -> TreatmentError {
+    match error {
+        own_program::HelperError::Interrupted => TreatmentError::Interrupted,
+        other => system(other),
+    }
+}
+
+/// What a prober calls besides is the same however often it executes, but for the last digit of some.
+const OPERATIONS: u64 = 16;
+
+/// The system calls of one `exec`, of the parent and of the child, by number: calls of one operation on
+/// average. They are counted of a prober that does just that, as a C library adds a hundred of its own.
+///
+/// # Errors
+/// Where the prober cannot be traced.
+pub fn count_exec_calls(bench: &Bench) -> io::Result<BTreeMap<u64, f64>> {
+    let more = calls_of_prober(bench, 2 * OPERATIONS)?;
+    let few = calls_of_prober(bench, OPERATIONS)?;
+    let each = |(number, calls): (u64, u64)| {
+        let besides = few.get(&number).copied().unwrap_or(0);
+        (number, calls.saturating_sub(besides) as f64 / OPERATIONS as f64)
+    };
+    Ok(more.into_iter().map(each).filter(|(_, calls)| *calls > 0.0).collect())
+}
+
+/// In a thread of its own, as the tracer waits for all children of its thread, and our helpers live on.
+fn calls_of_prober(bench: &Bench, operations: u64) -> io::Result<BTreeMap<u64, u64>> {
+    let setup = ProberSetup {
+        loginuid: BASELINE_LOGINUID,
+        cpu: None,
+        directory: bench.scratch.join("traced"),
+        new: bench.scratch.join("created").join("traced"),
+        program: bench.executable.path().to_owned(),
+        canary: bench.scratch.join("canary"),
+        counts_instructions: false,
+    };
+    let order = Order::Measure(vec![OperationBatch { operation: Operation::Exec, operations }]);
+    let script = bench.scratch.join("traced.json");
+    let mut file = File::create(&script)?;
+    writeln!(file, "{}", serde_json::to_string(&setup)?)?;
+    writeln!(file, "{}", serde_json::to_string(&order)?)?;
+    let trace = || {
+        let mut prober = own_program::command(SUBCOMMAND);
+        ptrace::count(prober.stdin(File::open(&script)?).stdout(Stdio::null()))
+    };
+    let counts = std::thread::scope(|scope| scope.spawn(trace).join());
+    Ok(counts.map_err(|_| io::Error::other("the tracer panicked"))??.calls)
+}

@@ -1,0 +1,134 @@
+//! What becomes of records and of the programs that make them when the log's disk is full, under each of
+//! auditd's policies that do not stop the machine.
+
+use std::io::BufRead;
+use std::time::Duration;
+
+use super::backlog::drained;
+use super::load::{self, paced_file};
+use super::small_disk::SmallDisk;
+use super::treated::Treated;
+use crate::experiment::platform::Stop;
+use crate::machine::process::process_start;
+use crate::result::budget::DiskFull;
+use crate::treatment::Bench;
+use crate::treatment::audit::sink_choice::{forget_auditd, start_auditd};
+use crate::treatment::guard::Guard;
+use crate::treatment::label::replace;
+use crate::workload::paced::Pace;
+use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
+use linux_audit::netlink::Client;
+use linux_audit::status::jiffies_to_s;
+
+/// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.
+const ACTIONS: [&str; 4] = ["IGNORE", "SYSLOG", "ROTATE", "SUSPEND"];
+/// So many that the disk is full after about half of them.
+const STEPS: u64 = 10_000;
+const SECONDS: f64 = 4.0;
+/// auditd flushes with threads of its own, and its last message may still be on the way.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Whether it can be tried on this host.
+///
+/// # Errors
+/// A sentence that says what is missing or in the way.
+pub fn check() -> Result<(), String> {
+    find_auditd().map_err(|problem| format!("--disk-full: {problem}"))?;
+    let status = Client::open().and_then(|mut client| client.status());
+    let holder = status.map_err(|error| error.to_string())?.pid;
+    match holder != 0 && process_start(holder).is_some() {
+        false => Ok(()),
+        true => Err(format!(
+            "--disk-full needs the kernel's records for an auditd of its own, and this host has an audit \
+             daemon (process {holder}): stop it first"
+        )),
+    }
+}
+
+/// Tries each policy with the real auditd on a small file system.
+///
+/// # Errors
+/// Where there is no auditd, or no file system can be mounted.
+pub fn policies(
+    bench: Bench,
+    treatment: &str,
+    guard: &mut Guard,
+    done: &mut Vec<DiskFull>,
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), Stop> {
+    // First: whoever is started later sees the file system.
+    let disk = SmallDisk::mount(bench.scratch).map_err(Stop::Failed)?;
+    // With nobody who receives the records, so that there is room for an auditd of ours.
+    let label = replace(treatment, &["sink", "flush"], "sink=none");
+    let mut treated = Treated::set_up(bench, &label, guard, &mut |_| {})?;
+    let result = ACTIONS.iter().try_for_each(|action| {
+        announce(&format!("A full disk with disk_full_action = {action}…"));
+        done.push(policy(&mut treated, &disk, action, guard)?);
+        Ok(())
+    });
+    let restored = treated.take_down(guard);
+    result.and(restored)
+}
+
+fn policy(
+    treated: &mut Treated,
+    disk: &SmallDisk,
+    action: &'static str,
+    guard: &mut Guard,
+) -> Result<DiskFull, Stop> {
+    let failed = |error: std::io::Error| Stop::Failed(error.to_string());
+    disk.clear().map_err(failed)?;
+    let directory = treated.bench().scratch.join(format!("auditd-{}", action.to_lowercase()));
+    let configuration = AuditdConfiguration {
+        log_directory: disk.directory.clone(),
+        // Full while the second file is written, so that ROTATE has an older one to take away.
+        max_log_mib: 2,
+        num_logs: 2,
+        disk_full_action: action,
+        ..AuditdConfiguration::new(directory, Flush::None, false)
+    };
+    let mut auditd = start_auditd(configuration, guard, &mut treated.client)?;
+    std::thread::sleep(SETTLE);
+    disk.messages(); // that it has started
+    let before = drained(treated)?;
+    let file = paced_file(treated)?;
+    let pace = Pace { file: file.clone(), steps: STEPS, seconds: SECONDS };
+    let launched = treated.launch(&pace.job(treated.bench().scratch))?;
+    let paced = load::read(&launched)?;
+    std::thread::sleep(SETTLE);
+    let after = treated.status()?;
+    let waited = after.backlog_wait_time_actual.zip(before.backlog_wait_time_actual);
+    let name = format!("name=\"{}\"", file.display());
+    let mut logged = 0;
+    for log in disk.logs().map_err(failed)? {
+        logged += count_lines_with(&log, &name).map_err(failed)?;
+    }
+    let outcome = DiskFull {
+        action,
+        file_system: disk.file_system,
+        due: paced.due,
+        due_s: SECONDS,
+        made: paced.made,
+        logged,
+        lost: after.lost.wrapping_sub(before.lost).into(),
+        backlog: after.backlog,
+        waited_s: waited.map_or(0.0, |(now, then)| jiffies_to_s(now.wrapping_sub(then))),
+        longest_s: paced.longest_s,
+        is_registered: after.pid == auditd.pid(),
+        has_ended: auditd.has_ended(),
+        messages: disk.messages(),
+    };
+    drop(auditd);
+    forget_auditd(guard)?;
+    Ok(outcome)
+}
+
+fn count_lines_with(log: &std::path::Path, text: &str) -> std::io::Result<u64> {
+    let mut lines = std::io::BufReader::new(std::fs::File::open(log)?);
+    let (mut line, mut count) = (Vec::new(), 0);
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        count += u64::from(line.windows(text.len()).any(|part| part == text.as_bytes()));
+        line.clear();
+    }
+    Ok(count)
+}

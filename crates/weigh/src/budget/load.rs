@@ -1,0 +1,137 @@
+//! What happens at several times the rate: records at a pace that waits for nobody.
+
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::treated::Treated;
+use crate::experiment::platform::Stop;
+use crate::result::budget::{KeptUp, Load, PerOperation, judge};
+use crate::treatment::Evidence;
+use crate::workload::launcher::Launched;
+use crate::workload::paced::{Pace, Paced};
+
+const MULTIPLES: [f64; 3] = [2.0, 5.0, 10.0];
+const SECONDS: f64 = 2.0;
+/// Steps for finding out how many records a step makes.
+const TRIAL_STEPS: [u64; 2] = [100, 1100];
+const TRIAL_SECONDS: f64 = 0.1;
+
+/// Rounds in which loads are tried again that contradict each other.
+const MORE_ROUNDS: usize = 2;
+
+/// Loads of as many records as the workload would make at multiples of a rate.
+///
+/// # Errors
+/// Where auditing is not in force.
+pub fn loads(
+    treated: &mut Treated,
+    per_operation: &PerOperation,
+    records_per_step: f64,
+    rate: f64,
+    done: &mut Vec<Load>,
+) -> Result<(), Stop> {
+    let file = paced_file(treated)?;
+    let mut attempt = |multiple: f64| -> Result<Load, Stop> {
+        let asked = multiple * rate * per_operation.records;
+        let steps = (asked * SECONDS / records_per_step).round().max(1.0) as u64;
+        let pace = Pace { file: file.clone(), steps, seconds: SECONDS };
+        let (launched, evidence) = treated.launch_proved(&pace.job(treated.bench().scratch))?;
+        let paced = read(&launched)?;
+        Ok(load(multiple, rate, &paced, &evidence, records_per_step))
+    };
+    let mut tried = || -> Result<(), Stop> {
+        for multiple in MULTIPLES {
+            done.push(attempt(multiple)?);
+        }
+        for _ in 0..MORE_ROUNDS {
+            for doubtful in contradicting(done) {
+                let again = attempt(done[doubtful].multiple)?;
+                done[doubtful].add(again);
+            }
+        }
+        Ok(())
+    };
+    let result = tried();
+    judge(done);
+    result
+}
+
+/// From the first load that was not kept up with to the last that was, where that is behind it.
+fn contradicting(loads: &[Load]) -> Range<usize> {
+    let first = loads.iter().position(|load| load.kept < load.tries);
+    let last = loads.iter().rposition(|load| load.kept > 0);
+    match (first, last) {
+        (Some(first), Some(last)) if first <= last => first..last + 1,
+        _ => 0..0,
+    }
+}
+
+/// A file whose opening is audited whatever the rules are. The rule that watches the canary watches its
+/// inode, whatever it is opened as; and what is opened under another name is no canary.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn paced_file(treated: &Treated) -> Result<PathBuf, Stop> {
+    let file = treated.bench().scratch.join("paced");
+    let _ = fs::remove_file(&file); // of an earlier canary
+    fs::hard_link(treated.canary()?, &file).map_err(|error| Stop::Failed(error.to_string()))?;
+    Ok(file)
+}
+
+fn load(
+    multiple: f64,
+    rate: f64,
+    paced: &Paced,
+    evidence: &Evidence,
+    records_per_step: f64,
+) -> Load {
+    // The last tick is slept through, also where all was made in time.
+    let elapsed_s = paced.elapsed_s.max(SECONDS);
+    let share = |cpu_s: Option<f64>| cpu_s.map(|cpu_s| cpu_s / elapsed_s);
+    let load = Load {
+        multiple,
+        rate: multiple * rate,
+        asked: paced.due as f64 * records_per_step / SECONDS,
+        achieved: paced.made as f64 * records_per_step / elapsed_s,
+        elapsed_s,
+        waited_s: evidence.backlog_wait_s.unwrap_or(0.0),
+        lost: evidence.lost.unwrap_or(0),
+        sink_cpu: share(evidence.sink_cpu_s),
+        kauditd_cpu: share(evidence.kauditd_cpu_s),
+        tries: 1,
+        kept: 0,
+        kept_up: KeptUp::Undecided,
+    };
+    Load { kept: load.is_made().into(), ..load }
+}
+
+/// Records of a step, from two launches that differ in their steps alone: what the start makes, and the
+/// sleeping, cancels out.
+///
+/// # Errors
+/// Where auditing is not in force, or the records cannot be counted.
+pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
+    let file = paced_file(treated)?;
+    let mut trial = |steps| -> Result<(f64, f64), Stop> {
+        let pace = Pace { file: file.clone(), steps, seconds: TRIAL_SECONDS };
+        let (launched, evidence) = treated.launch_counted(&pace.job(treated.bench().scratch))?;
+        Ok((read(&launched)?.made as f64, evidence.records.unwrap_or(0) as f64))
+    };
+    let [few, many] = TRIAL_STEPS;
+    let ((few, of_few), (many, of_many)) = (trial(few)?, trial(many)?);
+    let per_step = (of_many - of_few) / (many - few);
+    match per_step >= 1.0 {
+        true => Ok(per_step),
+        false => Err(Stop::Failed("the load makes no records".into())),
+    }
+}
+
+/// What the load printed.
+///
+/// # Errors
+/// It failed; in its own words.
+pub fn read(launched: &Launched) -> Result<Paced, Stop> {
+    serde_json::from_str(launched.stdout.trim())
+        .map_err(|_| Stop::Failed(format!("the load failed: {}", launched.stderr.trim())))
+}

@@ -1,0 +1,239 @@
+//! `weigh budget`: how much audit rules write, the backlog limit that they need, and what happens at
+//! several times the rate. One arm only, the treated one: nothing is compared here.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::experiment::platform::Stop;
+use crate::experiment::request::build_treatments;
+use crate::experiment::work::Work;
+use crate::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
+use crate::station::Station;
+use crate::treatment::guard::Guard;
+use crate::treatment::label::replace;
+use crate::treatment::{Bench, label};
+
+mod backlog;
+mod compress;
+mod disk_full;
+mod load;
+mod small_disk;
+mod subject;
+mod treated;
+
+pub use subject::Subject;
+use treated::Treated;
+
+/// Rates that are shown where none is asked for.
+const USUAL_RATES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
+/// Of a rate that was asked for.
+const MULTIPLES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+/// The load's rate where none is asked for, as a share of the maximum rate: so that ten times it is that.
+const USUAL_SHARE: f64 = 0.1;
+
+/// In place of the limits that the treatment asks for, to count: with the kernel's own wait.
+const WITH_WAITS: &str = "wait=60s";
+const COUNTED_WITH_WAITS: &str = "Records per operation and the maximum rate were measured with processes \
+    waiting for room in the backlog, so that no record was dropped.";
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct BudgetRequest {
+    /// As it was written: `audit` with its parameters.
+    pub treatment: String,
+    pub subject: Subject,
+    /// Operations a second.
+    pub rates: Vec<f64>,
+    /// Operations of a burst.
+    pub burst: Option<u64>,
+    pub disk_full: bool,
+    /// The command line that measures this again.
+    pub again: String,
+}
+
+/// What came of it, and what could not be put back.
+#[derive(Debug)]
+pub struct BudgetOutcome {
+    pub report: BudgetReport,
+    pub left: Option<String>,
+}
+
+/// Measures a budget. `announce` is told what is being done.
+///
+/// # Errors
+/// A sentence, where there is no result at all.
+pub fn execute(
+    request: &BudgetRequest,
+    interrupted: &Arc<AtomicBool>,
+    announce: &mut dyn FnMut(&str),
+) -> Result<BudgetOutcome, String> {
+    check_kind(&request.treatment)?;
+    let treatments = build_treatments(std::slice::from_ref(&request.treatment))?;
+    if request.disk_full {
+        disk_full::check()?;
+    }
+    let mut station = Station::open(Station::occupied_by(&treatments), announce)?;
+    match measure(request, &mut station, interrupted, announce) {
+        Ok(report) => Ok(BudgetOutcome { report, left: station.close() }),
+        Err(problem) => Err(station.close_after(problem)),
+    }
+}
+
+/// Only `audit` writes records of what it is told to, and of a host's own settings none is touched.
+fn check_kind(treatment: &str) -> Result<(), String> {
+    let (name, parameters) = label::split(treatment)?;
+    if name == "audit" && parameters.has("live") {
+        return Err("`audit:live` leaves this host's backlog as it is, but a budget has to try several \
+            limits: use the host's rule files with `audit:rules=/etc/audit/rules.d`, on a similar machine"
+            .into());
+    }
+    if name == "audit" && !parameters.has("residual") {
+        return Ok(());
+    }
+    Err(format!("`{treatment}` writes no log: use `audit` or `audit:rules=FILE`"))
+}
+
+fn measure(
+    request: &BudgetRequest,
+    station: &mut Station,
+    interrupted: &Arc<AtomicBool>,
+    announce: &mut dyn FnMut(&str),
+) -> Result<BudgetReport, String> {
+    let work = request.subject.resolve(station.bench(interrupted).0)?;
+    let (machine, warnings) = station.look(&std::env::temp_dir());
+    let counted = count(request, station.bench(interrupted), &work, announce).map_err(reason)?;
+    let Counted { per_operation, compressed, .. } = counted;
+    let mut report = BudgetReport {
+        schema: SCHEMA,
+        command: request.again.clone(),
+        treatment: request.treatment.clone(),
+        workload: work.name(),
+        operation: subject::operation(&work),
+        machine,
+        warnings,
+        facts: counted.facts,
+        per_operation,
+        compressed,
+        days: days(&request.rates, &per_operation, compressed),
+        backlog: None,
+        loads: Vec::new(),
+        disk_full: Vec::new(),
+        interrupted: false,
+        failure: None,
+    };
+    let ended = counted.records_per_step.and_then(|records_per_step| match records_per_step {
+        Some(records) => {
+            let load = UnderLoad { work: &work, records_per_step: records };
+            rest(request, station, interrupted, &load, &mut report, announce)
+        }
+        None => Ok(()),
+    });
+    match ended {
+        Ok(()) => {}
+        Err(Stop::Interrupted) => report.interrupted = true,
+        Err(Stop::Failed(reason) | Stop::NotKept(reason)) => report.failure = Some(reason),
+    }
+    Ok(report)
+}
+
+/// What was counted while no record was dropped.
+struct Counted {
+    per_operation: PerOperation,
+    compressed: Option<Compressed>,
+    /// Of the load; `None` where the operation makes none, and there is no load.
+    records_per_step: Result<Option<f64>, Stop>,
+    facts: Vec<String>,
+}
+
+/// Counts what an operation makes while processes wait for room, whatever limits the treatment asks for:
+/// what is dropped cannot be counted, and a sample runs at its maximum rate, far above those that are asked.
+fn count(
+    request: &BudgetRequest,
+    (bench, guard): (Bench, &mut Guard),
+    work: &Work,
+    announce: &mut dyn FnMut(&str),
+) -> Result<Counted, Stop> {
+    let label = replace(&request.treatment, &["backlog", "wait"], WITH_WAITS);
+    let mut treated = Treated::set_up(bench, &label, guard, announce)?;
+    announce("Counting the records of an operation…");
+    let counted = subject::measure(&mut treated, work).and_then(|per_operation| {
+        // Before anything else is written into that log.
+        let compressed = compress::compress_log(treated.bench().scratch)
+            .map_err(|error| Stop::Failed(format!("the log of the samples: {error}")))?;
+        let makes_records = per_operation.records > 0.0;
+        let records_per_step =
+            makes_records.then(|| load::records_per_step(&mut treated)).transpose();
+        Ok(Counted { per_operation, compressed, records_per_step, facts: treated.facts() })
+    });
+    let restored = treated.take_down(guard);
+    counted.and_then(|counted| restored.map(|()| counted))
+}
+
+/// The log of a day at each of the rates, and at the maximum rate.
+fn days(rates: &[f64], per_operation: &PerOperation, compressed: Option<Compressed>) -> Vec<Day> {
+    let day = |rate: f64| Day::new(rate, per_operation.log_bytes, compressed);
+    let mut days: Vec<Day> = match rates.is_empty() {
+        true => USUAL_RATES.map(day).into(),
+        false => rates
+            .iter()
+            .flat_map(|rate| MULTIPLES.map(|multiple| Day { multiple, ..day(multiple * rate) }))
+            .collect(),
+    };
+    days.push(Day { is_full_speed: true, ..day(per_operation.full_speed) });
+    days
+}
+
+/// What is launched under load, and how many records a step of it makes.
+struct UnderLoad<'a> {
+    work: &'a Work,
+    records_per_step: f64,
+}
+
+/// What follows, under the limits that the treatment asks for, as far as it comes.
+fn rest(
+    request: &BudgetRequest,
+    station: &mut Station,
+    interrupted: &Arc<AtomicBool>,
+    load: &UnderLoad,
+    report: &mut BudgetReport,
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), Stop> {
+    let (bench, guard) = station.bench(interrupted);
+    let mut treated = Treated::set_up(bench, &request.treatment, guard, &mut |_| {})?;
+    report.facts = treated.facts();
+    report.facts.push(COUNTED_WITH_WAITS.into());
+    let result = under_load(request, &mut treated, load, report, announce);
+    let restored = treated.take_down(guard);
+    result.and(restored)?;
+    if request.disk_full {
+        let (bench, guard) = station.bench(interrupted);
+        disk_full::policies(bench, &request.treatment, guard, &mut report.disk_full, announce)?;
+    }
+    Ok(())
+}
+
+/// Loads first, as each is proved by the treatment; the search changes the settings, and so ends that.
+fn under_load(
+    request: &BudgetRequest,
+    treated: &mut Treated,
+    UnderLoad { work, records_per_step }: &UnderLoad,
+    report: &mut BudgetReport,
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), Stop> {
+    let per_operation = &report.per_operation;
+    let asked = request.rates.iter().copied().fold(0.0, f64::max);
+    let rate = if asked > 0.0 { asked } else { USUAL_SHARE * per_operation.full_speed };
+    announce("Applying loads of 2, 5 and 10 times the rate…");
+    load::loads(treated, per_operation, *records_per_step, rate, &mut report.loads)?;
+    announce("Searching for the smallest backlog that loses nothing…");
+    let burst = request.burst.unwrap_or_else(|| backlog::usual_burst(per_operation));
+    report.backlog = Some(backlog::search(treated, work, per_operation, burst)?);
+    Ok(())
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Interrupted => "interrupted before anything was measured".into(),
+        Stop::Failed(reason) | Stop::NotKept(reason) => reason,
+    }
+}

@@ -1,0 +1,149 @@
+//! A file system of a few MiB that only we and our children see: in a mount namespace of our own, so that
+//! nothing of it is left when we are gone, however that comes.
+
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use trust::program;
+
+const IMAGE_BYTES: u64 = 8 << 20;
+/// So much of it is full from the beginning: the log has 2 to 3 MiB.
+const BALLAST_BYTES: usize = 4 << 20;
+
+/// Mounted until this is dropped.
+pub struct SmallDisk {
+    pub directory: PathBuf,
+    /// `ext4` on a loop device, or `tmpfs` where there is no loop device.
+    pub file_system: &'static str,
+    /// What auditd says to the system's log, where we can put a socket of our own in its place.
+    messages: Option<UnixDatagram>,
+}
+
+impl SmallDisk {
+    /// Makes it below a scratch directory. This process stays in its own mount namespace.
+    ///
+    /// # Errors
+    /// A sentence that says what is not permitted here.
+    pub fn mount(scratch: &Path) -> Result<SmallDisk, String> {
+        let say = |what: &str, error: io::Error| format!("a small file system: {what}: {error}");
+        // SAFETY: changes the namespace of this thread, and touches no memory.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            return Err(say("a mount namespace of our own", io::Error::last_os_error()));
+        }
+        run("mount", &["--make-rprivate", "/"])?;
+        let directory = scratch.join("small-disk");
+        fs::create_dir(&directory).map_err(|error| say("its directory", error))?;
+        let file_system = match mount_ext4(scratch, &directory) {
+            Ok(()) => "ext4",
+            Err(_) => {
+                let size = format!("size={IMAGE_BYTES}");
+                run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", &text(&directory)])?;
+                "tmpfs"
+            }
+        };
+        let messages = listen_for_messages(scratch);
+        let disk = SmallDisk { directory, file_system, messages };
+        fs::write(disk.directory.join("ballast"), vec![0xa5; BALLAST_BYTES])
+            .map_err(|error| say("its first file", error))?;
+        Ok(disk)
+    }
+
+    /// Takes the log away, so that there is room again.
+    ///
+    /// # Errors
+    /// As `unlink(2)`.
+    pub fn clear(&self) -> io::Result<()> {
+        for log in self.logs()? {
+            fs::remove_file(log)?;
+        }
+        self.messages();
+        Ok(())
+    }
+
+    /// The files of the log.
+    ///
+    /// # Errors
+    /// As `readdir(3)`.
+    pub fn logs(&self) -> io::Result<Vec<PathBuf>> {
+        let mut logs = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("audit.log"))
+            {
+                logs.push(path);
+            }
+        }
+        Ok(logs)
+    }
+
+    /// What was said to the system's log since the last call, each message once.
+    pub fn messages(&self) -> Vec<String> {
+        let mut messages: Vec<String> = Vec::new();
+        let Some(socket) = &self.messages else { return messages };
+        let mut buffer = [0u8; 4096];
+        while let Ok(length) = socket.recv(&mut buffer) {
+            let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            // `<29>Nov 22 03:39:43 auditd[123]: text`
+            let message = message.split_once("]: ").map_or(&*message, |(_, text)| text);
+            let message = message.trim_matches(['\0', '\n', ' ']).to_owned();
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        messages
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = run("umount", &[&text(&self.directory)]);
+    }
+}
+
+/// A loop device that `mount` makes goes with its mount.
+fn mount_ext4(scratch: &Path, directory: &Path) -> Result<(), String> {
+    let image = scratch.join("small-disk.img");
+    fs::File::create(&image)
+        .and_then(|file| file.set_len(IMAGE_BYTES))
+        .map_err(|error| error.to_string())?;
+    let image = text(&image);
+    run("mkfs.ext4", &["-q", "-F", "-O", "^has_journal", "-m", "0", "-b", "1024", &image])?;
+    run("mount", &["-t", "ext4", "-o", "loop", &image, &text(directory)])
+}
+
+/// A copy of `/dev` that is written to elsewhere, with a socket of ours where syslog(3) sends to.
+fn listen_for_messages(scratch: &Path) -> Option<UnixDatagram> {
+    let [upper, work] = ["dev-upper", "dev-work"].map(|name| scratch.join(name));
+    fs::create_dir(&upper).ok()?;
+    fs::create_dir(&work).ok()?;
+    let options = format!("lowerdir=/dev,upperdir={},workdir={}", upper.display(), work.display());
+    run("mount", &["-t", "overlay", "-o", &options, "overlay", "/dev"]).ok()?;
+    let _ = fs::remove_file("/dev/log");
+    let socket = UnixDatagram::bind("/dev/log").ok()?;
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let path = program::find(program)?.ok_or_else(|| format!("`{program}` is not installed"))?;
+    let output = Command::new(path)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run `{program}`: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "`{program} {}`: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

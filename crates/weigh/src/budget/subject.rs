@@ -1,0 +1,148 @@
+//! What is launched: a workload or a command; samples of it, and bursts.
+
+use std::path::PathBuf;
+
+use super::treated::Treated;
+use crate::experiment::evidence::Sums;
+use crate::experiment::outcome::hold_unit;
+use crate::experiment::platform::Stop;
+use crate::experiment::resolve::resolve;
+use crate::experiment::work::Work;
+use crate::result::budget::PerOperation;
+use crate::treatment::{Bench, Evidence};
+use crate::workload::executable::Length;
+use crate::workload::sample::Sample;
+
+const SAMPLES: usize = 5;
+const SAMPLE_MS: u64 = 70;
+/// A command takes what it takes, and its records are counted from its start to its end.
+const RUNS: usize = 3;
+
+/// What the user named.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    Workload(String),
+    Command(Vec<String>),
+}
+
+impl Subject {
+    /// What there is of that name.
+    ///
+    /// # Errors
+    /// A sentence, where there is none, or a suite of several.
+    pub fn resolve(&self, bench: Bench) -> Result<Work, String> {
+        match self {
+            Subject::Command(argv) => {
+                let directory: PathBuf = std::env::current_dir()
+                    .map_err(|error| format!("the current directory: {error}"))?;
+                Ok(Work::Command { argv: argv.clone(), directory })
+            }
+            Subject::Workload(name) => {
+                let mut works = resolve(std::slice::from_ref(name), &[], bench.executable)?;
+                match (works.pop(), works.is_empty()) {
+                    (Some(work), true) => Ok(work),
+                    _ => Err(format!(
+                        "`{name}` is a suite: a budget takes one workload (`weigh list workloads`)"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// What an operation is called.
+pub fn operation(work: &Work) -> &'static str {
+    match work {
+        Work::Builtin { .. } => "operation",
+        Work::Command { .. } => "run",
+    }
+}
+
+/// Launches samples with auditing proved, and tells what an operation makes.
+///
+/// # Errors
+/// Where the workload fails or the proof does.
+pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop> {
+    let startup = match work.startup_job(treated.bench().executable, treated.bench().scratch) {
+        Some(job) => {
+            let (launched, evidence) = treated.launch_counted(&job)?;
+            let sample = work.read(&launched).map_err(Stop::Failed)?;
+            Some((sample.total_operations.unwrap_or(sample.operations), evidence))
+        }
+        None => None,
+    };
+    let samples = if startup.is_some() { SAMPLES } else { RUNS };
+    let job =
+        work.job(treated.bench().executable, treated.bench().scratch, Length::settled(SAMPLE_MS));
+    let mut sum: Option<Evidence> = None;
+    let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
+    let mut unit = None;
+    for _ in 0..samples {
+        let (launched, evidence) = treated.launch_counted(&job)?;
+        let sample: Sample = work.read(&launched).map_err(Stop::Failed)?;
+        hold_unit(&mut unit, &sample, work).map_err(Stop::Failed)?;
+        operations += sample.total_operations.unwrap_or(sample.operations);
+        timed += sample.operations;
+        elapsed_s += sample.elapsed_ns as f64 / 1e9;
+        match &mut sum {
+            Some(sum) => sum.add(evidence),
+            None => sum = Some(evidence),
+        }
+    }
+    let evidence = sum.unwrap_or_default();
+    let startup_operations = startup.as_ref().map_or(0.0, |(operations, _)| *operations);
+    let sums = Sums { launches: samples as f64, operations, startup_operations };
+    let per_operation = |value: fn(&Evidence) -> Option<f64>| {
+        let at_startup = startup.as_ref().and_then(|(_, evidence)| value(evidence));
+        sums.per_operation(value(&evidence)?, at_startup)
+    };
+    let records = per_operation(|evidence| Some(evidence.records? as f64));
+    let missed = || {
+        Stop::Failed(
+            "the workload does only one operation per sample, so its records cannot be told from those of \
+             its start: run it as a command"
+                .into(),
+        )
+    };
+    Ok(PerOperation {
+        launches: samples,
+        records: records.ok_or_else(missed)?,
+        log_bytes: per_operation(|evidence| Some(evidence.log_bytes? as f64)).ok_or_else(missed)?,
+        full_speed: timed / elapsed_s,
+        lost: evidence.lost.unwrap_or(0),
+        sink_cpu_ns: per_operation(|evidence| Some(evidence.sink_cpu_s? * 1e9)),
+        kauditd_cpu_ns: per_operation(|evidence| Some(evidence.kauditd_cpu_s? * 1e9)),
+    })
+}
+
+/// Launches so many operations as fast as they come: in one process, of a command one run after the other.
+///
+/// # Errors
+/// Where the workload fails.
+pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), Stop> {
+    let (job, launches) = match work {
+        Work::Builtin { workload, copies, .. } => {
+            let argv =
+                treated.bench().executable.operations_argv(&workload.name, *copies, operations);
+            let job = work.job(
+                treated.bench().executable,
+                treated.bench().scratch,
+                Length::settled(SAMPLE_MS),
+            );
+            (crate::workload::launcher::Job { argv, ..job }, 1)
+        }
+        Work::Command { .. } => {
+            let job = work.job(
+                treated.bench().executable,
+                treated.bench().scratch,
+                Length::settled(SAMPLE_MS),
+            );
+            (job, operations)
+        }
+    };
+    for _ in 0..launches {
+        let launched = treated.launch(&job)?;
+        work.read(&launched).map_err(Stop::Failed)?;
+    }
+    Ok(())
+}

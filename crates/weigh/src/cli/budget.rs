@@ -1,0 +1,196 @@
+//! `weigh budget`: what audit rules write, and what they need.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::ask::answer;
+use super::compare::listen_for_signals;
+use super::doctor::put_back_what_was_left;
+use super::{Context, INTERRUPTED, output};
+use crate::budget::{BudgetRequest, Subject, execute};
+use crate::format;
+use crate::profile::record::SyscallProfile;
+use crate::report::budget::render;
+use crate::shell::command_line;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo weigh budget -w exec                          every system call audited, starting programs
+  sudo weigh budget audit:rules=my.rules -w create --rate 200
+                                                     my rules, at 200 files created a second
+  sudo weigh budget audit:rules=my.rules --rate 5 --rate 50 -- ./handle-one-request
+  sudo weigh budget audit:sink=auditd -w getppid --burst 20000
+                                                     with the real auditd, a burst of 20,000 at once
+  sudo weigh budget audit -w open-close --disk-full  what happens when the log's disk is full
+  sudo weigh budget --profile server.json            the command of a recorded profile; asks first
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
+
+/// Estimate how much log audit rules write, and the backlog limit they need
+///
+/// Runs a workload or a command with the rules loaded and reports records and bytes of log per operation, the
+/// log per day at your rates (plain and gzipped), the smallest backlog limit that loses no record in a burst,
+/// and what happens at several times the rate. docs/guide-budget.md explains the numbers.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BudgetArgs {
+    /// `audit` with its parameters (`weigh list treatments`)
+    #[arg(value_name = "TREATMENT", default_value = "audit")]
+    treatment: String,
+    /// The workload whose operations are counted [default: open-close]
+    #[arg(short, long, value_name = "NAME", conflicts_with_all = ["command", "profile"])]
+    workload: Option<String>,
+    /// Run the command of this profile, recorded by `weigh profile`. The command is shown first and run only
+    /// if you confirm it on a terminal
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    profile: Option<PathBuf>,
+    /// Operations (or runs of the command) per second; 2, 5 and 10 times that rate are shown as well. May
+    /// be repeated [default: 1, 10, 100, 1000]
+    #[arg(long = "rate", value_name = "N", value_parser = rate)]
+    rates: Vec<f64>,
+    /// Size of the burst, in operations, that the backlog must hold [default: what the workload does in
+    /// 100 ms, at most 100000 records]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    burst: Option<u64>,
+    /// Also fill a small disk under each disk_full_action of auditd; takes half a minute more
+    #[arg(long)]
+    disk_full: bool,
+    /// Write the results as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The command, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// A number of operations a second.
+fn rate(text: &str) -> Result<f64, String> {
+    const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+    let rate: Option<f64> = text.parse().ok().filter(|rate| RATES.contains(rate));
+    rate.ok_or_else(|| "takes operations a second, such as 100 or 0.5".into())
+}
+
+impl BudgetArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        if let Some(path) = &self.json {
+            output::check_writable(path)?;
+        }
+        let Some(subject) = self.subject()? else {
+            output::problem("nothing was run");
+            return Ok(super::ERROR);
+        };
+        let request = BudgetRequest {
+            treatment: self.treatment.clone(),
+            again: self.again(&subject),
+            subject,
+            rates: self.rates.clone(),
+            burst: self.burst,
+            disk_full: self.disk_full,
+        };
+        put_back_what_was_left(Path::new("/"))?;
+        let interrupted = listen_for_signals()?;
+        let done = execute(&request, &interrupted, &mut output::note)?;
+        let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        if let Some(path) = &self.json {
+            let json = serde_json::to_string_pretty(&done.report).map_err(|e| e.to_string())?;
+            output::write_json(path, &(json + "\n"))?;
+        }
+        if self.json.as_deref() != Some(Path::new("-")) {
+            let colour = output::wants_colour(context.color, &std::io::stdout());
+            output::print(&render(&done.report, output::width(), colour))?;
+        }
+        if let Some(failure) = &done.report.failure {
+            output::problem(failure);
+        }
+        Ok(match done.report.interrupted {
+            true => INTERRUPTED,
+            false if is_as_before && done.report.failure.is_none() => 0,
+            false => super::ERROR,
+        })
+    }
+
+    /// What is launched; `None` where the user does not agree to it.
+    fn subject(&self) -> Result<Option<Subject>, String> {
+        if let Some(path) = &self.profile {
+            let command = command_of(path)?;
+            let subject = Subject::Command(command.clone());
+            return Ok(agrees(path, &command, &self.again(&subject))?.then_some(subject));
+        }
+        Ok(Some(match self.command.is_empty() {
+            true => Subject::Workload(self.workload.clone().unwrap_or("open-close".into())),
+            false => Subject::Command(self.command.clone()),
+        }))
+    }
+
+    /// The command line that measures the same again.
+    fn again(&self, subject: &Subject) -> String {
+        let mut words = vec!["weigh".to_owned(), "budget".into(), self.treatment.clone()];
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        self.workload.iter().for_each(|workload| option("-w", workload.clone()));
+        self.rates.iter().for_each(|rate| option("--rate", rate.to_string()));
+        self.burst.iter().for_each(|burst| option("--burst", burst.to_string()));
+        if self.disk_full {
+            words.push("--disk-full".into());
+        }
+        if let Subject::Command(command) = subject {
+            words.push("--".into());
+            words.extend(command.iter().cloned());
+        }
+        command_line(words.iter().map(String::as_str))
+    }
+}
+
+/// A file's command is run as root: so who runs it has seen it. `again` is what runs it without asking.
+fn agrees(path: &Path, command: &[String], again: &str) -> Result<bool, String> {
+    let shown = command_line(command.iter().map(String::as_str));
+    if format::label(&shown) != shown {
+        return Err(format!(
+            "{}: the command of this profile contains control characters, so it cannot be shown: give a \
+             command after `--`",
+            path.display()
+        ));
+    }
+    answer(&format!("{} runs this command, as root:\n  {shown}\nRun it? [y/N] ", path.display()))
+        .ok_or_else(|| {
+            format!(
+                "{}: the command of a profile runs as root, so it needs your confirmation, and there is \
+                 no terminal to ask on. The command is `{shown}`; to run it, type `{again}`",
+                path.display()
+            )
+        })
+}
+
+/// Which calls match rules depends on their arguments, which a profile does not hold; so its command is
+/// run again.
+fn command_of(path: &Path) -> Result<Vec<String>, String> {
+    let profile = SyscallProfile::read(path)?;
+    if profile.command.is_empty() {
+        return Err(format!(
+            "{}: this profile names no command to run; give one after `--`",
+            path.display()
+        ));
+    }
+    if profile.is_of_period {
+        return Err(format!(
+            "{}: this profile covers a period of a running program, so there is no command that can be run \
+             again; rules depend on the arguments of calls, which a profile does not hold: give a command \
+             after `--` that does a part of the work and exits, such as one request",
+            path.display()
+        ));
+    }
+    Ok(profile.command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_numbers_above_nothing() {
+        assert_eq!(rate("0.5"), Ok(0.5));
+        for wrong in ["0", "-1", "NaN", "inf", "many", ""] {
+            assert!(rate(wrong).unwrap_err().contains("such as 100"), "{wrong}");
+        }
+    }
+}

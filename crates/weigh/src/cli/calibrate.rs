@@ -1,0 +1,210 @@
+//! `weigh calibrate`: what does this machine call different that is the same, and how much must a
+//! change cost before it is seen here?
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::audience::Terminal;
+use super::compare::listen_for_signals;
+use super::naming::Names;
+use super::{Context, INTERRUPTED, output, value};
+use crate::experiment::around::Around;
+use crate::experiment::calibration::history;
+use crate::experiment::request::{Plan, Request};
+use crate::experiment::session::execute;
+use crate::machine::Facts;
+use crate::report::calibration as calibration_text;
+use crate::result::calibration::Calibration;
+use crate::result::calibration::PlantedExperiments;
+use crate::result::summary::State;
+use crate::shell::command_line;
+use crate::store::Store;
+use crate::store::record::{Kind, Stored};
+use crate::treatment::kind::planted;
+use crate::workload::suite::{self, FromFile};
+use paired::design::Design;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh calibrate
+      The suite quick, for a minute: noise and the smallest effect of every workload.
+  weigh calibrate -w unixbench --repeat 20 --budget 60s
+      Twenty experiments with nothing to find: how many find something?
+  weigh calibrate -w getppid -w stat --budget 20s --json calibration.json
+  weigh calibrate -w getppid -w stat --planted 1% --repeat 20 --budget 20s
+      Plus 20 experiments with 1 % more work in one arm: is that found, and is the interval right?
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
+
+/// Run an A/A test: how noisy is this machine, and what is the smallest change it can detect?
+///
+/// Compares every workload with itself, like `weigh compare none --no-detail`. Every `slower` or `faster`
+/// verdict is a false alarm. Calibrations of the same machine (host name, CPU, kernel) are combined, and
+/// the next `weigh compare` uses the noise that they measured as its starting value.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CalibrateArgs {
+    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
+    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
+    workloads: Vec<String>,
+    /// Number of experiments, run one after the other
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    repeat: u32,
+    /// After each experiment, run another in which one arm does this much more work, so that the true effect
+    /// is known
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = planted::share_ppm,
+        allow_hyphen_values = true
+    )]
+    planted: Option<u32>,
+    /// End each experiment after this time, even if some rows have no verdict yet
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = value::duration,
+        allow_hyphen_values = true
+    )]
+    budget: Duration,
+    /// Seed of the random order in the first experiment; each further experiment uses the next number
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    names: Names,
+    /// Write the results as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl CalibrateArgs {
+    pub fn run(mut self, context: &Context) -> Result<u8, String> {
+        if self.workloads.is_empty() {
+            self.workloads.push("quick".into());
+        }
+        let own = suite::from_files(&self.workloads)?;
+        let store = context.open_store()?;
+        let made = self.make(context, &own, &store)?;
+        let all = history(&store, &Facts::read(), None)?;
+        let mut calibration = Calibration::of(&all, &made.identical)
+            .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
+        if let Some(ppm) = self.planted {
+            calibration.planted =
+                Some(PlantedExperiments::of(&made.planted, ppm, calibration.alpha));
+        }
+        if let Some(path) = &self.json {
+            output::write_json(path, &calibration.json())?;
+        }
+        if self.json.as_deref() != Some(Path::new("-")) {
+            let colour = output::wants_colour(context.color, &std::io::stdout());
+            output::print(&calibration_text::render(&calibration, output::width(), colour))?;
+        }
+        for workload in &made.failed {
+            output::problem(&format!("{workload} failed; `weigh show` tells why"));
+        }
+        made.not_kept.map_or(Ok(()), Err)?;
+        Ok(match made.last {
+            Some(State::Failed) => super::ERROR,
+            Some(State::Interrupted) => INTERRUPTED,
+            _ if made.has_left || !made.failed.is_empty() => super::ERROR,
+            _ => 0,
+        })
+    }
+
+    /// All experiments, until one does not end as it should.
+    fn make(&self, context: &Context, own: &[FromFile], store: &Store) -> Result<Made, String> {
+        let interrupted = listen_for_signals()?;
+        let mut audience =
+            Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
+        let mut made = Made::default();
+        let kinds = || [None].into_iter().chain(self.planted.map(Some));
+        for (number, planted) in (1..=self.repeat).flat_map(|n| kinds().map(move |kind| (n, kind)))
+        {
+            if self.repeat > 1 && planted.is_none() {
+                output::note(&format!("Experiment {number} of {}", self.repeat));
+            }
+            let request = self.request(number, planted, own);
+            let done = execute(&request, store, &mut audience, &interrupted)?;
+            made.has_left |= !output::tell_what_is_left(done.left.as_deref());
+            made.add(done.load(store)?, planted.is_some());
+            made.not_kept = done.not_kept;
+            if made.last != Some(State::Complete) {
+                break;
+            }
+        }
+        Ok(made)
+    }
+
+    /// With identical arms, or with so many millionths planted in one.
+    fn request(&self, number: u32, planted: Option<u32>, suites: &[FromFile]) -> Request {
+        let seed = match self.seed {
+            Some(first) => first.wrapping_add(u64::from(number - 1)),
+            None => rand::random::<u32>().into(),
+        };
+        let mut words: Vec<String> = ["weigh", "calibrate"].map(String::from).to_vec();
+        words.extend(self.workloads.iter().flat_map(|name| ["-w".into(), name.clone()]));
+        words.extend(planted.iter().flat_map(|&ppm| ["--planted".into(), planted::percent(ppm)]));
+        words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
+        words.extend(["--seed".into(), seed.to_string()]);
+        Request {
+            kind: Kind::Calibrate,
+            arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
+            workloads: self.workloads.clone(),
+            suites: suites.to_vec(),
+            command: None,
+            around: Around::default(),
+            copies: vec![1],
+            again: command_line(words.iter().map(String::as_str)),
+            seed,
+            budget: self.budget,
+            margin: 0.01,
+            design: Design::default(),
+            sample_ms: None,
+            timeout: None,
+            plan: Plan::Compare { sets: 1 },
+            detail: false,
+            naming: self.names.naming(),
+            fail_above: None,
+        }
+    }
+}
+
+/// The experiments of one command.
+#[derive(Default)]
+struct Made {
+    /// Ids of those with identical arms.
+    identical: Vec<String>,
+    planted: Vec<Stored>,
+    /// Workloads that failed, but for those in which nothing can be planted.
+    failed: BTreeSet<String>,
+    /// How the latest ended.
+    last: Option<State>,
+    has_left: bool,
+    not_kept: Option<String>,
+}
+
+impl Made {
+    fn add(&mut self, stored: Stored, is_planted: bool) {
+        let baseline = &stored.header.arms[0];
+        let at_fault = stored.failures.iter().filter(|one| !is_planted || one.arm == *baseline);
+        self.failed.extend(at_fault.map(|failure| failure.workload.clone()));
+        self.last = Some(stored.state);
+        match is_planted {
+            false => self.identical.push(stored.id),
+            true if stored.state == State::Failed => output::problem(&format!(
+                "the experiment with the planted effect failed: {}",
+                stored.failure.as_deref().unwrap_or("no reason was recorded")
+            )),
+            true => self.planted.push(stored),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `weigh diff`: two stored experiments side by side.
+
+use std::io;
+
+use clap::Args;
+
+use super::{ABOVE_LIMIT, Context, output, value};
+use crate::experiment::diff::diff;
+use crate::report;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh diff k3f9qx m2abcd                   what changed from the first to the second?
+  weigh diff k3f m2a --json
+  weigh diff latest~1 latest                 the last two
+  weigh diff k3f m2a --fail-above 5%         for CI: exit status 1 if a row got worse by more
+  weigh compare seccomp:compares=500 --base seccomp:compares=50
+      Better where possible: both in one experiment, in pairs.
+
+Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error.";
+
+/// Compare two stored experiments, which were not paired
+///
+/// Compares rows that have the same workload, treatment and unit: the rate of the baseline, and the effect
+/// of the treatment. The intervals cover only the noise within the two experiments, not what else differs
+/// between them (boot, heat, neighbours). For a decision, weigh both in one experiment with `weigh compare`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DiffArgs {
+    /// The earlier experiment: its id or the beginning of it, a name, or latest~1
+    before: String,
+    /// The later experiment, in the same form
+    after: String,
+    /// Write the result as JSON, as documented in docs/diff.md
+    #[arg(long)]
+    json: bool,
+    /// Exit with status 1 if an effect (for runs: a rate) got significantly worse by more than this, that
+    /// is, if its whole interval lies beyond it. Passing does not prove that nothing got worse
+    #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    fail_above: Option<f64>,
+}
+
+impl DiffArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let store = context.read_store()?;
+        let load = |id: &str| {
+            let id = store.find(Some(id)).map_err(|error| error.to_string())?;
+            store.load(&id).map_err(|error| error.to_string())
+        };
+        let (before, after) = (load(&self.before)?, load(&self.after)?);
+        let diff = diff(&before, &after)?;
+        if self.json {
+            output::print_json(&report::diff::json(&diff).map_err(|error| error.to_string())?)?;
+        } else {
+            let colour = output::wants_colour(context.color, &io::stdout());
+            output::print(&report::diff::text(&diff, output::width(), colour))?;
+        }
+        let is_worse = |limit: f64| {
+            let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
+            decisive.into_iter().any(|change| change.is_worse_by(limit * 100.0))
+        };
+        Ok(if self.fail_above.is_some_and(is_worse) { ABOVE_LIMIT } else { 0 })
+    }
+}

@@ -1,0 +1,181 @@
+//! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use super::{Context, output};
+use crate::machine::check::{Severity, check};
+use crate::machine::fix::{Setting, plan};
+use crate::machine::{Facts, Probes};
+use crate::report::checks;
+use crate::station::fitness::probe;
+use crate::treatment::guard::restore_left_behind;
+use crate::treatment::settings::Changed;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh doctor
+      What disturbs a measurement, how, and the command that fixes it.
+  sudo weigh doctor --fix -- weigh compare seccomp -w unixbench
+      Governor at performance and boost off, only while this experiment runs.
+  sudo weigh doctor --fix
+      The same until Ctrl-C, for what you do in another terminal.
+
+Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, that of the command.";
+
+/// How often a command is looked after that runs with the settings changed.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Check whether this machine is fit to measure, and temporarily reduce noise
+///
+/// Changes nothing without --fix. With --fix, sets the CPUs' governor to performance, turns boost off, and
+/// restores both when COMMAND ends. If weigh is killed, a guard process restores them; if that is killed
+/// too, `weigh restore` does. The warnings are part of every report, the notes of its JSON and HTML.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DoctorArgs {
+    /// Write the findings as JSON
+    #[arg(long, conflicts_with = "fix")]
+    json: bool,
+    /// Change what can be changed and restored safely, while COMMAND runs or until Ctrl-C
+    #[arg(long)]
+    fix: bool,
+    /// Look below this directory instead of /
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    root: PathBuf,
+    /// What to run with the settings changed
+    #[arg(last = true, value_name = "COMMAND", requires = "fix")]
+    command: Vec<String>,
+}
+
+impl DoctorArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        if self.fix {
+            return self.fix();
+        }
+        let facts = Facts::read_from(&self.root);
+        let probes = match self.root == Path::new("/") {
+            true => probe(&context.data_directory()?),
+            false => Probes::default(),
+        };
+        let findings = check(&facts, &probes);
+        if self.json {
+            output::print_json(&checks::json(&findings).map_err(|error| error.to_string())?)?;
+        } else {
+            let colour = output::wants_colour(context.color, &io::stdout());
+            output::print(&checks::text(&findings, output::width(), colour))?;
+        }
+        let is_warned = findings.iter().any(|finding| finding.severity == Severity::Warning);
+        Ok(u8::from(is_warned))
+    }
+
+    fn fix(&self) -> Result<u8, String> {
+        put_back_what_was_left(&self.root)?;
+        let settings = plan(&self.root);
+        if settings.is_empty() {
+            output::note("Nothing to change: no governor or boost that disturbs is visible here.");
+        }
+        if settings.is_empty() && self.command.is_empty() {
+            return Ok(0);
+        }
+        let signals = Signals::listen()?;
+        let changed = match settings.is_empty() {
+            true => None,
+            false => Some(Changed::apply(&settings, &self.root)?),
+        };
+        settings.iter().for_each(announce);
+        let outcome = match self.command.split_first() {
+            Some((program, arguments)) => run_command(program, arguments, &signals),
+            None => {
+                output::note("These last until Ctrl-C.");
+                signals.wait();
+                Ok(0)
+            }
+        };
+        if let Some(Err(left)) = changed.map(Changed::restore) {
+            return Err(format!("not all is as it was: {left}\n`weigh restore` tries again"));
+        }
+        outcome
+    }
+}
+
+/// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
+pub(super) fn put_back_what_was_left(root: &Path) -> Result<(), String> {
+    let restored =
+        restore_left_behind(root).map_err(|error| format!("the state directory: {error}"))?;
+    for one in restored {
+        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
+        output::note("Put back what an earlier weigh, now dead, had changed.");
+    }
+    Ok(())
+}
+
+fn announce(setting: &Setting) {
+    let file = setting.file.display();
+    output::note(&format!("{file}: {} for now, was {}", setting.wanted, setting.was));
+}
+
+/// Signals that must not end us before the settings are put back.
+struct Signals {
+    /// Ctrl-C reaches the command by itself.
+    any: Arc<AtomicBool>,
+    /// These are sent to us alone.
+    to_pass_on: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals, String> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let (any, to_pass_on) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let flags = [(SIGINT, &any), (SIGTERM, &any), (SIGHUP, &any)];
+        for (signal, flag) in
+            flags.into_iter().chain([(SIGTERM, &to_pass_on), (SIGHUP, &to_pass_on)])
+        {
+            signal_hook::flag::register(signal, Arc::clone(flag))
+                .map_err(|error| format!("signals: {error}"))?;
+        }
+        Ok(Signals { any, to_pass_on })
+    }
+
+    fn wait(&self) {
+        while !self.any.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// Runs the command to its end, and gives its exit status as a shell would.
+fn run_command(program: &str, arguments: &[String], signals: &Signals) -> Result<u8, String> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // SAFETY: one system call, and no allocation: the command does not outlive the settings that it was
+    // started for.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    }
+    let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
+    let status = wait(&mut child, signals).map_err(|error| format!("{program}: {error}"))?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(super::ERROR))
+}
+
+fn wait(child: &mut Child, signals: &Signals) -> io::Result<std::process::ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if signals.to_pass_on.swap(false, Ordering::Relaxed) {
+            kill_process(Pid::from_child(child), Signal::TERM)?;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

@@ -1,0 +1,86 @@
+//! `weigh completions` and `weigh man`: generated from the command line's own types.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use super::{man, output};
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  weigh completions bash > /etc/bash_completion.d/weigh
+  weigh completions zsh > ~/.zfunc/_weigh
+  weigh completions fish > ~/.config/fish/completions/weigh.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  weigh man | man -l -                       read it
+  weigh man --directory /usr/share/man/man1  one page per command";
+
+/// Asks weigh for names first: workloads, suites, treatments, experiments. Where it knows none, what was
+/// generated offers options and files.
+const DYNAMIC: &str = r#"
+_weigh_with_names() {
+    local names
+    names=$("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    if [[ -n $names ]]; then
+        mapfile -t COMPREPLY <<<"$names"
+    else
+        _weigh "$@"
+    fi
+}
+complete -F _weigh_with_names -o bashdefault -o default weigh
+"#;
+
+/// Print the completions for a shell
+///
+/// Those for bash also complete the names of workloads, suites, treatments and experiments.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArgs {
+    shell: Shell,
+}
+
+/// Print the man page, or write one per command
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArgs {
+    /// Write weigh.1, weigh-compare.1, … here
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+}
+
+impl CompletionsArgs {
+    pub fn run(self, command: &mut Command) -> Result<u8, String> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, command, "weigh", &mut text);
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        if self.shell == Shell::Bash {
+            text += DYNAMIC;
+        }
+        output::print(&text)?;
+        Ok(0)
+    }
+}
+
+impl ManArgs {
+    pub fn run(self, command: &Command) -> Result<u8, String> {
+        let Some(directory) = self.directory else {
+            output::print(&man::page(command)?)?;
+            return Ok(0);
+        };
+        write(&directory, "weigh", command)?;
+        for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = format!("weigh-{}", subcommand.get_name());
+            // The synopsis is to say how the command is typed.
+            let typed = format!("weigh {}", subcommand.get_name());
+            write(&directory, &name, &subcommand.clone().name(&name).bin_name(typed))?;
+        }
+        Ok(0)
+    }
+}
+
+fn write(directory: &Path, name: &str, command: &Command) -> Result<(), String> {
+    output::write_report(&directory.join(format!("{name}.1")), &man::page(command)?)
+}

@@ -1,0 +1,64 @@
+//! GitHub Actions: the report on the page of a job, and a mark at what failed.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::output;
+use crate::format;
+use crate::printable;
+use crate::report::markdown;
+use crate::result::summary::Summary;
+use trust::owner;
+
+/// What a runner names the file in that it shows as the summary of the step.
+const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
+
+/// Where the summary goes: to the file that was given, or to that of the runner.
+///
+/// # Errors
+/// A sentence, where there is neither, or it cannot be written.
+pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
+    let of_runner = || std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    let path = given.map(PathBuf::from).or_else(|| of_runner().map(PathBuf::from)).ok_or_else(|| {
+        format!(
+            "{VARIABLE} is not set, as it is within GitHub Actions; name a file: --github-summary=FILE"
+        )
+    })?;
+    output::check_writable(&path)?;
+    Ok(path)
+}
+
+/// Adds the report to the summary, and annotates what failed the gate or gave no result.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn write(path: &Path, summary: &Summary) -> Result<(), String> {
+    let text = printable::text(&markdown::render(summary)).into_owned() + "\n";
+    let append = || {
+        let mut file = owner::open_to_write(path, OpenOptions::new().append(true))?;
+        file.write_all(text.as_bytes())
+    };
+    append().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    annotations(summary).iter().for_each(|line| output::note(line));
+    Ok(())
+}
+
+/// Workflow commands, which a runner takes from what a step prints.
+fn annotations(summary: &Summary) -> Vec<String> {
+    let above = summary.gate.iter().flat_map(|gate| {
+        let limit = format::margin(gate.fail_above_pct);
+        let said = move |row: &crate::result::gate::Above| {
+            format!("{} under {} costs more than {limit}", row.workload, row.treatment)
+        };
+        gate.above.iter().map(said).collect::<Vec<_>>()
+    });
+    let failed = summary.failures.iter();
+    let failed = failed.map(|f| format!("{} under {}: {}", f.workload, f.arm, f.reason));
+    above.chain(failed).map(|said| format!("::error title=weigh::{}", escape(&said))).collect()
+}
+
+/// As the runner's own toolkit escapes the text of a command.
+fn escape(text: &str) -> String {
+    format::label(text).replace('%', "%25")
+}

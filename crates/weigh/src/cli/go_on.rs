@@ -1,0 +1,117 @@
+//! `weigh compare --continue`: another session of a stored experiment.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::Context;
+use super::ask::answer;
+use super::audience::Terminal;
+use crate::experiment::around::Around;
+use crate::experiment::origin::Origin;
+use crate::experiment::session::{Done, go_on};
+use crate::format::label;
+use crate::shell::command_line;
+use crate::store::Store;
+use trust::owner;
+
+/// Goes on with the experiment that `id` names, for so much longer.
+///
+/// # Errors
+/// A sentence, where there is none such, or it cannot be continued here.
+pub fn run(
+    id: &str,
+    budget: Duration,
+    store: &Store,
+    context: &Context,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Done, String> {
+    let id = store.find(Some(id)).map_err(|error| error.to_string())?;
+    if store.import(&id).map_err(|error| error.to_string())?.is_some() {
+        return Err(format!("cannot continue {id}: it was imported, not measured here"));
+    }
+    let stored = store.load(&id).map_err(|error| error.to_string())?;
+    let said = |problem: String| format!("cannot continue {id}: {problem}");
+    let origin = Origin::of(&stored).map_err(said)?;
+    agree_if_foreign(&context.database()?, &what_it_runs(&origin)).map_err(said)?;
+    let measured = Duration::from_secs_f64(stored.elapsed_s.max(0.0));
+    let mut audience = Terminal {
+        color: context.color,
+        margin_pct: stored.header.margin * 100.0,
+        budget: measured + budget,
+        sets: stored.header.sets,
+    };
+    go_on(&stored, budget, store, &mut audience, interrupted).map_err(said)
+}
+
+/// What a stored experiment would run, and where; and its treatments, which may read files.
+fn what_it_runs(origin: &Origin) -> Vec<String> {
+    let Around { setup, prepare, cleanup, .. } = &origin.request.around;
+    let shell = |line: &String| command_line(["sh", "-c", line]);
+    let command = origin.request.command.iter();
+    let command = command.map(|words| command_line(words.iter().map(String::as_str)));
+    let before = setup.iter().chain(prepare.iter()).map(shell);
+    let mut lines: Vec<String> = before.chain(command).chain(cleanup.iter().map(shell)).collect();
+    if !lines.is_empty() {
+        lines.insert(0, command_line(["cd", &origin.directory.display().to_string()]));
+    }
+    let with_file = origin.request.arms.iter().filter(|label| label.contains('='));
+    lines.extend(with_file.map(|label| format!("the treatment {label}")));
+    lines
+}
+
+/// Root runs what another user's database says: so who runs it has seen it.
+///
+/// # Errors
+/// A sentence, where it cannot be shown, nobody can be asked, or the answer is not yes.
+fn agree_if_foreign(database: &Path, lines: &[String]) -> Result<(), String> {
+    if lines.is_empty() || owner::of(database).is_none() {
+        return Ok(());
+    }
+    let database = database.display();
+    if lines.iter().any(|line| label(line) != *line) {
+        return Err(format!(
+            "what it does holds control characters, so it cannot be shown as it is, and {database} belongs \
+             to another user: begin a new experiment"
+        ));
+    }
+    let shown = lines.join("\n  ");
+    match answer(&format!(
+        "{database} belongs to another user. It does this, as root:\n  {shown}\nGo on? [y/N] "
+    )) {
+        Some(true) => Ok(()),
+        Some(false) => Err("you did not agree".into()),
+        None => Err(format!(
+            "{database} belongs to another user, so root does what it says only after you have \
+             seen that; there is \
+             no terminal to ask on. It is\n  {shown}\nContinue as that user, or begin a new \
+             experiment"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn root_is_shown_what_another_users_database_would_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("weigh.db");
+        fs::write(&database, "").unwrap();
+        let lines = ["cd /home/alice".to_owned(), "make -j2".to_owned()];
+        assert_eq!(agree_if_foreign(&database, &lines), Ok(()));
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        chown(&database, Some(65534), None).unwrap();
+        assert_eq!(agree_if_foreign(&database, &[]), Ok(()), "it runs workloads of ours only");
+        let refused = agree_if_foreign(&database, &["a\u{1b}[2K".to_owned()]).unwrap_err();
+        assert!(refused.contains("control characters"), "{refused}");
+    }
+}

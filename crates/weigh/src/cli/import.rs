@@ -1,0 +1,101 @@
+//! `weigh import`: results that were not measured here.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::import::compare::summary;
+use crate::import::labels::Labels;
+use crate::import::{self, FORMATS, ForeignFormat};
+use crate::report::terminal;
+use crate::result::summary::Summary;
+use crate::shell::command_line;
+use trust::user_file;
+
+/// No result is nearly as long; a wrong file may be.
+const LONGEST_FILE: u64 = 64 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh import before.txt after.txt             two reports of UnixBench: before is the baseline
+  weigh import off.txt on.txt --base off --as on
+  weigh import RUN1 RUN2 RUN3 RUN4 --as on,off --base off
+      Two sets, alternately on and off; `weigh show --as nitzberg` then shows Delta-1 to Delta-3.
+  weigh import both.json                        hyperfine --export-json; or a file for each command
+  weigh import base.csv patched.csv             perf stat -x, -o FILE
+  weigh import summary.txt                      lmbench: each host of the summary is a result
+  weigh import experiment.json                  weigh compare --json, from another machine
+  weigh import table9.csv                       a table from a paper: test,unit,Base,SELinux
+
+docs/import.md explains what can be concluded from each format.";
+
+/// Import results of other programs, or of weigh on another machine, as an experiment
+///
+/// An import shows differences but no verdict: one number for each side says nothing about the noise. The
+/// format is detected from the content.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ImportArgs {
+    /// Reports of UnixBench (also .log, .csv), lmbench's summary, JSON of hyperfine or weigh, CSV of
+    /// perf stat, or a table
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Labels of the results, in order; the list is repeated until every result has one. Results with the
+    /// same label are sets [default: the file names]
+    #[arg(long = "as", value_name = "LABEL,…", value_delimiter = ',')]
+    labels: Vec<String>,
+    /// Which label is the baseline [default: the first]
+    #[arg(long, value_name = "LABEL")]
+    base: Option<String>,
+    /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, weigh or table
+    #[arg(long, value_name = "NAME")]
+    format: Option<ForeignFormat>,
+}
+
+impl ImportArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let mut documents = Vec::new();
+        for path in &self.files {
+            let name = path.display().to_string();
+            let bytes = user_file::read(path, LONGEST_FILE)
+                .map_err(|error| format!("cannot read {name}: {error}"))?;
+            let document = import::read(&name, &bytes, self.format);
+            documents.push((name, document.map_err(|error| error.to_string())?));
+        }
+        let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
+        let mut imported = summary(documents, &labels)?;
+        self.complete(&mut imported);
+        let id = context.open_store()?.add_import(&imported).map_err(|error| error.to_string())?;
+        let imported = Summary { id, ..imported };
+        let colour = output::wants_colour(context.color, &io::stdout());
+        output::print(&format!(
+            "{}\nKept: `weigh show {}` shows this again\n",
+            terminal::render(&imported, output::width(), colour),
+            imported.id
+        ))?;
+        Ok(0)
+    }
+
+    /// An experiment of weigh says itself when it began, and how to do it again.
+    fn complete(&self, imported: &mut Summary) {
+        if !imported.command.is_empty() {
+            return;
+        }
+        imported.started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut words: Vec<String> = ["weigh", "import"].map(String::from).to_vec();
+        words.extend(self.files.iter().map(|path| path.display().to_string()));
+        if !self.labels.is_empty() {
+            words.extend(["--as".into(), self.labels.join(",")]);
+        }
+        if let Some(base) = &self.base {
+            words.extend(["--base".into(), base.clone()]);
+        }
+        let is_chosen = |known: &&(ForeignFormat, &str, &str)| self.format == Some(known.0);
+        if let Some((_, name, _)) = FORMATS.iter().find(is_chosen) {
+            words.extend(["--format".into(), (*name).to_owned()]);
+        }
+        imported.command = command_line(words.iter().map(String::as_str));
+    }
+}

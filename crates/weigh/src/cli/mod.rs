@@ -1,0 +1,220 @@
+//! The command line: one file per command. Help, man pages and completions come from these types.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
+
+use crate::store::{self, NO_EXPERIMENT, Store};
+
+mod ask;
+mod audience;
+mod budget;
+mod calibrate;
+pub mod compare;
+mod complete;
+mod copies;
+mod diff;
+mod doctor;
+mod export;
+mod files;
+mod forget;
+mod generate;
+mod github;
+mod go_on;
+mod history;
+mod hooks;
+mod import;
+mod list;
+mod man;
+mod naming;
+mod output;
+mod profile;
+mod restore;
+mod rules;
+mod run;
+mod show;
+mod value;
+
+/// The command line was wrong, or something that it asked for could not be done.
+pub const ERROR: u8 = 2;
+/// Some row has no verdict.
+pub const INCONCLUSIVE: u8 = 3;
+/// A cost is shown to be above `--fail-above`.
+pub const ABOVE_LIMIT: u8 = 1;
+/// As a shell reports a program that SIGINT ended.
+pub const INTERRUPTED: u8 = 130;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo weigh compare audit              what does auditing every system call cost?
+  sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
+  weigh compare seccomp --prepare 'make clean' -- make -j2
+                                        what does a seccomp filter cost my build?
+  sudo weigh rules my.rules             what does each of these audit rules cost?
+  weigh calibrate                       what is the smallest detectable change?
+  weigh run unixbench                   this machine alone, with UnixBench's index
+  weigh show                            the latest experiment again
+  weigh doctor                          is this machine fit to measure?
+
+Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
+
+/// Measure what a change to a Linux system costs the programs that run on it, with paired A/B tests
+#[derive(Debug, Parser)]
+#[command(name = "weigh", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// Where experiments are kept [default: weighbridge/weigh.db in the XDG data directory]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    database: Option<PathBuf>,
+    /// When to use colour; `auto` also respects NO_COLOR and CLICOLOR
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
+    color: ColorChoice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Compare(Box<compare::CompareArgs>),
+    Run(run::RunArgs),
+    Calibrate(calibrate::CalibrateArgs),
+    Budget(budget::BudgetArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Diff(diff::DiffArgs),
+    Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Profile(profile::ProfileArgs),
+    History(history::HistoryArgs),
+    Tag(naming::TagArgs),
+    Forget(forget::ForgetArgs),
+    Rules(rules::RulesArgs),
+    Restore(restore::RestoreArgs),
+    Completions(generate::CompletionsArgs),
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::CompleteArgs),
+    Man(generate::ManArgs),
+}
+
+/// What commands share.
+pub struct Context {
+    database: Option<PathBuf>,
+    pub color: ColorChoice,
+}
+
+impl Context {
+    /// The database that the user chose, or the usual one, to be written; created where there is none.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn open_store(&self) -> Result<Store, String> {
+        Store::open(&self.database()?).map_err(|error| error.to_string())
+    }
+
+    /// The same for who only reads: `None` where there is none, and none is created.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn find_store(&self) -> Result<Option<Store>, String> {
+        Store::read(&self.database()?).map_err(|error| error.to_string())
+    }
+
+    /// The same for who needs an experiment that is stored.
+    ///
+    /// # Errors
+    /// A sentence, also where there is none yet.
+    pub fn read_store(&self) -> Result<Store, String> {
+        self.find_store()?.ok_or_else(|| NO_EXPERIMENT.to_owned())
+    }
+
+    /// Where that is, whether or not it exists.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn database(&self) -> Result<PathBuf, String> {
+        match &self.database {
+            Some(path) => Ok(path.clone()),
+            None => store::default_path().map_err(|error| error.to_string()),
+        }
+    }
+
+    /// The directory of the database, where reports go as well.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn data_directory(&self) -> Result<PathBuf, String> {
+        Ok(self.database()?.parent().map(PathBuf::from).unwrap_or_default())
+    }
+}
+
+/// Reads the command line and runs its command.
+pub fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        // What was asked for: help, or the version.
+        Err(shown) if !shown.use_stderr() => shown.exit(),
+        // It quotes what was typed, which a shell may have taken from the names of files.
+        Err(error) => {
+            output::note(error.render().to_string().trim_end());
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+/// Runs a command and turns its outcome into an exit status.
+fn run(cli: Cli) -> ExitCode {
+    let context = Context { database: cli.database, color: cli.color };
+    let result = match cli.command {
+        Command::Compare(command) => command.run(&context),
+        Command::Run(command) => command.run(&context),
+        Command::Calibrate(command) => command.run(&context),
+        Command::Budget(command) => command.run(&context),
+        Command::List(command) => command.run(&context),
+        Command::Show(command) => command.run(&context),
+        Command::Diff(command) => command.run(&context),
+        Command::Doctor(command) => command.run(&context),
+        Command::Export(command) => command.run(&context),
+        Command::Import(command) => command.run(&context),
+        Command::Profile(command) => command.run(&context),
+        Command::History(command) => command.run(&context),
+        Command::Tag(command) => command.run(&context),
+        Command::Forget(command) => command.run(&context),
+        Command::Rules(command) => command.run(&context),
+        Command::Restore(command) => command.run(),
+        Command::Complete(command) => command.run(&context, &Cli::command()),
+        Command::Completions(command) => command.run(&mut Cli::command()),
+        Command::Man(command) => command.run(&Cli::command()),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(problem) => {
+            output::problem(&problem);
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("weigh "), "`weigh {}` has no example", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `--name` and `--tag` of the commands that measure, and `weigh tag`.
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::store::names::{Naming, parse_name};
+
+/// What the experiment is called.
+#[derive(Clone, Debug, Args)]
+pub struct Names {
+    /// Name of the experiment, accepted wherever an id is, as in `weigh show NAME`. If several have the
+    /// same name, it means the latest
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    name: Option<String>,
+    /// Tag the experiment, for `weigh history --tag`; may be repeated
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_name)]
+    tags: Vec<String>,
+}
+
+impl Names {
+    pub fn naming(&self) -> Naming {
+        Naming { name: self.name.clone(), tags: self.tags.clone() }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh tag latest --name before-upgrade
+  weigh tag k3f9qx --tag nightly --tag linux-6.1
+  weigh tag k3f9qx --untag nightly";
+
+/// Name or tag a stored experiment
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TagArgs {
+    /// The experiment: its id or the beginning of it, a name, or latest
+    id: String,
+    #[command(flatten)]
+    names: Names,
+    /// Remove this tag; may be repeated
+    #[arg(long, value_name = "TAG")]
+    untag: Vec<String>,
+}
+
+impl TagArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        context.read_store()?;
+        let store = context.open_store()?;
+        let said = |error: crate::store::Error| error.to_string();
+        let id = store.find(Some(&self.id)).map_err(said)?;
+        store.set_naming(&id, &self.names.naming()).map_err(said)?;
+        for tag in &self.untag {
+            store.remove_tag(&id, tag).map_err(said)?;
+        }
+        let entries = store.history().map_err(said)?;
+        if let Some(entry) = entries.iter().find(|entry| entry.id == id) {
+            output::print(&super::history::line(entry))?;
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,112 @@
+//! Writing to the terminal: colours, widths, readers that close the pipe, and foreign text.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use clap::ColorChoice;
+
+use crate::printable;
+use trust::owner;
+
+/// Whether stdout or stderr gets colour.
+pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
+    }
+}
+
+/// Columns of the terminal, or what fits in a mail where there is none.
+pub fn width() -> usize {
+    const WITHOUT_TERMINAL: usize = 100;
+    const WIDEST_READABLE: usize = 120;
+    if !io::stdout().is_terminal() {
+        return WITHOUT_TERMINAL;
+    }
+    rustix::termios::tcgetwinsize(io::stdout())
+        .map(|size| usize::from(size.ws_col))
+        .ok()
+        .filter(|columns| *columns > 0)
+        .unwrap_or(WITHOUT_TERMINAL)
+        .min(WIDEST_READABLE)
+}
+
+/// Prints a text, in which only weigh's own colours may be; a reader who has seen enough (`| head`) is no
+/// error.
+///
+/// # Errors
+/// A sentence, where stdout is, say, a file on a full disk.
+pub fn print(text: &str) -> Result<(), String> {
+    write_out(&printable::styled(text))
+}
+
+/// Prints JSON, which keeps every character.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(document: &str) -> Result<(), String> {
+    write_out(&printable::json(document))
+}
+
+fn write_out(text: &str) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| format!("cannot write the output: {error}")),
+    }
+}
+
+/// Tells what went wrong.
+pub fn problem(text: &str) {
+    note(&format!("weigh: {text}"));
+}
+
+/// Tells something on the way. It is never coloured.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", printable::text(text));
+}
+
+/// Says what could not be put back; whether that is nothing.
+pub fn tell_what_is_left(left: Option<&str>) -> bool {
+    if let Some(left) = left {
+        problem(&format!("the system is not as it was: {left}\n`weigh restore` tries again"));
+    }
+    left.is_none()
+}
+
+/// Creates a file that a report will go to.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn check_writable(path: &Path) -> Result<(), String> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    let opened = owner::open_to_write(path, std::fs::OpenOptions::new().append(true));
+    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Writes a report without colours to a file, or to stdout for `-`.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn write_report(path: &Path, text: &str) -> Result<(), String> {
+    write_as(path, &printable::text(text))
+}
+
+/// The same of JSON, which keeps every character.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn write_json(path: &Path, document: &str) -> Result<(), String> {
+    write_as(path, &printable::json(document))
+}
+
+fn write_as(path: &Path, text: &str) -> Result<(), String> {
+    if path.as_os_str() == "-" {
+        return write_out(text);
+    }
+    owner::write(path, text.as_bytes())
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,224 @@
+//! `weigh profile`: what a program asks of the kernel.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::compare::listen_for_signals;
+use super::{Context, ERROR, INTERRUPTED, output, value};
+use crate::profile::keeper::{self, Ended};
+use crate::profile::record::ProfileRuns;
+use crate::profile::run::{CommandRun, ProfiledCommand};
+use crate::profile::watch;
+use crate::report;
+use crate::shell::command_line;
+use trust::owner;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh profile -- ./my-program         a command, from its start to its end
+  weigh profile --prepare 'make clean' -- make -j2
+      It runs twice: without --prepare, the second run of a build finds nothing to do.
+  weigh profile --for 30s -o web.json -- nginx -g 'daemon off;'
+      A server: it gets SIGTERM after that time. Give it its usual load in both runs.
+  sudo weigh profile --pid $(pidof -s postgres) --for 30s
+      A running process with its threads and children; it keeps running afterwards.
+  sudo weigh rules /etc/audit/rules.d --profile profile.json
+      What the profile is for: what do these rules cost this program?
+  weigh profile -o - -- ls -R /usr > ls.json
+
+`weigh rules` and `weigh budget` also read what `strace -c -f -o FILE` and `perf trace -s -o FILE` wrote.
+
+Exit status: 0 done, 2 error, 130 interrupted (what was counted is kept).";
+
+/// Count the system calls of your program, for `weigh rules` and `weigh budget`
+///
+/// Runs the command twice: once undisturbed, for its CPU time, and once under ptrace, which counts every
+/// call but is slow, as the program stops at each of them. Both runs include all child processes and end
+/// with the last of them. Standard input is empty. With --pid, a running process is observed for two periods
+/// of the same length, without and with counting, and then left alone.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ProfileArgs {
+    /// Where the profile goes, as JSON; `-` is stdout
+    #[arg(
+        short = 'o',
+        long = "output",
+        visible_alias = "json",
+        value_name = "FILE",
+        default_value = "profile.json"
+    )]
+    output: PathBuf,
+    /// End the command after this time with SIGTERM, and SIGKILL 5 s later; with --pid, observe for this long
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
+    time: Option<Duration>,
+    /// Count a running process, its threads and children, instead of a command
+    #[arg(long, value_name = "PID", requires = "time", conflicts_with = "command",
+        value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Write a profile even if the command fails
+    #[arg(long, conflicts_with = "pid")]
+    ignore_failure: bool,
+    /// Run this with `sh` before each of the two runs; it is not counted
+    #[arg(long, value_name = "LINE", conflicts_with = "pid")]
+    prepare: Option<String>,
+    /// The command, after `--`
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    command: Vec<String>,
+}
+
+impl ProfileArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let is_new = !self.output.exists();
+        output::check_writable(&self.output)?;
+        let interrupted = listen_for_signals()?;
+        if self.pid.is_none() {
+            let forked =
+                keeper::fork(&interrupted).map_err(|error| format!("cannot fork: {error}"))?;
+            match forked {
+                None => {}
+                Some(Ended::WithStatus(status)) => return Ok(status.try_into().unwrap_or(ERROR)),
+                Some(Ended::BySignal(signal)) => {
+                    return Err(format!(
+                        "the process that ran the command was killed by signal {signal}: there is no profile"
+                    ));
+                }
+            }
+        }
+        let done = match self.pid {
+            Some(process) => self.watch(process, &interrupted),
+            None => self.run_twice(&interrupted),
+        };
+        let written = done.and_then(|measured| self.write(&measured, context));
+        if written.is_err() && is_new {
+            // The empty file of the check is no profile.
+            let _ = owner::as_owner(&self.output, || std::fs::remove_file(&self.output));
+        }
+        written?;
+        Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
+    }
+
+    fn run_twice(&self, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+        let to_stderr = self.output == Path::new("-");
+        let job = ProfiledCommand { words: &self.command, time: self.time, interrupted, to_stderr };
+        let shown = crate::format::label(&command_line(self.command.iter().map(String::as_str)));
+        let problem = |error: io::Error| format!("cannot run {shown}: {error}");
+        self.run_before(interrupted)?;
+        output::note(&format!("1 of 2: {shown}, without counting{}", self.limit()));
+        let plain = job.run().map_err(problem)?;
+        self.check(&shown, &plain)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err("interrupted before anything was counted: there is no profile".into());
+        }
+        self.run_before(interrupted)?;
+        output::note(&format!("2 of 2: the same, counted{}", self.limit()));
+        let counted = job.count().map_err(|error| format!("cannot count {shown}: {error}"))?;
+        self.check(&shown, &counted)?;
+        let measured = ProfileRuns {
+            counts: counted.counts,
+            plain: plain.period,
+            counted: counted.period,
+            is_same_work: !plain.is_ended_by_us && !counted.is_ended_by_us,
+        };
+        if measured.did_less() {
+            output::problem(
+                "warning: the second run, which was counted, did much less than the first: was there \
+                 nothing left to do, as in a build? Use `--prepare` to reset things before each run",
+            );
+        }
+        Ok(measured)
+    }
+
+    fn run_before(&self, interrupted: &AtomicBool) -> Result<(), String> {
+        let Some(line) = &self.prepare else { return Ok(()) };
+        let words = ["/bin/sh", "-c", line].map(String::from);
+        let job = ProfiledCommand { words: &words, time: self.time, interrupted, to_stderr: true };
+        let done =
+            job.run().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
+        match done.counts.status {
+            0 => Ok(()),
+            status => Err(format!("`--prepare` ({line}) {}", how_it_ended(status))),
+        }
+    }
+
+    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+        let time = self.time.unwrap_or_default();
+        let problem = |error: io::Error| match error.raw_os_error() {
+            Some(libc::ESRCH) => format!("there is no process {process}, or it has ended"),
+            Some(libc::EPERM) => format!(
+                "process {process}, or a child of it, may not be traced by this user, or is being traced \
+                 already: run weigh as root, and stop strace and debuggers"
+            ),
+            _ => format!("cannot watch process {process}: {error}"),
+        };
+        if !Path::new(&format!("/proc/{process}")).exists() {
+            return Err(problem(io::Error::from_raw_os_error(libc::ESRCH)));
+        }
+        output::note(&format!("1 of 2: process {process}, without counting{}", self.limit()));
+        let plain = watch::plain(process, time, interrupted).map_err(problem)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err("interrupted before anything was counted: there is no profile".into());
+        }
+        output::note(&format!("2 of 2: the same, counted{}", self.limit()));
+        let (counts, counted) = watch::counted(process, time, interrupted).map_err(problem)?;
+        Ok(ProfileRuns { counts, plain, counted, is_same_work: false })
+    }
+
+    fn limit(&self) -> String {
+        let time = self.time.map(|time| crate::format::seconds(time.as_secs_f64()));
+        time.map_or_else(String::new, |time| format!(", for {time}"))
+    }
+
+    /// What fails does something else than its work.
+    fn check(&self, shown: &str, outcome: &CommandRun) -> Result<(), String> {
+        let status = outcome.counts.status;
+        if status == 0 || outcome.is_ended_by_us || self.ignore_failure {
+            return Ok(());
+        }
+        let how = how_it_ended(status);
+        Err(format!(
+            "{shown} {how}, so there is no profile; if that is expected, use --ignore-failure"
+        ))
+    }
+
+    fn write(&self, measured: &ProfileRuns, context: &Context) -> Result<(), String> {
+        let command = match self.pid {
+            Some(process) => words_of(process),
+            None => self.command.clone(),
+        };
+        let profile = measured.profile(command);
+        if profile.total_calls() == 0 {
+            return Err("it made no system call while being counted, so there is no profile; a longer time \
+                        (--for) may help"
+                .into());
+        }
+        if self.output == Path::new("-") {
+            return output::print_json(&profile.json().map_err(|error| error.to_string())?);
+        }
+        profile.write(&self.output)?;
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let text = report::profile::text(&profile, measured, output::width(), colour);
+        output::print(&format!("{text}\nProfile: {}\n", self.output.display()))
+    }
+}
+
+fn how_it_ended(status: i32) -> String {
+    match libc::WIFSIGNALED(status) {
+        true => format!("was killed by signal {}", libc::WTERMSIG(status)),
+        false => format!("ended with exit status {}", libc::WEXITSTATUS(status)),
+    }
+}
+
+/// The command line of a running process, as far as it still tells; else its number.
+fn words_of(process: i32) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words: Vec<String> = bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    if words.is_empty() { vec![format!("process {process}")] } else { words }
+}

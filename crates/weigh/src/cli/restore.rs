@@ -1,0 +1,47 @@
+//! `weigh restore`: undoes what a dead experiment left behind, where its guard died too.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output;
+use crate::treatment::guard::restore_left_behind;
+
+const EXAMPLES: &str = "\
+Example:
+  sudo weigh restore       after a crash; does nothing if there is nothing to restore";
+
+/// Undo the changes of an experiment that was killed
+///
+/// If `weigh` is killed, a guard process does this. Use this command if the guard was killed as well. Every
+/// experiment also does this before it starts.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RestoreArgs {
+    /// Where the settings are that `weigh doctor --fix --root DIR` changed
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    root: PathBuf,
+}
+
+impl RestoreArgs {
+    pub fn run(self) -> Result<u8, String> {
+        let restored = restore_left_behind(&self.root)
+            .map_err(|error| format!("the state directory: {error}"))?;
+        if restored.is_empty() {
+            output::print("Nothing was left behind.\n")?;
+            if !rustix::process::geteuid().is_root() {
+                output::note("What root's experiments left is put back by `sudo weigh restore`.");
+            }
+        }
+        let mut left = Vec::new();
+        for one in restored {
+            match one.result {
+                Ok(()) => {
+                    output::print(&format!("Put back what {} held.\n", one.journal.display()))?
+                }
+                Err(problem) => left.push(format!("{}: {problem}", one.journal.display())),
+            }
+        }
+        if left.is_empty() { Ok(0) } else { Err(left.join("\n")) }
+    }
+}

@@ -1,0 +1,157 @@
+//! `weigh rules`: what every audit rule of some files costs.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::compare::listen_for_signals;
+use super::{Context, INTERRUPTED, output, value};
+use crate::attribution::{RulesRequest, measure_rules};
+use crate::printable;
+use crate::profile::record::SyscallProfile;
+use crate::report::rules::{html, json, terminal};
+use crate::result::rules::RuleReport;
+use crate::shell::command_line;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo weigh rules my.rules                       what does each of these rules cost?
+  sudo weigh rules /etc/audit/rules.d --top 50    a directory, as augenrules reads it
+  sudo weigh rules my.rules --budget 5m           narrower intervals
+  sudo weigh rules my.rules --json rules.json --html rules.html
+  weigh profile -o server.json -- ./my-server --once
+  sudo weigh rules my.rules --profile server.json
+      For your own program, with its own mix of system calls.
+
+Exit status: 0 done, 2 error, 130 interrupted.";
+
+/// Measure what each audit rule costs
+///
+/// Loads the rules with auditctl, reads back what the kernel holds, and adds and removes them one by one
+/// and class by class while a process of weigh's own makes system calls. The rules of this host stay in
+/// force, and everything is restored at the end. See docs/guide-rules.md.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RulesArgs {
+    /// Rule files, or directories of `*.rules` files
+    #[arg(required = true, value_name = "FILE|DIR")]
+    paths: Vec<PathBuf>,
+    /// Confirm this many of the most expensive rules, and show as many rows (similar rules share a row)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u16).range(1..=1000)
+    )]
+    top: u16,
+    /// Weight system calls by how often this program makes them; FILE is written by `weigh profile`
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// Approximate time for attributing costs; loading, matching and rewrites come on top. More time makes
+    /// intervals narrower [default: 15s if a PMU counts instructions, otherwise 50s]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(allow_hyphen_values = true)]
+    budget: Option<Duration>,
+    /// Write the result as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the result as one HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl RulesArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let profile = self.profile.as_deref().map(SyscallProfile::read).transpose()?;
+        for path in [&self.json, &self.html].into_iter().flatten() {
+            output::check_writable(path)?;
+        }
+        let request = RulesRequest {
+            paths: self.paths.clone(),
+            top: self.top.into(),
+            profile,
+            command: self.again(),
+            time: self.budget,
+        };
+        let interrupted = listen_for_signals()?;
+        let mut line = ProgressLine::new();
+        let done = measure_rules(&request, &interrupted, &mut |what, share| line.show(what, share));
+        line.clear();
+        let done = done?;
+        let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        match &done.report {
+            Some(report) => self.write(report, context)?,
+            None => output::problem("interrupted before anything was measured"),
+        }
+        Ok(match (is_as_before, done.is_cut_short) {
+            (false, _) => super::ERROR,
+            (true, true) => INTERRUPTED,
+            (true, false) => 0,
+        })
+    }
+
+    fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
+        if let Some(path) = &self.json {
+            output::write_json(path, &json::write(report).map_err(|error| error.to_string())?)?;
+        }
+        if let Some(path) = &self.html {
+            output::write_report(path, &html::page(report).map_err(|error| error.to_string())?)?;
+        }
+        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+        if !is_taken(&self.json) && !is_taken(&self.html) {
+            let colour = output::wants_colour(context.color, &io::stdout());
+            let text = terminal::show(report, self.top.into(), output::width(), colour);
+            output::print(&text)?;
+        }
+        Ok(())
+    }
+
+    fn again(&self) -> String {
+        let mut words: Vec<String> = ["weigh", "rules"].map(String::from).to_vec();
+        words.extend(self.paths.iter().map(|path| path.display().to_string()));
+        words.extend(["--top".into(), self.top.to_string()]);
+        if let Some(budget) = self.budget {
+            words.extend(["--budget".into(), format!("{}s", budget.as_secs())]);
+        }
+        if let Some(path) = &self.profile {
+            words.extend(["--profile".into(), path.display().to_string()]);
+        }
+        command_line(words.iter().map(String::as_str))
+    }
+}
+
+/// One line on the terminal that tells how far it is; elsewhere a line now and then.
+struct ProgressLine {
+    last: Option<Instant>,
+    is_terminal: bool,
+    is_shown: bool,
+}
+
+impl ProgressLine {
+    fn new() -> ProgressLine {
+        ProgressLine { last: None, is_terminal: io::stderr().is_terminal(), is_shown: false }
+    }
+
+    /// Writing must not stop an experiment: errors are dropped.
+    fn show(&mut self, what: &str, share: f64) {
+        let every = if self.is_terminal { 0.2 } else { 10.0 };
+        if self.last.is_some_and(|last| last.elapsed().as_secs_f64() < every) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let text = printable::line(&format!("{what}: {:.0} %", 100.0 * share));
+        let _ = match self.is_terminal {
+            true => write!(io::stderr(), "\r\x1b[K{text}"),
+            false => writeln!(io::stderr(), "{text}"),
+        };
+        self.is_shown = true;
+    }
+
+    fn clear(&mut self) {
+        if self.is_terminal && self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `weigh show`: an experiment again.
+
+use std::io;
+
+use clap::Args;
+
+use super::{Context, output};
+use crate::experiment::run_report;
+use crate::experiment::summarise::summarise;
+use crate::report::anonymise;
+use crate::report::anonymise::Scrubber;
+use crate::report::dialect::{self, Dialect, Sheet};
+use crate::report::run_text;
+use crate::report::terminal::{self, Screen};
+use crate::result::summary::Summary;
+use crate::store::Store;
+use crate::store::record::{Kind, Stored};
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh show            the latest experiment
+  weigh show -v         with every table: latencies, evidence, and what was done
+  weigh show k3f9qx     by its id from `weigh history`; the beginning is enough
+  weigh show before-upgrade   by its name, given with --name
+  weigh show --as unixbench   as UnixBench's table of indices
+  weigh show --as nitzberg    an experiment with two sets as Delta-1, Delta-2, Delta-3";
+
+/// Show an experiment, evaluated again from its stored samples
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ShowArgs {
+    /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
+    /// [default: latest]
+    id: Option<String>,
+    /// In the form of a well-known table: unixbench, lmbench, nitzberg or smalley
+    #[arg(long = "as", value_name = "TABLE")]
+    dialect: Option<Dialect>,
+    /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    privacy: Privacy,
+}
+
+/// Whether what names the machine is shown: the same option for every command that writes reports.
+#[derive(Debug, Args)]
+pub struct Privacy {
+    /// Leave out what identifies the machine or a person: host name, boot id, kernel command line, user
+    /// names, and the directories of paths
+    #[arg(long, alias = "anonymize")]
+    anonymise: bool,
+}
+
+impl Privacy {
+    /// The summary as it may be shown.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn of_summary(&self, summary: Summary) -> Result<Summary, String> {
+        if !self.anonymise {
+            return Ok(summary);
+        }
+        anonymise::summary(&summary)
+            .map_err(|error| format!("cannot anonymise {}: {error}", summary.id))
+    }
+
+    /// The run as it may be shown.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn of_run(&self, mut stored: Stored) -> Result<Stored, String> {
+        if self.anonymise {
+            anonymise_run(&mut stored)
+                .map_err(|error| format!("cannot anonymise {}: {error}", stored.id))?;
+        }
+        Ok(stored)
+    }
+}
+
+/// What the store has of an experiment.
+pub enum Shown {
+    Run(Box<Stored>),
+    /// An experiment that compares, or an import.
+    Compared(Box<Summary>),
+}
+
+impl Shown {
+    /// Loads an experiment, and judges it anew.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn load(store: &Store, id: &str, privacy: &Privacy) -> Result<Shown, String> {
+        let compared = |summary| Ok(Shown::Compared(Box::new(privacy.of_summary(summary)?)));
+        if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
+            return compared(imported);
+        }
+        let stored = store.load(id).map_err(|error| error.to_string())?;
+        match stored.header.kind {
+            Kind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
+            _ => compared(summarise(&stored)),
+        }
+    }
+
+    /// The same as a well-known table.
+    ///
+    /// # Errors
+    /// A sentence, where nothing in it belongs into that.
+    pub fn dialect(&self, dialect: Dialect) -> Result<String, String> {
+        dialect::render(dialect, &self.sheet())
+    }
+
+    /// The same as a page, with the figure that belongs to the table.
+    ///
+    /// # Errors
+    /// Likewise, and where the table has no page.
+    pub fn dialect_page(&self, dialect: Dialect) -> Result<String, String> {
+        dialect::page(dialect, &self.sheet())
+    }
+
+    fn sheet(&self) -> Sheet {
+        match self {
+            Shown::Compared(summary) => Sheet::of(summary),
+            Shown::Run(stored) => run_sheet(stored),
+        }
+    }
+}
+
+/// A run as a well-known table.
+///
+/// # Errors
+/// A sentence, where nothing in it belongs into that.
+pub fn run_as(stored: &Stored, dialect: Dialect) -> Result<String, String> {
+    dialect::render(dialect, &run_sheet(stored))
+}
+
+fn run_sheet(stored: &Stored) -> Sheet {
+    let label = stored.header.arms.first().map_or("none", String::as_str);
+    let rows = run_report::report(stored).results.into_iter();
+    Sheet::of_run(&stored.id, label, rows.map(|row| (row.workload, row.unit, row.rate)))
+}
+
+/// The report that was written when it was measured, if it is still there.
+fn existing_html(context: &Context, id: &str) -> Option<String> {
+    let path = context.data_directory().ok()?.join("reports").join(format!("{id}.html"));
+    path.is_file().then(|| path.display().to_string())
+}
+
+impl ShowArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let store = context.read_store()?;
+        let id = store.find(self.id.as_deref()).map_err(|error| error.to_string())?;
+        let shown = Shown::load(&store, &id, &self.privacy)?;
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let html = existing_html(context, &id);
+        let width = output::width();
+        let screen = Screen { width, colour, is_verbose: self.verbose, html: html.as_deref() };
+        let text = match (&shown, self.dialect) {
+            (shown, Some(dialect)) => shown.dialect(dialect)?,
+            (Shown::Run(stored), None) => run_text::render(&run_report::report(stored), &screen),
+            (Shown::Compared(summary), None) => terminal::screen(summary, &screen),
+        };
+        output::print(&text)?;
+        Ok(0)
+    }
+}
+
+/// Takes out of a stored run what names the machine, its boot or its people.
+///
+/// # Errors
+/// Where a fact of the machine is no JSON, which is our fault.
+fn anonymise_run(stored: &mut Stored) -> Result<(), serde_json::Error> {
+    let scrubber = Scrubber::new(&stored.header.machine);
+    stored.header.machine = scrubber.machine(&stored.header.machine)?;
+    let failures = stored.failures.iter_mut().map(|failure| &mut failure.reason);
+    let files = stored.header.suites.iter_mut().map(|suite| &mut suite.file);
+    let warnings = stored.warnings.iter_mut();
+    let texts = warnings.chain(&mut stored.failure).chain(failures).chain(files);
+    for text in texts.chain([&mut stored.header.command]) {
+        *text = scrubber.text(text);
+    }
+    Ok(())
+}

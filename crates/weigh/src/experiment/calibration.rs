@@ -1,0 +1,239 @@
+//! What the experiments with two identical arms say of this machine: how its pairs scatter, the
+//! smallest effect that it will show, and whether it raises false alarms more often than promised.
+
+pub mod planted;
+
+use std::collections::BTreeMap;
+
+use super::pairs::{Measurements, gather};
+use super::request::Request;
+use super::summarise::{design, percent};
+use super::work::Work;
+use crate::machine::Facts;
+use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
+use crate::result::reading::Metric;
+use crate::store::Store;
+use crate::store::record::Stored;
+use paired::Verdict;
+use paired::betting::{Betting, MAD_TO_SD};
+use paired::binomial::FalseAlarms;
+use paired::design::Design;
+use paired::detectable::half_width;
+use paired::estimate::{mad, median};
+use paired::judge::{Judgement, MIN_PAIRS, judge_rows};
+
+/// How many calibrations decide where the next experiment starts from: enough for a steady median,
+/// and few enough to be read before every experiment.
+pub const RECENT: usize = 20;
+/// The calibrations of `machine`, whole, the latest first; all of them, or at most so many.
+///
+/// # Errors
+/// A sentence, where the database cannot be read.
+pub fn history(
+    store: &Store,
+    machine: &Facts,
+    at_most: Option<usize>,
+) -> Result<Vec<Stored>, String> {
+    let ids = store.calibrations(machine, at_most).map_err(|error| error.to_string())?;
+    ids.iter().map(|id| store.load(id).map_err(|error| error.to_string())).collect()
+}
+
+/// s₀ of every workload that was calibrated, as a standard deviation of log-ratios. Read before every
+/// experiment, so nothing is judged for it.
+pub fn start_scales(history: &[Stored]) -> BTreeMap<String, f64> {
+    let mut deviations: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for stored in history {
+        for row in gather(stored).iter().filter(|row| row.series.len() >= MIN_PAIRS) {
+            let name = stored.header.works[row.work].name.clone();
+            deviations.entry(name).or_default().push(deviation(row));
+        }
+    }
+    let scale = |of_row: Vec<f64>| median(&of_row).unwrap_or(0.0);
+    deviations.into_iter().map(|(name, of_row)| (name, scale(of_row))).collect()
+}
+
+/// What a launch takes besides its sample, about, where no calibration tells.
+const LAUNCH_MS: u64 = 15;
+
+/// How many pairs the budget of `request` will probably allow each of its rows, of samples that begin with
+/// `start_ms`. From what the calibrations of this machine took, or else what a workload of ours takes about:
+/// it must be known before the first pair. `None` where it cannot be, as of a command that was never
+/// calibrated, and where the number is fixed.
+pub fn planned_pairs(
+    request: &Request,
+    works: &[Work],
+    calibrations: &[Stored],
+    start_ms: u64,
+) -> Option<f64> {
+    let rows: Vec<(String, f64)> = (calibrations.iter())
+        .flat_map(|stored| gather(stored).into_iter().map(move |row| (stored, row)))
+        .filter_map(|(stored, row)| {
+            Some((stored.header.works[row.work].name.clone(), row.pair_s()?))
+        })
+        .collect();
+    let pair_s = |work: &Work| {
+        let of_work = rows.iter().filter(|(name, _)| *name == work.name());
+        let known = median(&of_work.map(|(_, pair_s)| *pair_s).collect::<Vec<_>>());
+        known.or_else(|| match work {
+            Work::Builtin { .. } => {
+                let sample_ms = request.sample_ms.unwrap_or(start_ms);
+                Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
+            }
+            Work::Command { .. } => None,
+        })
+    };
+    let round_s: f64 = works.iter().map(pair_s).sum::<Option<f64>>()?;
+    let treatments = request.arms.len().checked_sub(1).filter(|treatments| *treatments > 0)?;
+    let pairs = request.budget.as_secs_f64() / (round_s * treatments as f64);
+    (request.design.fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
+}
+
+/// How the pairs of one row of one calibration scatter.
+fn deviation(row: &Measurements) -> f64 {
+    MAD_TO_SD * mad(&row.log_ratios()).unwrap_or(0.0)
+}
+
+impl Calibration {
+    /// Judges the calibrations of one machine, the latest first, of which `these` were made just now;
+    /// none where there are none.
+    pub fn of(history: &[Stored], these: &[String]) -> Option<Calibration> {
+        let machine = &history.first()?.header.machine;
+        let alpha = Design::default().alpha;
+        let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
+        let mut workloads: BTreeMap<&str, Rows> = BTreeMap::new();
+        for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
+            workloads.entry(&row.workload).or_default().add(row);
+        }
+        let all = || outcomes.iter();
+        let of_these = || outcomes.iter().filter(|outcome| these.contains(&outcome.id));
+        let workloads = workloads.into_iter().map(|(name, rows)| rows.summary(name, alpha));
+        Some(Calibration {
+            schema: SCHEMA,
+            hostname: machine.hostname.clone(),
+            cpu_model: machine.cpu_model.clone(),
+            kernel: machine.kernel.clone(),
+            alpha,
+            experiments: all().map(|outcome| outcome.id.clone()).collect(),
+            workloads: workloads.collect(),
+            experiment_alarms: tally(all().filter_map(|outcome| outcome.alarmed), alpha),
+            row_alarms: tally(all().flat_map(Outcome::row_alarms), alpha),
+            cpu_time_row_alarms: tally(all().flat_map(Outcome::cpu_time_alarms), alpha),
+            these: These {
+                experiments: of_these().map(|outcome| outcome.id.clone()).collect(),
+                experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
+                row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
+                cpu_time_row_alarms: tally(of_these().flat_map(Outcome::cpu_time_alarms), alpha),
+            },
+            planted: None,
+        })
+    }
+}
+
+/// Each of `alarms` says whether one was raised.
+fn tally(alarms: impl Iterator<Item = bool>, alpha: f64) -> FalseAlarms {
+    let alarms: Vec<bool> = alarms.collect();
+    FalseAlarms::new(alarms.iter().filter(|alarm| **alarm).count(), alarms.len(), alpha)
+}
+
+/// One calibration, judged.
+struct Outcome {
+    id: String,
+    /// Whether `weigh compare` would have called any row slower or faster; `None` where none had the
+    /// pairs for it, so that it could not have.
+    alarmed: Option<bool>,
+    /// Those with fewer pairs than a verdict needs say nothing, of noise either.
+    rows: Vec<RowOutcome>,
+}
+
+struct RowOutcome {
+    workload: String,
+    deviation: f64,
+    pair_s: Option<f64>,
+    pairs: usize,
+    /// Were it the only row.
+    alarmed: bool,
+    /// The same of its CPU time; `None` where that was not judged.
+    cpu_time_alarmed: Option<bool>,
+}
+
+impl Outcome {
+    fn of(stored: &Stored) -> Outcome {
+        let differs =
+            |judgement: &Judgement| matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
+        let design = design(stored);
+        let alone = Design { rows: 1, ..design.clone() };
+        let measured = gather(stored);
+        let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
+        let judges_cpu_time = stored.header.metrics.contains(&Metric::CpuTime);
+        let cpu_times = measured.iter().filter(|_| judges_cpu_time);
+        let cpu_times: Vec<Betting> =
+            cpu_times.map(|row| row.betting_of(Metric::CpuTime)).collect();
+        let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
+        let row = |(row, betting): (&Measurements, &Betting)| RowOutcome {
+            workload: stored.header.works[row.work].name.clone(),
+            deviation: deviation(row),
+            pair_s: row.pair_s(),
+            pairs: row.series.len(),
+            alarmed: judge_rows([betting], &alone).iter().any(differs),
+            cpu_time_alarmed: judges_cpu_time.then(|| {
+                judge_rows([&row.betting_of(Metric::CpuTime)], &alone).iter().any(differs)
+            }),
+        };
+        let with_pairs = measured.iter().zip(&bettings);
+        let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
+        Outcome {
+            id: stored.id.clone(),
+            alarmed: could.then(|| {
+                judge_rows(bettings.iter().chain(&cpu_times), &design).iter().any(differs)
+            }),
+            rows: with_pairs.map(row).collect(),
+        }
+    }
+
+    fn row_alarms(&self) -> impl Iterator<Item = bool> {
+        self.rows.iter().map(|row| row.alarmed)
+    }
+
+    fn cpu_time_alarms(&self) -> impl Iterator<Item = bool> {
+        self.rows.iter().filter_map(|row| row.cpu_time_alarmed)
+    }
+}
+
+/// What all calibrations found of one workload: a value per calibration.
+#[derive(Default)]
+struct Rows {
+    deviations: Vec<f64>,
+    pair_s: Vec<f64>,
+    pairs: usize,
+    alarms: usize,
+}
+
+impl Rows {
+    fn add(&mut self, row: &RowOutcome) {
+        self.deviations.push(row.deviation);
+        self.pair_s.extend(row.pair_s);
+        self.pairs += row.pairs;
+        self.alarms += usize::from(row.alarmed);
+    }
+
+    fn summary(&self, workload: &str, alpha: f64) -> WorkloadNoise {
+        let middle = |values: &[f64]| median(values).unwrap_or(0.0);
+        let (noise, pair_s) = (middle(&self.deviations), middle(&self.pair_s));
+        let smallest = |span_s: f64| {
+            let pairs = if pair_s > 0.0 { (span_s / pair_s) as usize } else { 0 };
+            Some(percent(noise * half_width(pairs, alpha)?))
+        };
+        WorkloadNoise {
+            workload: workload.to_owned(),
+            noise_pct: 100.0 * noise,
+            pair_s,
+            smallest_effect_pct: SPANS_S.map(smallest),
+            experiments: self.deviations.len(),
+            pairs: self.pairs,
+            alarms: self.alarms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

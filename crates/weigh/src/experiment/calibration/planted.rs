@@ -1,0 +1,75 @@
+//! What the experiments with a planted effect say of this machine: how often the interval covers the truth,
+//! and how often the effect is found.
+
+use std::collections::BTreeMap;
+
+use crate::experiment::pairs::{Measurements, gather};
+use crate::experiment::summarise::{design, percent};
+use crate::result::calibration::{PlantedExperiments, PlantedWorkload};
+use crate::result::summary::Failure;
+use crate::store::record::Stored;
+use paired::Verdict;
+use paired::betting::Betting;
+use paired::binomial::Share;
+use paired::estimate::median;
+use paired::judge::{MIN_PAIRS, judge_rows};
+
+struct Row {
+    workload: String,
+    covers: bool,
+    finds: bool,
+    pairs: usize,
+}
+
+impl PlantedExperiments {
+    /// Judges experiments in which so many millionths were planted, each as its report does. Rows with fewer
+    /// pairs than a verdict needs say nothing.
+    pub fn of(experiments: &[Stored], share_ppm: u32, alpha: f64) -> PlantedExperiments {
+        let true_effect = -(f64::from(share_ppm) / 1e6).ln_1p();
+        let rows: Vec<Row> =
+            experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
+        let mut by_workload: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        for row in &rows {
+            by_workload.entry(&row.workload).or_default().push(row);
+        }
+        let workload = |(name, rows): (&str, Vec<&Row>)| PlantedWorkload {
+            workload: name.to_owned(),
+            covered: Share::new(rows.iter().map(|row| row.covers), alpha),
+            found: Share::new(rows.iter().map(|row| row.finds), alpha),
+            pairs: median(&rows.iter().map(|row| row.pairs as f64).collect::<Vec<_>>())
+                .unwrap_or(0.0),
+        };
+        PlantedExperiments {
+            share_pct: f64::from(share_ppm) / 1e4,
+            true_effect_pct: percent(true_effect),
+            experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+            workloads: by_workload.into_iter().map(workload).collect(),
+            covered: Share::new(rows.iter().map(|row| row.covers), alpha),
+            found: Share::new(rows.iter().map(|row| row.finds), alpha),
+            left_out: experiments.iter().flat_map(left_out).collect(),
+        }
+    }
+}
+
+fn judged(stored: &Stored, true_effect: f64) -> Vec<Row> {
+    let measured = gather(stored);
+    let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
+    let judgements = judge_rows(&bettings, &design(stored));
+    let with_pairs = measured.iter().zip(judgements);
+    let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
+    with_pairs
+        .map(|(row, judgement)| Row {
+            workload: stored.header.works[row.work].name.clone(),
+            covers: (judgement.interval.low..=judgement.interval.high).contains(&true_effect),
+            finds: judgement.verdict == Verdict::Slower,
+            pairs: row.series.len(),
+        })
+        .collect()
+}
+
+/// What failed only where it was to do more.
+fn left_out(stored: &Stored) -> impl Iterator<Item = (String, String)> + '_ {
+    let is_baseline = |failure: &Failure| failure.arm == stored.header.arms[0];
+    let failures = stored.failures.iter().filter(move |failure| !is_baseline(failure));
+    failures.map(|failure| (failure.workload.clone(), failure.reason.clone()))
+}

@@ -1,0 +1,189 @@
+//! Holds a stored experiment against an earlier one, row by row. The two were not paired, and nothing
+//! here pretends that they were.
+
+use super::run_report;
+use super::summarise::{bound, percent, summarise};
+use crate::machine::described::machine_changes;
+use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use crate::result::summary::State;
+use crate::store::record::{Kind, Stored};
+use paired::Interval;
+use paired::betting::{Betting, DEFAULT_SCALE, Start};
+use paired::estimate::median;
+use paired::unpaired::{difference, median_interval};
+use paired::wilcoxon::signed_rank_interval;
+
+/// Error rate of each interval.
+const ALPHA: f64 = 0.05;
+
+/// What one experiment has of a row.
+struct Measured {
+    workload: String,
+    treatment: String,
+    unit: String,
+    /// ln of the baseline's rates.
+    rates: Vec<f64>,
+    /// Empty for a run.
+    log_ratios: Vec<f64>,
+    /// s₀ of the row.
+    start: Start,
+}
+
+/// How `after` differs from `before`.
+///
+/// # Errors
+/// A sentence, where they have nothing in common that can be held against each other.
+pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
+    for stored in [before, after] {
+        if stored.header.kind == Kind::Import {
+            return Err(format!(
+                "{} was imported and has no samples; `weigh import A B` compares two files",
+                stored.id
+            ));
+        }
+        if stored.state == State::Failed {
+            return Err(format!("{} failed, so its numbers cannot be compared", stored.id));
+        }
+    }
+    if before.header.kind != after.header.kind {
+        return Err(format!(
+            "{} and {} are of different kinds: one is a run, the other a comparison",
+            before.id, after.id
+        ));
+    }
+    let (of_before, of_after) = (gather(before), gather(after));
+    let mut results = Vec::new();
+    for row in &of_before {
+        if let Some(other) = of_after.iter().find(|other| other.is_same(row)) {
+            results.push(hold_against((before, row), (after, other)));
+        }
+    }
+    if results.is_empty() {
+        return Err(format!(
+            "{} and {} have no workload in common with the same treatment and unit",
+            before.id, after.id
+        ));
+    }
+    let missing = |rows: &[Measured], others: &[Measured], id: &str| -> Vec<String> {
+        let only = rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)));
+        only.map(|row| format!("{} under {} ({}): {id}", row.workload, row.treatment, row.unit))
+            .collect()
+    };
+    let mut only_in_one = missing(&of_before, &of_after, &before.id);
+    only_in_one.extend(missing(&of_after, &of_before, &after.id));
+    Ok(Diff {
+        schema: SCHEMA,
+        before: side(before),
+        after: side(after),
+        alpha: ALPHA,
+        caveat: caveat(&results),
+        machine: machine_changes(&before.header.machine, &after.header.machine),
+        results,
+        only_in_one,
+    })
+}
+
+fn side(stored: &Stored) -> Side {
+    Side {
+        id: stored.id.clone(),
+        started: stored.started.clone(),
+        command: stored.header.command.clone(),
+    }
+}
+
+impl Measured {
+    fn is_same(&self, other: &Measured) -> bool {
+        (&self.workload, &self.treatment, &self.unit)
+            == (&other.workload, &other.treatment, &other.unit)
+    }
+}
+
+fn start(stored: &Stored, workload: &str) -> Start {
+    let work = stored.header.works.iter().find(|work| work.name == workload);
+    let scale = work.map_or(DEFAULT_SCALE, |work| work.start_scale);
+    Start { scale, planned_pairs: stored.header.planned_pairs }
+}
+
+fn gather(stored: &Stored) -> Vec<Measured> {
+    match stored.header.kind {
+        Kind::Compare | Kind::Calibrate => {
+            let rows = summarise(stored).results.into_iter();
+            let measured = rows.map(|row| Measured {
+                rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
+                log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
+                start: start(stored, &row.workload),
+                workload: row.workload,
+                treatment: row.treatment,
+                unit: row.unit,
+            });
+            measured.collect()
+        }
+        // Refused before.
+        Kind::Import => Vec::new(),
+        Kind::Run => {
+            let rates = |workload: &str| -> Vec<f64> {
+                let is_of_it = |work: usize| stored.header.works[work].name == workload;
+                let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
+                of_it.flat_map(|(_, of_row)| &of_row.points).map(|point| point.rate.ln()).collect()
+            };
+            let rows = run_report::report(stored).results.into_iter();
+            let measured = rows.map(|row| Measured {
+                rates: rates(&row.workload),
+                log_ratios: Vec::new(),
+                start: DEFAULT_SCALE.into(),
+                workload: row.workload,
+                treatment: stored.header.arms.first().cloned().unwrap_or_default(),
+                unit: row.unit,
+            });
+            measured.collect()
+        }
+    }
+}
+
+fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> DiffRow {
+    let ((_, earlier), (_, later)) = (before, after);
+    let middle = |values: &[f64]| median(values).unwrap_or(0.0);
+    let intervals = [earlier, later].map(|row| median_interval(&row.rates, ALPHA / 2.0));
+    let centres = [middle(&earlier.rates), middle(&later.rates)];
+    let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
+    let effect = has_effect.then(|| {
+        let effects = [before, after].map(|(stored, row)| of_effect(stored, row));
+        let (centres, intervals) = (effects.map(|effect| effect.0), effects.map(|effect| effect.1));
+        change(centres, centres.map(percent), intervals)
+    });
+    DiffRow {
+        workload: earlier.workload.clone(),
+        treatment: earlier.treatment.clone(),
+        unit: earlier.unit.clone(),
+        rate: change(centres, centres.map(f64::exp), intervals),
+        effect,
+    }
+}
+
+/// The effect within its experiment and its interval, at half the error rate: the same two as its report
+/// shows.
+fn of_effect(stored: &Stored, row: &Measured) -> (f64, Interval) {
+    let Ok(betting) = Betting::from_log_ratios(&row.log_ratios, row.start) else {
+        return (0.0, Interval::UNBOUNDED);
+    };
+    let (estimate, interval) = match stored.header.fixed_pairs {
+        Some(fixed) if row.log_ratios.len() >= fixed * stored.header.sets => {
+            (betting.pseudo_median(), signed_rank_interval(&row.log_ratios, ALPHA / 2.0))
+        }
+        _ => (betting.estimate(), Some(betting.interval(ALPHA / 2.0))),
+    };
+    (estimate.unwrap_or(0.0), interval.unwrap_or(Interval::UNBOUNDED))
+}
+
+/// `centres` and `intervals` are logarithms, before and after; `shown` is what people read.
+fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Change {
+    let interval = difference(intervals[0], intervals[1]);
+    Change {
+        before: shown[0],
+        after: shown[1],
+        change_pct: percent(centres[1] - centres[0]),
+        low_pct: bound(interval.low),
+        high_pct: bound(interval.high),
+        is_beyond_noise: interval.low > 0.0 || interval.high < 0.0,
+    }
+}

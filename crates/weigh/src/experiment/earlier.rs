@@ -1,0 +1,160 @@
+//! What earlier sessions of an experiment left, so that another can go on where they stopped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::time::Duration;
+
+use super::detail::Had;
+use super::pairs::gather;
+use super::request::Request;
+use super::row::{Past, PastReading, Row, Unit, judge};
+use crate::result::reading::Metric;
+use crate::result::summary::Failure;
+use crate::store::record::{Detailed, Stored};
+use paired::design::Design;
+use paired::judge::MIN_PAIRS;
+
+/// A row: which of the works, under the treatment of which arm.
+type Key = (usize, usize);
+
+/// What was measured before this session; of a new experiment nothing.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// How many sessions there were.
+    pub sessions: usize,
+    /// Time that they measured.
+    pub elapsed: Duration,
+    /// The sets that this session measures. One that goes on has its rows in `rows`.
+    pub sets: Range<usize>,
+    pub rows: BTreeMap<Key, Past>,
+    /// Rows that have no result, and will have none.
+    pub failed: BTreeSet<Key>,
+    /// Per work: how long its samples are, where the first pairs have chosen it.
+    pub sample_ms: Vec<Option<u64>>,
+    /// Per arm: what its treatment said of itself.
+    pub facts: Vec<Vec<String>>,
+    details: BTreeMap<Key, Had>,
+}
+
+impl Earlier {
+    /// Nothing, before so many sets.
+    pub fn none(sets: usize) -> Earlier {
+        Earlier { sets: 0..sets, ..Earlier::default() }
+    }
+
+    /// What is stored of an experiment that compares.
+    ///
+    /// An experiment in one set goes on with that set's rows. One in several goes on with further sets,
+    /// those that it lacks or one more: a set is complete in itself, with a new start of the treatments.
+    pub fn of(stored: &Stored) -> Earlier {
+        let is_one_set = stored.header.sets == 1;
+        let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
+        let measured = points().map(|point| point.set + 1).max().unwrap_or(0);
+        let sets = match is_one_set {
+            true => 0..1,
+            false => measured..stored.header.sets.max(measured + 1),
+        };
+        Earlier {
+            sessions: stored.sessions,
+            elapsed: Duration::from_secs_f64(stored.elapsed_s.max(0.0)),
+            sets,
+            rows: if is_one_set { rows(stored) } else { BTreeMap::new() },
+            failed: failed(stored),
+            sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
+            facts: stored.facts.clone(),
+            details: details(&stored.details),
+        }
+    }
+
+    /// What the detail pass of an earlier session has of a row.
+    pub fn detail(&self, unit: &Unit) -> Had {
+        self.details.get(&(unit.work, unit.treated_arm)).copied().unwrap_or_default()
+    }
+
+    /// Whether there is nothing left to measure: every row has all that it needs.
+    pub fn is_done(&self, stored: &Stored, request: &Request) -> bool {
+        if self.rows.is_empty() {
+            return false;
+        }
+        let planned = stored.header.works.len() * (stored.header.arms.len() - 1);
+        let planned_pairs = stored.header.planned_pairs;
+        let claims = planned * stored.header.metrics.len();
+        let design = &Design { planned_pairs, rows: claims, ..request.design.clone() };
+        let row = |(&(work, treated_arm), past): (&Key, &Past)| {
+            let start_scale = stored.header.works[work].start_scale;
+            Row::resumed(Unit { work, treated_arm, start_scale }, design, past)
+        };
+        let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
+        let mut rows: Vec<Row> = self.rows.iter().filter(is_open).map(row).collect();
+        judge(&mut rows, design);
+        rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
+    }
+}
+
+fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
+    let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
+    for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
+        let next_pair = of_row.points.iter().map(|point| point.pair + 1).max().unwrap_or(0);
+        let (log_ratios, turns, further) = (Vec::new(), Vec::new(), Vec::new());
+        rows.insert(*key, Past { log_ratios, turns, further, spent: Duration::ZERO, next_pair });
+    }
+    for of_row in gather(stored) {
+        let Some(past) = rows.get_mut(&(of_row.work, of_row.arm)) else { continue };
+        let betting = of_row.betting();
+        past.log_ratios = betting.values().to_vec();
+        past.turns = betting.turns().unwrap_or_default().to_vec();
+        past.further = (stored.header.metrics.iter())
+            .filter(|metric| **metric != Metric::Rate)
+            .map(|&metric| {
+                let betting = of_row.betting_of(metric);
+                let (log_ratios, turns) = (betting.values(), betting.turns().unwrap_or_default());
+                PastReading { metric, log_ratios: log_ratios.to_vec(), turns: turns.to_vec() }
+            })
+            .collect();
+        let pair = Duration::try_from_secs_f64(of_row.pair_s().unwrap_or(0.0)).unwrap_or_default();
+        past.spent = pair * past.log_ratios.len() as u32;
+    }
+    rows
+}
+
+/// A workload that failed in the baseline's arm has no result under any treatment.
+fn failed(stored: &Stored) -> BTreeSet<Key> {
+    let header = &stored.header;
+    let mut failed = BTreeSet::new();
+    for (work, of_work) in header.works.iter().enumerate() {
+        for (arm, label) in header.arms.iter().enumerate().skip(1) {
+            let is_this = |f: &Failure| {
+                f.workload == of_work.name && (f.arm == *label || f.arm == header.arms[0])
+            };
+            if stored.failures.iter().any(is_this) {
+                failed.insert((work, arm));
+            }
+        }
+    }
+    failed
+}
+
+/// The pilot of a work is over when one of its rows has the pairs for it.
+fn lengths(stored: &Stored) -> Vec<Option<u64>> {
+    let measured = gather(stored);
+    let has_pilot = |work: usize| {
+        measured.iter().any(|of_row| of_row.work == work && of_row.series.len() >= MIN_PAIRS)
+    };
+    let works = stored.header.works.iter().enumerate();
+    works.map(|(work, of_work)| of_work.sample_ms.filter(|_| has_pilot(work))).collect()
+}
+
+fn details(launches: &[Detailed]) -> BTreeMap<Key, Had> {
+    let mut arms: BTreeMap<(Key, usize), BTreeSet<usize>> = BTreeMap::new();
+    for launch in launches.iter().filter(|launch| launch.detail.latencies.is_some()) {
+        let key = (launch.work, launch.treated_arm);
+        arms.entry((key, launch.pair)).or_default().insert(launch.arm);
+    }
+    let mut had: BTreeMap<Key, Had> = BTreeMap::new();
+    for ((key, pair), arms) in arms {
+        let of_row = had.entry(key).or_default();
+        of_row.pairs += usize::from(arms.len() == 2);
+        of_row.next = of_row.next.max(pair + 1);
+    }
+    had
+}

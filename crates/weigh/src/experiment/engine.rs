@@ -1,0 +1,365 @@
+//! The schedule and the stopping rule, over whatever can measure a sample: the host, or a simulated
+//! machine in tests.
+
+use std::time::Duration;
+
+use super::order::Coins;
+use super::platform::{Observer, PairError, PairSlot, Platform, Stop};
+use super::row::{Row, Unit, judge, time_left, worth_measuring};
+use paired::carry_over::Turn;
+use paired::design::Design;
+use paired::estimate::deviation;
+use paired::judge::MIN_PAIRS;
+
+/// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
+/// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns
+/// them as they are then, also where it stopped early.
+pub fn run_set(
+    mut rows: Vec<Row>,
+    design: &Design,
+    mut coins: Coins,
+    set: usize,
+    deadline: &dyn Fn(&[Row]) -> Duration,
+    platform: &mut impl Platform,
+    observer: &mut dyn Observer,
+) -> (Vec<Row>, Result<(), Stop>) {
+    let mut judged_pairs = 0;
+    let mut after_treated = false;
+    loop {
+        let end = deadline(&rows);
+        let left = end.saturating_sub(platform.elapsed());
+        let mut chosen = worth_measuring(&rows, design, left);
+        let pairs = rows.iter().map(|row| row.betting.pairs()).sum();
+        if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
+            judged_pairs = pairs;
+            judge(&mut rows, design);
+            let left = end.saturating_sub(platform.elapsed());
+            observer.round(&rows, platform.elapsed(), time_left(&rows, design, left));
+            continue;
+        }
+        if chosen.is_empty() {
+            return (rows, Ok(()));
+        }
+        coins.shuffle(&mut chosen, |row| rows[row].unit.treated_arm);
+        for row in chosen {
+            let state = &mut rows[row];
+            let left = end.saturating_sub(platform.elapsed());
+            if state.failure.is_some() || !state.can_begin_pair(left) {
+                continue;
+            }
+            observer.begins(row);
+            if let Err(stop) =
+                measure_pair(state, set, coins.baseline_first(), &mut after_treated, platform)
+            {
+                judge(&mut rows, design);
+                return (rows, Err(stop));
+            }
+            spread_failure(&mut rows, row);
+            observer.pair(row, &rows[row], platform.elapsed());
+        }
+    }
+}
+
+/// Rows that nothing was measured of yet.
+pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<Row> {
+    units.iter().map(|unit| Row::new(*unit, design)).collect()
+}
+
+/// Whether to judge after a round. That takes a time in proportion to the pairs, on a CPU that is to measure;
+/// so where there are many, only when a fiftieth of them are new. Fewer looks leave the promise as it is.
+fn is_due(pairs: usize, judged_pairs: usize) -> bool {
+    pairs > judged_pairs + judged_pairs / 50
+}
+
+/// A workload that fails without a treatment has nothing that any treatment could be held against.
+fn spread_failure(rows: &mut [Row], failed: usize) {
+    let Some(reason) = rows[failed].failure.clone().filter(|_| rows[failed].failed_alone) else {
+        return;
+    };
+    let work = rows[failed].unit.work;
+    for other in rows.iter_mut().filter(|row| row.unit.work == work && row.failure.is_none()) {
+        other.failure = Some(reason.clone());
+    }
+}
+
+fn measure_pair(
+    row: &mut Row,
+    set: usize,
+    baseline_first: bool,
+    after_treated: &mut bool,
+    platform: &mut impl Platform,
+) -> Result<(), Stop> {
+    let started = platform.elapsed();
+    let slot = PairSlot { unit: row.unit, set, pair: row.next_pair, baseline_first };
+    let slots = slot.slots();
+    row.next_pair += 1;
+    let turn = Turn { baseline_first, after_treated: *after_treated };
+    let [baseline, treated] = match platform.pair(&slot) {
+        Ok(readings) => readings,
+        Err(PairError::Stop(stop)) => return Err(stop),
+        Err(PairError::Workload { position, reason }) => {
+            if position == 1 {
+                *after_treated = slots[0].arm != 0;
+            }
+            platform.failed(&slots[position], &reason)?;
+            row.failure = Some(reason);
+            row.failed_alone = slots[position].arm == 0;
+            return Ok(());
+        }
+    };
+    *after_treated = slots[1].arm != 0;
+    if let Err(error) = row.betting.push_turn((treated.rate / baseline.rate).ln(), turn) {
+        let reason = error.to_string();
+        let of_treated = slots.into_iter().find(|slot| slot.arm != 0).unwrap_or(slots[1]);
+        platform.failed(&of_treated, &reason)?;
+        row.failure = Some(reason);
+    }
+    for further in &mut row.further {
+        let [baseline, treated] = [baseline, treated].map(|of_arm| of_arm.log_of(further.metric));
+        if let Some((baseline, treated)) = baseline.zip(treated) {
+            // What is no number is no evidence, and the rate may be one all the same.
+            let _ = further.betting.push_turn(treated - baseline, turn);
+        }
+    }
+    row.spent += platform.elapsed() - started;
+    if row.betting.pairs() == MIN_PAIRS {
+        platform.choose_length(&row.unit, deviation(row.betting.values()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::platform::{Readings, SampleError, Slot, one_after_the_other};
+    use super::super::row::Past;
+    use super::*;
+    use paired::Verdict;
+    use paired::betting::DEFAULT_SCALE;
+
+    /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
+    struct Fake {
+        now: Duration,
+        ratio: f64,
+        slots: Vec<Slot>,
+        fails: Option<usize>,
+        stops_at: Option<usize>,
+        failures: Vec<String>,
+    }
+
+    impl Fake {
+        fn new(ratio: f64) -> Fake {
+            let (slots, failures) = (Vec::new(), Vec::new());
+            Fake { now: Duration::ZERO, ratio, slots, fails: None, stops_at: None, failures }
+        }
+    }
+
+    impl Platform for Fake {
+        fn elapsed(&self) -> Duration {
+            self.now
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+        }
+
+        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+            self.failures.push(format!("{} {reason}", slot.unit.work));
+            Ok(())
+        }
+    }
+
+    impl Fake {
+        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+            if self.stops_at == Some(self.slots.len()) {
+                return Err(SampleError::Stop(Stop::Interrupted));
+            }
+            self.slots.push(*slot);
+            self.now += Duration::from_millis(100);
+            if self.fails == Some(slot.unit.work) {
+                return Err(SampleError::Workload("it broke".into()));
+            }
+            // A little noise: identical values are a case of their own.
+            let wobble = 1.0 + (self.slots.len() * 7919 % 13) as f64 * 1e-4;
+            Ok(if slot.arm == 0 { 100.0 } else { 100.0 * self.ratio } * wobble)
+        }
+    }
+
+    /// A workload whose noise no budget overcomes, beside a quiet one.
+    struct Uneven(Fake);
+
+    impl Platform for Uneven {
+        fn elapsed(&self) -> Duration {
+            self.0.elapsed()
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+        }
+
+        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+            self.0.failed(slot, reason)
+        }
+    }
+
+    impl Uneven {
+        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+            let rate = self.0.sample(slot)?;
+            let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
+            let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
+            Ok(if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing })
+        }
+    }
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+        fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+    }
+
+    fn units(works: usize) -> Vec<Unit> {
+        (0..works).map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE }).collect()
+    }
+
+    fn run(
+        fake: &mut Fake,
+        works: usize,
+        design: &Design,
+        budget_s: u64,
+    ) -> (Vec<Row>, Result<(), Stop>) {
+        let rows = fresh_rows(&units(works), design);
+        let coins = Coins::new(42, 0, 0);
+        let budget = Duration::from_secs(budget_s);
+        run_set(rows, design, coins, 0, &|_| budget, fake, &mut Nobody)
+    }
+
+    #[test]
+    fn a_pair_is_both_arms_next_to_each_other_in_both_orders() {
+        let mut fake = Fake::new(0.5);
+        run(&mut fake, 3, &Design::default(), 600).1.unwrap();
+        for pair in fake.slots.chunks(2) {
+            assert_eq!((pair[0].unit, pair[0].pair), (pair[1].unit, pair[1].pair));
+            assert_ne!(pair[0].arm, pair[1].arm);
+            assert_eq!((pair[0].position, pair[1].position), (0, 1));
+        }
+        let baseline_first = fake.slots.chunks(2).filter(|pair| pair[0].arm == 0).count();
+        assert!(baseline_first > 0 && baseline_first < fake.slots.len() / 2);
+    }
+
+    #[test]
+    fn the_seed_gives_the_order_again() {
+        let [mut first, mut second] = [Fake::new(0.9), Fake::new(0.9)];
+        run(&mut first, 4, &Design::default(), 600).1.unwrap();
+        run(&mut second, 4, &Design::default(), 600).1.unwrap();
+        assert_eq!(first.slots, second.slots);
+    }
+
+    #[test]
+    fn a_clear_cost_is_decided_early_and_identical_arms_are_equivalent() {
+        let mut fake = Fake::new(0.15);
+        let (rows, result) = run(&mut fake, 1, &Design::default(), 600);
+        result.unwrap();
+        assert_eq!(rows[0].judgement.verdict, Verdict::Slower);
+        assert!(rows[0].betting.pairs() < 20, "{}", rows[0].betting.pairs());
+        let (rows, _) = run(&mut Fake::new(1.0), 1, &Design::default(), 600);
+        assert_eq!(rows[0].judgement.verdict, Verdict::Equivalent);
+    }
+
+    #[test]
+    fn the_budget_ends_it_without_a_verdict_it_cannot_bear() {
+        let mut fake = Fake::new(0.99);
+        let (rows, result) = run(&mut fake, 5, &Design::default(), 3);
+        assert_eq!(result, Ok(()));
+        assert!(fake.now <= Duration::from_millis(3000), "{:?}", fake.now);
+        assert!(rows.iter().all(|row| row.judgement.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn the_budget_goes_where_a_verdict_is_in_reach() {
+        let mut uneven = Uneven(Fake::new(0.998));
+        let (rows, result) = run_set(
+            fresh_rows(&units(2), &Design::default()),
+            &Design::default(),
+            Coins::new(42, 0, 0),
+            0,
+            &|_| Duration::from_secs(30),
+            &mut uneven,
+            &mut Nobody,
+        );
+        result.unwrap();
+        assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
+        assert_eq!(rows[1].judgement.verdict, Verdict::Inconclusive);
+        // While the quiet row was measured, the other had little more than what a judgement needs;
+        // then it had all the rest.
+        let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work == 0).unwrap();
+        let of_other = |slots: &[Slot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
+        assert!((2 * MIN_PAIRS..4 * MIN_PAIRS).contains(&of_other(&uneven.0.slots[..decided])));
+        assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
+        assert!(of_other(&uneven.0.slots[decided..]) > 100);
+    }
+
+    #[test]
+    fn a_fixed_number_of_pairs_is_kept_exactly() {
+        let design = Design { fixed_pairs: Some(12), ..Design::default() };
+        let (rows, _) = run(&mut Fake::new(0.2), 2, &design, 600);
+        assert!(rows.iter().all(|row| row.betting.pairs() == 12));
+    }
+
+    #[test]
+    fn a_failing_workload_does_not_stop_the_others() {
+        let mut fake = Fake::new(0.5);
+        fake.fails = Some(1);
+        let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
+        assert_eq!(result, Ok(()));
+        assert_eq!(fake.failures, ["1 it broke"]);
+        assert_eq!(rows[1].failure.as_deref(), Some("it broke"));
+        assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn a_row_goes_on_where_an_earlier_session_stopped() {
+        let design = Design::default();
+        let mut whole = Fake::new(0.998);
+        let (rows, _) = run(&mut whole, 1, &design, 600);
+        let values = rows[0].betting.values();
+        let past = Past {
+            log_ratios: values[..5].to_vec(),
+            turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
+            further: Vec::new(),
+            spent: Duration::from_secs(1),
+            // The sixth was cut in half.
+            next_pair: 6,
+        };
+        let mut fake = Fake::new(0.998);
+        let resumed = vec![Row::resumed(units(1)[0], &design, &past)];
+        let coins = Coins::new(42, 0, 1);
+        let budget = Duration::from_secs(600);
+        let (rows, result) =
+            run_set(resumed, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
+        result.unwrap();
+        assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
+        assert_eq!(fake.slots[0].pair, 6);
+        assert_eq!(rows[0].betting.pairs(), 5 + fake.slots.len() / 2);
+        assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn what_is_decided_is_not_measured_again() {
+        let design = Design::default();
+        let (rows, _) = run(&mut Fake::new(0.5), 1, &design, 600);
+        let (pairs, mut fake) = (rows[0].betting.pairs(), Fake::new(0.5));
+        let coins = Coins::new(42, 0, 1);
+        let budget = Duration::from_secs(600);
+        let (rows, _) = run_set(rows, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
+        assert_eq!((rows[0].betting.pairs(), fake.slots.len()), (pairs, 0));
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_was_measured() {
+        let mut fake = Fake::new(0.5);
+        fake.stops_at = Some(9);
+        let (rows, result) = run(&mut fake, 2, &Design::default(), 600);
+        assert_eq!(result, Err(Stop::Interrupted));
+        assert_eq!(rows.iter().map(|row| row.betting.pairs()).sum::<usize>(), 4);
+    }
+}

@@ -1,0 +1,356 @@
+//! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
+//! every sample is verified and stored before the next is launched.
+
+mod around;
+mod detail;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::around::Around;
+use super::length::{SampleLength, sets_in_late};
+use super::outcome::{Repeated, hold_unit};
+use super::platform::{
+    PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+};
+use super::row::Unit;
+use super::work::Work;
+use crate::machine::pressure::{Disturbance, Pressure};
+use crate::orphans::wait_until;
+use crate::result::summary::Failure;
+use crate::station::arms::{Arms, ArmsError, Proved};
+use crate::store::record::{Measured, Startup};
+use crate::store::{self, Store};
+use crate::treatment::guard::Guard;
+use crate::treatment::{Evidence, TreatmentError};
+use crate::workload::launcher::{self, Job, Launched, Launcher};
+
+/// Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!" (ASPLOS 2009):
+/// the size of the environment moves the stack, and with it the time. So it varies.
+const MAX_PADDING_BYTES: usize = 4096;
+
+/// This machine, set up for one set of an experiment.
+pub struct Host<'a> {
+    pub site: Site<'a>,
+    /// Treatment `n` is applied to arm `n`.
+    arms: Arms<'a>,
+    /// For what is run around a command, of no arm.
+    neutral: Option<Launcher>,
+    /// Per arm and work.
+    repeated: Vec<Vec<Repeated>>,
+    /// The unit of each work's first sample: others cannot be compared with it.
+    units: Vec<Option<String>>,
+    /// Per work.
+    lengths: Vec<SampleLength>,
+    /// When the last launch ended, and the counters then.
+    idle_since: Option<(Instant, Pressure)>,
+}
+
+/// What is measured, where, and where it is kept.
+pub struct Site<'a> {
+    pub store: &'a Store,
+    pub id: &'a str,
+    pub works: &'a [Work],
+    pub started: Instant,
+    /// Time that earlier sessions measured.
+    pub before: Duration,
+    /// Per work: length of a sample of a workload; with `None` the first pairs choose it.
+    pub sample_ms: Vec<Option<u64>>,
+    /// How long a launch may last, where the user says so.
+    pub timeout: Option<Duration>,
+    /// What is run around a command.
+    pub around: &'a Around,
+}
+
+impl<'a> Host<'a> {
+    /// Around arms that are raised.
+    ///
+    /// # Errors
+    /// Where what runs the lines around a command does not start.
+    pub fn set_up(site: Site<'a>, arms: Arms<'a>) -> Result<Host<'a>, Stop> {
+        let sets_in_late = sets_in_late(arms.treatments());
+        let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
+        let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
+        let units = vec![None; lengths.len()];
+        let repeated = vec![vec![Repeated::default(); site.works.len()]; arms.count()];
+        let mut host =
+            Host { site, arms, neutral: None, repeated, units, lengths, idle_since: None };
+        host.start_neutral()?;
+        Ok(host)
+    }
+
+    /// From now on samples of this work are so long.
+    pub fn set_length(&mut self, work: usize, target_ms: u64) {
+        self.lengths[work] = SampleLength::new(Some(target_ms), false);
+    }
+
+    /// Stores what the treatments say of themselves and of the baseline.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn store_facts(&self) -> Result<(), Stop> {
+        let Site { store, id, .. } = self.site;
+        for (arm, named) in self.arms.treatments().enumerate() {
+            store.set_facts(id, arm, &named.treatment.facts())?;
+        }
+        let state = (self.arms.treatments().enumerate())
+            .find_map(|(index, named)| named.treatment.state(index == 0));
+        Ok(store.set_baseline_state(id, state)?)
+    }
+
+    /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
+    /// sentences.
+    pub fn differences(&self, then: &[Vec<String>]) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (named, then) in self.arms.treatments().zip(then) {
+            let new = named.treatment.facts().into_iter().filter(|fact| !then.contains(fact));
+            differences.extend(new.map(|fact| format!("`{}`: {fact}", named.label)));
+        }
+        differences
+    }
+
+    /// Launches every workload once in every arm for a single operation: one that does not work is
+    /// found before anything is measured, and what a start costs is known apart. Those of `failed`, a work
+    /// and an arm each, have failed before.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on. Works that fail are given back with the arm.
+    pub fn try_all(
+        &mut self,
+        has_failed: impl Fn(usize, usize) -> bool,
+    ) -> Result<Vec<(usize, usize)>, Stop> {
+        let mut failed = Vec::new();
+        for work in 0..self.site.works.len() {
+            let bench = &self.arms.bench;
+            let job = self.site.works[work].startup_job(bench.executable, bench.scratch);
+            for arm in (0..self.arms.count()).filter(|arm| !has_failed(work, *arm)) {
+                let tried = match &job {
+                    Some(job) => self.start_once(work, arm, job),
+                    None => self.warm_up(work, arm),
+                };
+                match tried.map_err(|error| self.settle(error)) {
+                    Ok(()) => {}
+                    Err(SampleError::Stop(stop)) => return Err(stop),
+                    Err(SampleError::Workload(reason)) => {
+                        self.keep_failure(work, arm, &reason)?;
+                        failed.push((work, arm));
+                        if arm == 0 {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(failed)
+    }
+
+    fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
+        let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
+        // All launches are held against what a start makes.
+        if evidence.why_not_counted().is_some() {
+            (launched, evidence, _) = self.launch(arm, arm, job)?;
+        }
+        let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
+        let operations = sample.total_operations.unwrap_or(sample.operations);
+        let startup = Startup { work, arm, operations, evidence };
+        self.site
+            .store
+            .add_startup(self.site.id, &startup)
+            .map_err(|error| SampleError::Stop(stop(error)))
+    }
+
+    /// Launches a job in an arm, for a pair with the treated one.
+    fn launch(
+        &mut self,
+        arm: usize,
+        treated_arm: usize,
+        job: &Job,
+    ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
+        let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
+        let job = Job { timeout_ms, ..job.clone() };
+        let Proved { launched, evidence, began, ended } =
+            self.arms.launch(arm, treated_arm, &job)?;
+        let mut disturbance = ended.1.since(began.1, ended.0 - began.0);
+        // What `--prepare` does waits for itself.
+        let idle_since = self.idle_since.replace(ended);
+        if let Some((since, earlier)) = idle_since.filter(|_| self.site.around.prepare.is_none()) {
+            disturbance = disturbance.after(began.1.since(earlier, began.0 - since));
+        }
+        Ok((launched, evidence, disturbance))
+    }
+
+    /// New launchers for both arms of a pair, at the same moment.
+    fn renew(&mut self, treated_arm: usize) -> Result<(), SampleError> {
+        for arm in BTreeSet::from([0, treated_arm]) {
+            self.arms.renew(arm).map_err(|error| SampleError::Stop(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
+    /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
+    fn settle(&self, error: SampleError) -> SampleError {
+        const ON_ITS_WAY: Duration = Duration::from_millis(300);
+        let interrupted = || self.arms.bench.interrupted.load(Ordering::Relaxed);
+        match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
+            true => SampleError::Stop(Stop::Interrupted),
+            false => error,
+        }
+    }
+
+    fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
+        let failure = Failure {
+            workload: self.site.works[work].name(),
+            arm: self.arms.label(arm).to_owned(),
+            reason: reason.to_owned(),
+        };
+        Ok(self.site.store.add_failure(self.site.id, &failure)?)
+    }
+
+    /// Ends the launchers and takes the treatments back.
+    ///
+    /// # Errors
+    /// What is left, and how to undo it.
+    pub fn take_down(self, guard: &mut Guard) -> Result<(), String> {
+        drop(self.neutral);
+        self.arms.lower(guard)
+    }
+}
+
+impl Platform for Host<'_> {
+    fn elapsed(&self) -> Duration {
+        self.site.before + self.site.started.elapsed()
+    }
+
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        one_after_the_other(slot, |slot| self.sample(slot))
+    }
+
+    fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
+        let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
+            return Ok(());
+        };
+        Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
+    }
+
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        self.keep_failure(slot.unit.work, slot.arm, reason)
+    }
+}
+
+impl Host<'_> {
+    /// Launches a workload once, proves that its arm's treatment was in force, and keeps the sample.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    pub fn sample(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+        self.measure(slot).map_err(|error| self.settle(error))
+    }
+
+    fn measure(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+        if slot.position == 0 {
+            self.renew(slot.unit.treated_arm)?;
+        }
+        self.prepare()?;
+        let started = Instant::now();
+        let work = &self.site.works[slot.unit.work];
+        let length = self.lengths[slot.unit.work].wanted();
+        let mut job = work.job(self.arms.bench.executable, self.arms.bench.scratch, length);
+        job.environment.push(padding());
+        let started_s = self.elapsed().as_secs_f64();
+        let (launched, evidence, disturbance) =
+            self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        let sample =
+            self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
+        hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
+        let rate = sample.rate();
+        let readings = Readings { rate, cpu_ns_per_op: sample.cpu_ns_per_op() };
+        self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
+        let measured = Measured {
+            work: slot.unit.work,
+            arm: slot.arm,
+            treated_arm: slot.unit.treated_arm,
+            set: slot.set,
+            pair: slot.pair,
+            position: slot.position,
+            started_s,
+            sample,
+            evidence,
+            disturbance: Some(disturbance),
+        };
+        self.site
+            .store
+            .add_sample(self.site.id, &measured)
+            .map_err(|error| SampleError::Stop(error.into()))?;
+        self.lengths[slot.unit.work].learn(&measured.sample, started.elapsed());
+        Ok(readings)
+    }
+}
+
+fn padding() -> (String, String) {
+    ("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES)))
+}
+
+fn stop(error: impl ToString) -> Stop {
+    Stop::Failed(error.to_string())
+}
+
+impl From<TreatmentError> for Stop {
+    fn from(error: TreatmentError) -> Stop {
+        match error {
+            TreatmentError::Interrupted => Stop::Interrupted,
+            TreatmentError::NotKept(problem) => Stop::NotKept(problem),
+            other => stop(other),
+        }
+    }
+}
+
+impl From<store::Error> for Stop {
+    fn from(error: store::Error) -> Stop {
+        Stop::NotKept(error.to_string())
+    }
+}
+
+impl From<launcher::LauncherError> for Stop {
+    fn from(error: launcher::LauncherError) -> Stop {
+        match error {
+            launcher::LauncherError::Interrupted => Stop::Interrupted,
+            other => stop(other),
+        }
+    }
+}
+
+impl From<TreatmentError> for SampleError {
+    fn from(error: TreatmentError) -> SampleError {
+        SampleError::Stop(error.into())
+    }
+}
+
+impl From<launcher::LauncherError> for SampleError {
+    fn from(error: launcher::LauncherError) -> SampleError {
+        match error {
+            // The launcher could not execute this program; it may well execute another.
+            launcher::LauncherError::Refused(reason) => SampleError::Workload(reason),
+            other => SampleError::Stop(other.into()),
+        }
+    }
+}
+
+impl From<ArmsError> for Stop {
+    fn from(error: ArmsError) -> Stop {
+        match error {
+            ArmsError::Treatment(error) => error.into(),
+            ArmsError::Launcher(error) => error.into(),
+        }
+    }
+}
+
+impl From<ArmsError> for SampleError {
+    fn from(error: ArmsError) -> SampleError {
+        match error {
+            ArmsError::Treatment(error) => error.into(),
+            ArmsError::Launcher(error) => error.into(),
+        }
+    }
+}

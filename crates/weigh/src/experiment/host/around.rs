@@ -1,0 +1,102 @@
+//! Running what the user has run around his command: by a launcher of its own, whose processes no arm's
+//! treatment concerns. Like a worker it is killed when its time is over, with all that it left running.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Host;
+use crate::experiment::length::SampleLength;
+use crate::experiment::outcome::failure_of;
+use crate::experiment::platform::{SampleError, Stop};
+use crate::experiment::work::Work;
+use crate::treatment::Named;
+use crate::workload::launcher::{Job, Launcher, Setup};
+
+/// After an interrupt, what cleans up gets no longer.
+const AFTER_INTERRUPT_MS: u64 = 10_000;
+
+/// The set-up of processes that are of no arm.
+pub(super) fn neutral<'t>(treatments: impl Iterator<Item = &'t Named>) -> Setup {
+    let setup = treatments
+        .fold(Setup::default(), |setup, named| setup.overridden_by(named.treatment.setup(false)));
+    Setup { canary: None, ..setup }
+}
+
+impl Host<'_> {
+    /// Runs `--setup`.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn run_setup(&mut self) -> Result<(), Stop> {
+        let line = self.site.around.setup.clone();
+        self.run_line("--setup", line).map_err(into_stop)
+    }
+
+    /// Runs `--cleanup`, also after an interrupt.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on. That it failed is kept as a warning.
+    pub fn run_cleanup(&mut self) -> Result<(), Stop> {
+        let line = self.site.around.cleanup.clone();
+        match self.run_line("--cleanup", line) {
+            Err(SampleError::Workload(problem)) => {
+                Ok(self.site.store.add_warning(self.site.id, &problem)?)
+            }
+            other => other.map_err(into_stop),
+        }
+    }
+
+    pub(super) fn prepare(&mut self) -> Result<(), SampleError> {
+        let line = self.site.around.prepare.clone();
+        self.run_line("--prepare", line)
+    }
+
+    /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
+    pub(super) fn warm_up(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+        for _ in 0..self.site.around.warm_ups {
+            self.prepare()?;
+            let length = SampleLength::new(None, false).wanted();
+            let bench = &self.arms.bench;
+            let job = self.site.works[work].job(bench.executable, bench.scratch, length);
+            let (launched, ..) = self.launch(arm, arm, &job)?;
+            self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
+        }
+        Ok(())
+    }
+
+    fn run_line(&mut self, option: &str, line: Option<String>) -> Result<(), SampleError> {
+        let (Some(launcher), Some(line)) = (&mut self.neutral, line) else { return Ok(()) };
+        let Some(Work::Command { directory, .. }) = self.site.works.first() else { return Ok(()) };
+        let is_interrupted = self.arms.bench.interrupted.load(Ordering::Relaxed);
+        let limit =
+            self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
+        let job = Job {
+            argv: vec!["/bin/sh".into(), "-c".into(), line.clone()],
+            environment: Vec::new(),
+            directory: directory.clone(),
+            timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
+        };
+        let never = AtomicBool::new(false);
+        let interrupted = if is_interrupted { &never } else { &**self.arms.bench.interrupted };
+        let launched = launcher.run(&job, interrupted)?;
+        match failure_of(&launched) {
+            Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts one where there is something to run.
+    pub(super) fn start_neutral(&mut self) -> Result<(), Stop> {
+        if self.site.around.has_lines() {
+            let setup = neutral(self.arms.treatments());
+            self.neutral = Some(Launcher::start(&setup, self.arms.bench.interrupted)?);
+        }
+        Ok(())
+    }
+}
+
+fn into_stop(error: SampleError) -> Stop {
+    match error {
+        SampleError::Stop(stop) => stop,
+        SampleError::Workload(problem) => Stop::Failed(problem),
+    }
+}

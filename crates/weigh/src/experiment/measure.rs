@@ -1,0 +1,298 @@
+//! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::detail::{self, run_detail};
+use super::earlier::Earlier;
+use super::engine::run_set;
+use super::host::{Host, Site};
+use super::length::{LONG_START_MS, sets_in_late, start_ms};
+use super::order::Coins;
+use super::platform::{Platform, SampleError, Slot, Stop};
+use super::request::{Audience, Plan, Request, Sampled, build_treatments};
+use super::row::{Row, Unit};
+use super::run_progress::Progress;
+use super::work::Work;
+use crate::format;
+use crate::result::reading::Metric;
+use crate::station::Station;
+use crate::station::arms::Arms;
+use crate::store::Store;
+use crate::treatment::Named;
+use crate::workload::suite::Member;
+use paired::design::Design;
+
+/// An experiment that was begun.
+pub struct Session<'a> {
+    pub request: &'a Request,
+    pub store: &'a Store,
+    pub id: &'a str,
+    pub works: &'a [Work],
+    /// Per work: s₀ of its rows.
+    pub start_scales: &'a [f64],
+    /// n*: see [`Design::planned_pairs`].
+    pub planned_pairs: Option<f64>,
+    pub interrupted: &'a Arc<AtomicBool>,
+    pub started: Instant,
+    pub earlier: &'a Earlier,
+}
+
+impl Session<'_> {
+    /// All sets, one after the other, each with its own share of the budget.
+    ///
+    /// # Errors
+    /// Why it ended early. What was applied and not taken back is the guard's to undo.
+    pub fn measure(
+        &mut self,
+        treatments: Vec<Named>,
+        station: &mut Station,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let sets = self.earlier.sets.clone();
+        let mut treatments = Some(treatments);
+        for set in sets.clone() {
+            let treatments = match treatments.take() {
+                Some(first) => first,
+                None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
+            };
+            let site = Site {
+                store: self.store,
+                id: self.id,
+                works: self.works,
+                started: self.started,
+                before: self.earlier.elapsed,
+                sample_ms: self.lengths_ms(&treatments),
+                timeout: self.request.timeout,
+                around: &self.request.around,
+            };
+            let mut announce = |sentence: &str| {
+                if set == sets.start {
+                    audience.announce(sentence);
+                }
+            };
+            let (bench, guard) = station.bench(self.interrupted);
+            let arms = Arms::raise(bench, treatments, guard, &mut announce)?;
+            let mut host = Host::set_up(site, arms)?;
+            // A later set finds what the first has left in the kernel; the reader wants what was.
+            let is_first = set == 0 && self.earlier.sessions == 0;
+            let stored = if is_first { host.store_facts() } else { Ok(()) };
+            let stored = stored.and_then(|()| match set == sets.start {
+                true => self.tell_differences(&host, audience),
+                false => Ok(()),
+            });
+            let result = stored
+                .and_then(|()| host.run_setup())
+                .and_then(|()| self.measure_set(&mut host, set, audience));
+            let result = result.and(host.run_cleanup());
+            let restored = host.take_down(guard);
+            result?;
+            restored.map_err(Stop::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// A treatment that is not quite what it was in an earlier session is told, and kept as a warning.
+    fn tell_differences(&self, host: &Host, audience: &mut dyn Audience) -> Result<(), Stop> {
+        for difference in host.differences(&self.earlier.facts) {
+            let warning = format!("Session {}: {difference}", self.earlier.sessions + 1);
+            audience.announce(&warning);
+            let stored = self.store.add_warning(self.id, &warning);
+            stored.map_err(|error| Stop::Failed(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn measure_set(
+        &self,
+        host: &mut Host,
+        set: usize,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let has_failed = |work, arm| self.has_failed(work, arm);
+        let broken = host.try_all(has_failed)?;
+        let works: Vec<usize> =
+            (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
+        // What one treatment breaks, another may leave alone.
+        let units: Vec<Unit> = (1..self.request.arms.len())
+            .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
+            .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1))
+            .map(|(work, arm)| self.unit(work, arm))
+            .collect();
+        let compares = matches!(self.request.plan, Plan::Compare { .. });
+        if works.is_empty() || (compares && units.is_empty()) {
+            return Err(Stop::Failed("every workload failed; see the failures".into()));
+        }
+        match self.request.plan {
+            Plan::Compare { .. } => self.compare(host, units, set, audience),
+            Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
+            Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
+        }
+    }
+
+    fn compare(
+        &self,
+        host: &mut Host,
+        units: Vec<Unit>,
+        set: usize,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let names: Vec<(String, String, String)> = units
+            .iter()
+            .map(|unit| {
+                let work = &self.works[unit.work];
+                (work.name(), work.unit(), self.request.arms[unit.treated_arm].clone())
+            })
+            .collect();
+        // What an earlier set did not use is left to the later ones.
+        let Earlier { sets, sessions, elapsed, .. } = self.earlier;
+        let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
+        let deadline = *elapsed + self.request.budget * done / planned;
+        let mut observer = audience.set_begins(set, &names);
+        let design = &self.design();
+        let coins = |set| Coins::new(self.request.seed, set, *sessions);
+        let rows = units.iter().map(|unit| self.row(*unit, design)).collect();
+        let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
+        let budget = self.request.budget / planned;
+        let had = |unit: &Unit| self.earlier.detail(unit);
+        let of_samples = |rows: &[Row]| match has_detail {
+            true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
+            false => deadline,
+        };
+        let (rows, result) =
+            run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
+        result?;
+        if !has_detail {
+            return Ok(());
+        }
+        run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)
+    }
+
+    /// With the pairs of an earlier session, where there are such.
+    fn row(&self, unit: Unit, design: &Design) -> Row {
+        match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
+            Some(past) => Row::resumed(unit, design, past),
+            None => Row::new(unit, design),
+        }
+    }
+
+    /// Whether a work has no result in an arm, since an earlier session; in the baseline's, whether it has
+    /// none in any other.
+    fn has_failed(&self, work: usize, arm: usize) -> bool {
+        let failed = &self.earlier.failed;
+        let mut others = 1..self.request.arms.len();
+        failed.contains(&(work, arm))
+            || arm == 0
+                && !others.is_empty()
+                && others.all(|treated| failed.contains(&(work, treated)))
+    }
+
+    /// Per work.
+    fn lengths_ms(&self, treatments: &[Named]) -> Vec<Option<u64>> {
+        let fixed_ms = self.fixed_ms(treatments);
+        let chosen = |work: usize| self.earlier.sample_ms.get(work).copied().flatten();
+        (0..self.works.len()).map(|work| fixed_ms.or(chosen(work))).collect()
+    }
+
+    /// That of the request, with what is known by now and before the first pair.
+    fn design(&self) -> Design {
+        Design {
+            planned_pairs: self.planned_pairs,
+            rows: self.works.len()
+                * (self.request.arms.len() - 1)
+                * Metric::judged(self.request.design.fixed_pairs).len(),
+            ..self.request.design.clone()
+        }
+    }
+
+    /// The length of a workload's samples, unless the first pairs choose it. With a fixed number of pairs
+    /// they may not: how far they scatter depends on their signs, and so would the size of the later ones;
+    /// but Wilcoxon's test takes every sign for a fair coin, whatever the sizes.
+    fn fixed_ms(&self, treatments: &[Named]) -> Option<u64> {
+        let start_ms = start_ms(sets_in_late(treatments.iter()));
+        let by_design = self.request.design.fixed_pairs.map(|_| start_ms);
+        self.request.sample_ms.or(by_design)
+    }
+
+    fn unit(&self, work: usize, treated_arm: usize) -> Unit {
+        Unit { work, treated_arm, start_scale: self.start_scales[work] }
+    }
+
+    /// Passes over the workloads, so that a drift of the machine reaches all of them.
+    fn run(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        passes: impl Fn(&Work) -> usize,
+        sample_ms: impl Fn(&Work) -> Option<u64>,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
+        let length_ms = |work: usize| {
+            sample_ms(&self.works[work]).or(self.request.sample_ms).unwrap_or(LONG_START_MS)
+        };
+        let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
+        let mut progress = Progress::new(of_works);
+        if let Some(seconds) = progress.announced_s() {
+            audience.announce(&format!(
+                "{} of {}: {} of measuring, plus some time for starting and calibrating.",
+                format::plural(progress.of_samples, "sample"),
+                format::plural(works.len(), "row"),
+                format::clock(seconds)
+            ));
+        }
+        let mut failed = vec![false; self.works.len()];
+        for pass in 0..most {
+            for &work in works {
+                let wanted = passes(&self.works[work]);
+                if pass >= wanted || failed[work] {
+                    continue;
+                }
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Stop::Interrupted);
+                }
+                if let Some(sample_ms) = sample_ms(&self.works[work]) {
+                    host.set_length(work, sample_ms);
+                }
+                let unit = self.unit(work, 0);
+                let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
+                match host.sample(&slot) {
+                    Ok(_) => {
+                        progress.took(length_ms(work));
+                        let name = self.works[work].name();
+                        audience.sampled(&Sampled {
+                            work: &name,
+                            pass: pass + 1,
+                            passes: wanted,
+                            progress: &progress,
+                        });
+                    }
+                    Err(SampleError::Stop(stop)) => return Err(stop),
+                    Err(SampleError::Workload(reason)) => {
+                        host.failed(&slot, &reason)?;
+                        failed[work] = true;
+                        progress.dropped(wanted - pass, length_ms(work));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// UnixBench's `-i` default for its short tests, where a suite says nothing.
+fn classic_passes(work: &Work) -> usize {
+    member(work).and_then(|member| member.classic_passes).unwrap_or(3)
+}
+
+fn classic_ms(work: &Work) -> Option<u64> {
+    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
+}
+
+fn member(work: &Work) -> Option<&Member> {
+    match work {
+        Work::Builtin { member, .. } => member.as_ref(),
+        Work::Command { .. } => None,
+    }
+}

@@ -1,0 +1,36 @@
+//! The one experiment engine: pairs in random order, judged while they are measured, until every
+//! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
+
+pub mod around;
+pub mod calibration;
+pub mod detail;
+pub mod diff;
+mod disturbed;
+mod drift;
+pub mod earlier;
+pub mod engine;
+pub mod evidence;
+mod host;
+pub mod length;
+pub mod measure;
+mod metrics;
+mod notes;
+pub mod order;
+pub mod origin;
+pub mod outcome;
+pub mod pairs;
+#[cfg(test)]
+mod planted;
+pub mod platform;
+pub mod request;
+pub mod resolve;
+pub mod row;
+pub mod run_progress;
+pub mod run_report;
+pub mod run_row;
+pub mod session;
+mod sets;
+#[cfg(test)]
+mod simulation;
+pub mod summarise;
+pub mod work;

@@ -1,0 +1,159 @@
+//! What a reader of a row should know besides its verdict, as sentences.
+
+use super::drift;
+use super::metrics;
+use super::summarise::{bound, percent};
+use crate::format;
+use crate::result::metrics::Metrics;
+use crate::result::summary::{Pair, RowEvidence};
+use crate::treatment;
+use paired::Verdict;
+use paired::betting::Betting;
+use paired::carry_over::{CarryOver, GroupContrast};
+use paired::design::Design;
+use paired::estimate::modes_disagree;
+use paired::judge::Judgement;
+use paired::multiplicity::Multiplicity;
+
+/// A row, judged.
+pub struct Judged<'a> {
+    pub betting: &'a Betting,
+    pub judgement: &'a Judgement,
+    pub series: &'a [Pair],
+    pub evidence: &'a RowEvidence,
+    pub metrics: &'a Metrics,
+}
+
+/// All of them, for a row of an experiment of this design; `has_failed` where nothing is concluded.
+pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
+    let mut notes = on_evidence(row.evidence);
+    notes.extend(metrics::note_on_stalls(row.metrics, row.judgement));
+    if !has_failed {
+        notes.extend(on_multiplicity(row, design));
+    }
+    notes.extend(row.judgement.withheld.map(|withheld| {
+        let verdict = format::verdict(withheld.verdict, false, 0.0);
+        format!("verdict {verdict} withheld: {}", format::doubt(withheld.because))
+    }));
+    notes.extend(drift::note(row.series));
+    notes.extend(on_modes(row.betting));
+    let carry_over = row.judgement.carry_over.unwrap_or_else(|| {
+        CarryOver::of(row.betting, design.alpha / (2 * design.rows.max(1)) as f64)
+    });
+    notes.extend(on_carry_over(&carry_over));
+    notes
+}
+
+/// A reader sees an interval beside zero and no verdict: he is owed the reason.
+fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
+    let interval = row.judgement.interval;
+    let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
+    let correction = match design.multiplicity {
+        Multiplicity::Holm => "Holm's correction",
+        Multiplicity::EBh => "the e-BH correction",
+    };
+    // Fewer pairs than were fixed are another reason, and so are a doubt and an experiment that failed.
+    let waits = design.fixed_pairs.is_some_and(|fixed| row.series.len() < fixed);
+    let is_open = row.judgement.verdict == Verdict::Inconclusive
+        && row.judgement.withheld.is_none()
+        && !waits;
+    (is_open && leaves_zero_out && design.rows > 1).then(|| {
+        format!(
+            "this interval excludes 0, but with {} rows one may do so by chance: after {correction} it is \
+             not yet decided",
+            design.rows
+        )
+    })
+}
+
+/// A sample that changes the next one breaks what the interval rests on.
+fn on_carry_over(found: &CarryOver) -> Vec<String> {
+    let told = |contrast: Option<GroupContrast>| {
+        let GroupContrast { estimate, interval } =
+            contrast.filter(GroupContrast::is_significant)?;
+        let interval = format::interval(bound(interval.low), bound(interval.high));
+        Some(format!("{} {interval}", format::percent(percent(estimate))))
+    };
+    let order = told(found.order).map(|size| {
+        format!(
+            "the order matters: the effect in pairs with the baseline first, less that in the others, is \
+             {size}; either a second launch differs from a first, or a sample changes the next one"
+        )
+    });
+    let previous = told(found.previous).map(|size| {
+        format!(
+            "carry-over: the effect changes by {size} if a treated sample came before; a treated sample \
+             changes the next one"
+        )
+    });
+    order.into_iter().chain(previous).collect()
+}
+
+/// Two measures of the spread that differ say that the noise has no one shape.
+fn on_modes(row: &Betting) -> Option<String> {
+    let [by_mad, by_quartiles] = modes_disagree(row.values())?;
+    Some(format!(
+        "launches seem to have several modes: the pairs scatter by {} % judged by their median deviation, \
+         but by {} % judged by their quartiles; the effect is that of a mixture",
+        format::unsigned(100.0 * by_mad),
+        format::unsigned(100.0 * by_quartiles)
+    ))
+}
+
+fn on_evidence(evidence: &RowEvidence) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
+        notes.push(match evidence.lost_pct {
+            Some(pct) => format!(
+                "cheaper because at least {} % of the records were dropped: {lost} were counted as lost",
+                format::unsigned(pct)
+            ),
+            None => {
+                format!("cheaper because evidence was dropped: {lost} audit records were counted as lost")
+            }
+        });
+    }
+    if let Some(why) = evidence.other.get(treatment::Evidence::NOT_COUNTED) {
+        notes.push(format!("counted incompletely: {why}"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paired::carry_over::Turn;
+
+    /// Sixty pairs, whose second sample is faster by about `second`, and slower by `after_treated` if it or
+    /// the first comes after a treated one.
+    fn row(second: f64, after_treated: f64) -> Betting {
+        let mut row = Betting::new(0.01);
+        let mut before = false;
+        for number in 0..60_u64 {
+            let hash = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+            let baseline_first = hash & 1 == 0;
+            let turn = Turn { baseline_first, after_treated: before };
+            let mut rates = [0.0; 2];
+            for position in 0..2 {
+                let is_treated = (position == 1) == baseline_first;
+                let noise = ((hash >> (4 + 8 * position)) % 13) as f64 * 1e-3;
+                rates[usize::from(is_treated)] =
+                    noise + second * position as f64 - if before { after_treated } else { 0.0 };
+                before = is_treated;
+            }
+            row.push_turn(rates[1] - rates[0], turn).unwrap();
+        }
+        row
+    }
+
+    #[test]
+    fn a_row_says_when_the_order_of_its_samples_matters_or_what_came_before() {
+        let on_carry_over = |row: Betting| on_carry_over(&CarryOver::of(&row, 0.025));
+        assert_eq!(on_carry_over(row(0.0, 0.0)), [""; 0]);
+        let order = on_carry_over(row(0.02, 0.0));
+        assert!(order.len() == 1 && order[0].starts_with("the order matters"), "{order:?}");
+        let previous = on_carry_over(row(0.0, 0.02));
+        assert!(previous.len() == 1 && previous[0].starts_with("carry-over"), "{previous:?}");
+        assert!(previous[0].contains("+2.") || previous[0].contains("+1."), "{previous:?}");
+    }
+}

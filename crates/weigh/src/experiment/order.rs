@@ -1,0 +1,79 @@
+//! The coins: which row comes when in a round, and which arm of a pair first.
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The experiment's source of chance. The same seed gives the same order, on every machine.
+pub struct Coins(ChaCha8Rng);
+
+impl Coins {
+    /// Sets of one experiment are separate, so each has a stream of its own; and so has each session of an
+    /// continued experiment, counted from 0: no coin is flipped twice.
+    pub fn new(seed: u64, set: usize, session: usize) -> Coins {
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        generator.set_stream(((session as u64) << 32) | set as u64);
+        Coins(generator)
+    }
+
+    /// The rows in the order of one round, those of an arm together: what arms share of the kernel, as
+    /// audit rules, then changes hands once per arm. Each pair has a baseline of its own beside it, so no
+    /// comparison rests on the order of the rows.
+    pub fn shuffle(&mut self, rows: &mut [usize], arm_of: impl Fn(usize) -> usize) {
+        rows.shuffle(&mut self.0);
+        let arms: Vec<usize> = rows.iter().map(|row| arm_of(*row)).collect();
+        rows.sort_by_key(|row| arms.iter().position(|arm| *arm == arm_of(*row)));
+    }
+
+    /// Whether the baseline is measured first in this pair: a fair coin, on which the interval's
+    /// validity rests.
+    pub fn baseline_first(&mut self) -> bool {
+        self.0.random()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
+        let mut coins = Coins::new(seed, set, session);
+        (0..10_000).map(|_| coins.baseline_first()).collect()
+    }
+
+    #[test]
+    fn the_seed_decides_and_sets_and_sessions_differ() {
+        assert_eq!(flips(7, 0, 1), flips(7, 0, 1));
+        for other in [flips(8, 0, 0), flips(7, 1, 0), flips(7, 0, 1)] {
+            assert_ne!(flips(7, 0, 0), other);
+        }
+    }
+
+    #[test]
+    fn the_rows_of_an_arm_are_together_and_the_rest_is_chance() {
+        let mut coins = Coins::new(1, 0, 0);
+        let rounds: Vec<Vec<usize>> = (0..50)
+            .map(|_| {
+                let mut rows: Vec<usize> = (0..12).collect();
+                coins.shuffle(&mut rows, |row| row % 3);
+                rows
+            })
+            .collect();
+        for rows in &rounds {
+            let changes = rows.windows(2).filter(|two| two[0] % 3 != two[1] % 3).count();
+            assert_eq!(changes, 2, "{rows:?}");
+        }
+        let firsts: std::collections::BTreeSet<usize> = rounds.iter().map(|rows| rows[0]).collect();
+        assert!(firsts.len() > 8, "{firsts:?}");
+    }
+
+    #[test]
+    fn the_coin_is_fair_and_has_no_memory() {
+        let flips = flips(1, 0, 0);
+        // Six standard deviations of 10 000 fair flips are 300.
+        let heads = flips.iter().filter(|head| **head).count();
+        assert!(heads.abs_diff(5000) < 300, "{heads}");
+        let changes = flips.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!(changes.abs_diff(5000) < 300, "{changes}");
+    }
+}

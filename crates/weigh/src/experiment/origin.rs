@@ -1,0 +1,271 @@
+//! What an experiment was made of, kept with it: another session may go on with it if all is as it was.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::request::{Plan, Request};
+use crate::machine::Facts;
+use crate::result::summary::State;
+use crate::store::record::{Kind, Stored};
+use crate::treatment::Named;
+use crate::workload::executable::Executable;
+use trust::user_file;
+
+/// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
+/// another kernel.
+const SAME: [(&str, &str); 6] = [
+    ("hostname", "the host name"),
+    ("architecture", "the architecture"),
+    ("cpu_model", "the CPU"),
+    ("kernel", "the kernel"),
+    ("kernel_build", "the build of the kernel"),
+    ("mitigations", "the CPU's mitigations"),
+];
+/// What is told where it differs.
+const TOLD: [(&str, &str); 15] = [
+    ("boot_id", "the boot"),
+    ("cpus_online", "the CPUs online"),
+    ("memory_bytes", "the memory"),
+    ("hypervisor", "the hypervisor"),
+    ("container", "the container"),
+    ("distribution", "the distribution"),
+    ("libc", "the C library"),
+    ("clocksource", "the clock source"),
+    ("governor", "the frequency governor"),
+    ("boost", "boost"),
+    ("smt", "SMT"),
+    ("lsm", "the security modules"),
+    ("cmdline", "the kernel's command line"),
+    ("transparent_hugepages", "transparent huge pages"),
+    ("scratch", "the file system of the workloads' files"),
+];
+
+/// Stored as JSON with the experiment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Origin {
+    pub request: Request,
+    /// Where a command is executed.
+    pub directory: PathBuf,
+    /// SHA-256 of what was read from files, in hexadecimal, by what it is called.
+    contents: BTreeMap<String, String>,
+}
+
+impl Origin {
+    /// Of an experiment that is about to begin.
+    pub fn new(
+        request: &Request,
+        directory: &Path,
+        treatments: &[Named],
+        executable: &Executable,
+    ) -> Origin {
+        let contents = contents(request, directory, treatments, executable);
+        Origin { request: request.clone(), directory: directory.to_owned(), contents }
+    }
+
+    /// As it was stored.
+    ///
+    /// # Errors
+    /// A sentence, where an experiment cannot be continued, whatever the machine.
+    pub fn of(stored: &Stored) -> Result<Origin, String> {
+        match stored.header.kind {
+            Kind::Compare => {}
+            Kind::Run => return Err("it is a run, which has no pairs".into()),
+            Kind::Calibrate => {
+                return Err("it is a calibration: run `weigh calibrate` again, calibrations are \
+                    combined"
+                    .into());
+            }
+            Kind::Import => return Err("it was imported, not measured here".into()),
+        }
+        match stored.state {
+            State::Complete | State::Interrupted => {}
+            State::Running => return Err("it is still being measured".into()),
+            State::Failed => {
+                return Err(format!(
+                    "it failed ({}), so it has no valid result",
+                    stored.failure.as_deref().unwrap_or("no reason was recorded")
+                ));
+            }
+        }
+        let text = stored.header.origin.as_ref().ok_or_else(|| {
+            format!(
+                "it was made by an earlier version, which did not store the request. To measure the same \
+                 again: {}",
+                stored.header.command
+            )
+        })?;
+        let origin: Origin = serde_json::from_str(text).map_err(|error| {
+            format!("the request that is stored with it cannot be read ({error})")
+        })?;
+        if origin.request.design.fixed_pairs.is_some() {
+            return Err(
+                "it was made with --pairs: that number was fixed in advance, and Wilcoxon's test does not \
+                 allow for more pairs once the result was seen"
+                    .into(),
+            );
+        }
+        if !matches!(origin.request.plan, Plan::Compare { .. }) {
+            return Err("it has no pairs".into());
+        }
+        Ok(origin)
+    }
+
+    /// Whether all that was read from files is as it was.
+    ///
+    /// # Errors
+    /// A sentence that names what changed.
+    pub fn check_contents(
+        &self,
+        treatments: &[Named],
+        executable: &Executable,
+    ) -> Result<(), String> {
+        let now = contents(&self.request, &self.directory, treatments, executable);
+        let names = self.contents.keys().chain(now.keys());
+        let changed = |name: &&String| self.contents.get(*name) != now.get(*name);
+        match names.into_iter().find(changed) {
+            None => Ok(()),
+            Some(name) => Err(format!(
+                "{name} has changed since the experiment began, so pairs from before and after must not be \
+                 combined. Restore it, or begin a new experiment"
+            )),
+        }
+    }
+}
+
+/// Digests of all that a label or a name stands for but does not say.
+fn contents(
+    request: &Request,
+    directory: &Path,
+    treatments: &[Named],
+    executable: &Executable,
+) -> BTreeMap<String, String> {
+    let mut contents = BTreeMap::new();
+    for named in treatments {
+        let content = named.treatment.content();
+        if !content.is_empty() {
+            contents.insert(format!("what `{}` is made of", named.label), digest(&content));
+        }
+    }
+    let program = match &request.command {
+        Some(argv) => argv.first().and_then(|program| program_file(program, directory)),
+        None => None,
+    };
+    let (name, file) = match (&request.command, program) {
+        (None, _) => ("the build of the workloads".to_owned(), executable.path().to_owned()),
+        (Some(_), Some(file)) => (format!("the program {}", file.display()), file),
+        (Some(_), None) => return contents,
+    };
+    if let Ok(digest) = digest_of_file(&file) {
+        contents.insert(name, digest);
+    }
+    contents
+}
+
+/// A program may be larger than memory should hold, and what is named as one may be a pipe.
+fn digest_of_file(path: &Path) -> io::Result<String> {
+    let mut file = user_file::open(path)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hex(&hash.finalize())),
+            length => hash.update(&chunk[..length]),
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The file that execvp(3) would execute.
+fn program_file(program: &str, directory: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(directory.join(program));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|at| directory.join(at).join(program))
+        .find(|file| file.is_file())
+}
+
+/// Holds the machine as it is against that of the experiment's beginning; sentences about what differs.
+///
+/// # Errors
+/// A sentence, where it is another machine or another kernel.
+pub fn check_machine(then: &Facts, now: &Facts) -> Result<Vec<String>, String> {
+    let fields = |facts: &Facts| serde_json::to_value(facts).expect("facts are plain data");
+    let (then, now) = (fields(then), fields(now));
+    let differs = |field: &str| then[field] != now[field];
+    if let Some((field, name)) = SAME.into_iter().find(|(field, _)| differs(field)) {
+        return Err(format!(
+            "{name} is {} now and was {} when the experiment began: pairs of different machines or kernels \
+             cannot be combined. Begin a new experiment here",
+            shown(&now[field]),
+            shown(&then[field])
+        ));
+    }
+    let different = TOLD.into_iter().filter(|(field, _)| differs(field));
+    Ok(different
+        .map(|(field, name)| match field {
+            "boot_id" => "the machine was rebooted in between".to_owned(),
+            _ => format!("{name}: {}, before {}", shown(&now[field]), shown(&then[field])),
+        })
+        .collect())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "not known".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_kernel_is_refused_and_another_boot_is_told() {
+        let then = Facts { kernel: "6.1".into(), boot_id: "a".into(), ..Facts::default() };
+        let booted = Facts { boot_id: "b".into(), load_1min: Some(3.0), ..then.clone() };
+        assert_eq!(check_machine(&then, &booted).unwrap(), ["the machine was rebooted in between"]);
+        let slower = Facts { governor: Some("powersave".into()), ..then.clone() };
+        assert_eq!(
+            check_machine(&then, &slower).unwrap(),
+            ["the frequency governor: `powersave`, before not known"]
+        );
+        let other = Facts { kernel: "6.6".into(), ..then.clone() };
+        let refused = check_machine(&then, &other).unwrap_err();
+        assert!(refused.starts_with("the kernel is `6.6` now and was `6.1`"), "{refused}");
+        assert_eq!(check_machine(&then, &then.clone()).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_fields_exist() {
+        let facts = serde_json::to_value(Facts::default()).unwrap();
+        for (field, _) in SAME.into_iter().chain(TOLD) {
+            assert!(facts.get(field).is_some(), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_as_the_launcher_finds_it() {
+        let directory = Path::new("/somewhere");
+        assert_eq!(program_file("./a", directory), Some("/somewhere/./a".into()));
+        assert_eq!(program_file("/bin/a", directory), Some("/bin/a".into()));
+        assert!(program_file("sh", directory).is_some_and(|file| file.ends_with("sh")));
+        assert_eq!(program_file("no such program", directory), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! What a launch amounts to: a sample, or the reason why it is none.
+
+use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
+use crate::format;
+use crate::printable;
+use crate::workload::catalogue::Workload;
+use crate::workload::launcher::Launched;
+use crate::workload::pipes::KEEP_OUTPUT_BYTES;
+use crate::workload::sample::Sample;
+use paired::judge::MIN_PAIRS;
+
+/// As much of a worker's last words as makes a sentence.
+const MAX_WORDS_CHARS: usize = 200;
+/// No CPU does an operation of any workload in 50 ps; `workloads/driver/sample.c` has the same limit.
+const MAX_OPERATIONS_PER_NS: f64 = 20.0;
+/// A kernel that tells CPU time by the ticks of a clock may be wrong by one, which is 10 ms at most.
+const CPU_TIME_GRAIN_NS: f64 = 10e6;
+/// Times are of a clock that NTP steers, by 0.05 % at most, and CPU times of one that it does not.
+const CLOCKS_DIFFER_BY: f64 = 1.01;
+/// The workloads print ten digits of a rate.
+const RATE_TOLERANCE: f64 = 1e-6;
+
+impl Work {
+    /// The sample that a launch amounts to.
+    ///
+    /// # Errors
+    /// A sentence, where the launch is no measurement.
+    pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
+        if let Some(problem) = failure_of(launched) {
+            return Err(problem);
+        }
+        hold_against_cpu_time(launched)?;
+        let sample = Sample::parse(&launched.stdout).transpose()?;
+        match self {
+            Work::Command { .. } => match sample {
+                Some(sample) => {
+                    sample.hold_against_wall_time(launched.wall_ns)?;
+                    own_sample(sample)
+                }
+                None => Ok(whole_process(launched)),
+            },
+            Work::Builtin { workload, copies, .. } => {
+                if let Some(size) = flood(launched) {
+                    return Err(format!("it printed {size} instead of one line with the result"));
+                }
+                let Some(sample) = sample else {
+                    let instead = last_line(&launched.stdout).map(|words| format!(", but {words}"));
+                    return Err("it printed no result".to_owned() + &instead.unwrap_or_default());
+                };
+                is_possible(&sample, workload, *copies)?;
+                sample.hold_against_wall_time(launched.wall_ns).map(|()| sample)
+            }
+        }
+    }
+}
+
+/// Refuses a sample in another unit than the `first` of the same work: they measure different things.
+///
+/// # Errors
+/// A sentence that says what changed.
+pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Result<(), String> {
+    let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
+    let expected = first.get_or_insert_with(|| unit.clone());
+    if *expected == unit {
+        return Ok(());
+    }
+    Err(match (expected.as_str(), unit.as_str()) {
+        (expected, WHOLE_RUNS) => {
+            format!(
+                "its last line was a sample in `{expected}` in the first launch, but not in this one"
+            )
+        }
+        (WHOLE_RUNS, unit) => {
+            format!(
+                "its last line was no sample in the first launch, but is one in `{unit}` in this one"
+            )
+        }
+        (expected, unit) => {
+            format!("it reported `{expected}` in the first launch and `{unit}` in this one")
+        }
+    })
+}
+
+/// Refuses a time in which all CPUs together could not have done what was done.
+fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
+    // SAFETY: it takes a number. Not how many CPUs this process may use: a worker chooses its own.
+    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as f64;
+    let possible_ns = launched.wall_ns as f64 * cpus * CLOCKS_DIFFER_BY + CPU_TIME_GRAIN_NS;
+    if launched.least_cpu_ns as f64 <= possible_ns {
+        return Ok(());
+    }
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Err(format!(
+        "it used {:.1} ms of CPU time in {:.1} ms, more than {cpus} CPUs can provide: its time was not \
+         measured correctly",
+        ms(launched.least_cpu_ns),
+        ms(launched.wall_ns)
+    ))
+}
+
+/// The last rate of an arm, and how often it came in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repeated {
+    rate: f64,
+    times: usize,
+}
+
+impl Repeated {
+    /// Refuses a rate that is always the same to the last digit: that is not of a clock, or of one that is
+    /// too coarse, and no statistics can tell how far such numbers are from the truth.
+    ///
+    /// # Errors
+    /// A sentence, with as many equal ones as a verdict needs pairs.
+    pub fn hold(&mut self, rate: f64) -> Result<(), String> {
+        self.times = if rate.to_bits() == self.rate.to_bits() { self.times + 1 } else { 1 };
+        self.rate = rate;
+        if self.times < MIN_PAIRS {
+            return Ok(());
+        }
+        Err(format!(
+            "its rate was exactly {rate} in each of {MIN_PAIRS} launches: it was not measured with a clock, \
+             or with one that is too coarse (print the elapsed time in nanoseconds)"
+        ))
+    }
+}
+
+/// Why a launch failed, with its last words; `None` where it did not.
+pub fn failure_of(launched: &Launched) -> Option<String> {
+    let end = bad_end(launched)?;
+    let flood = flood(launched).map(|size| format!(", having printed {size}"));
+    let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
+    Some(end + &flood.unwrap_or_default() + &because.unwrap_or_default())
+}
+
+/// How the process ended, where that was not well.
+fn bad_end(launched: &Launched) -> Option<String> {
+    if launched.timed_out {
+        let seconds = launched.wall_ns / 1_000_000_000;
+        return Some(format!("it did not end within {seconds} s and was killed (see `--timeout`)"));
+    }
+    if let Some(signal) = launched.signal {
+        return Some(format!("it was killed by signal {signal}"));
+    }
+    match launched.exit_code {
+        Some(0) => None,
+        Some(code) => Some(format!("it exited with status {code}")),
+        None => Some("its exit status is unknown".into()),
+    }
+}
+
+/// How much was printed, where that is more than any workload has to say.
+fn flood(launched: &Launched) -> Option<String> {
+    let printed_bytes = launched.printed_bytes;
+    (printed_bytes > KEEP_OUTPUT_BYTES as u64).then(|| match printed_bytes >> 20 {
+        0 => format!("{} KiB", printed_bytes >> 10),
+        mebibytes => format!("{mebibytes} MiB"),
+    })
+}
+
+/// The last line with something in it, fit for a report whatever it is.
+fn last_line(output: &str) -> Option<String> {
+    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(format::shorten(&printable::line(line), MAX_WORDS_CHARS))
+}
+
+/// Holds what a workload reports against what it declares.
+fn is_possible(sample: &Sample, workload: &Workload, copies: usize) -> Result<(), String> {
+    let per_ns = sample.operations / sample.elapsed_ns as f64;
+    if per_ns / copies as f64 >= MAX_OPERATIONS_PER_NS {
+        let Sample { operations, elapsed_ns, .. } = sample;
+        return Err(format!(
+            "it reported {operations} operations in {elapsed_ns} ns, which no CPU can do"
+        ));
+    }
+    if let Some(unit) = sample.unit.as_ref().filter(|unit| **unit != workload.unit) {
+        return Err(format!("it reported `{unit}`, but declares `{}`", workload.unit));
+    }
+    // Of copies the rates are added, and each has a time of its own.
+    let expected = per_ns * 1e9 * workload.units_per_op;
+    if copies == 1 && (sample.rate() / expected - 1.0).abs() > RATE_TOLERANCE {
+        return Err(format!(
+            "it reported a rate of {} {}, but its operations and their time give {expected}",
+            sample.rate(),
+            workload.unit
+        ));
+    }
+    Ok(())
+}
+
+/// The sample that a command printed. It always has a unit, and never that of whole runs: the host
+/// refuses a work whose unit changes, so one launch without a sample among those with one is a
+/// failure and no number.
+fn own_sample(sample: Sample) -> Result<Sample, String> {
+    if sample.unit.as_deref() == Some(WHOLE_RUNS) {
+        return Err(format!(
+            "it reported the unit `{WHOLE_RUNS}`, which is reserved for commands that report no sample: use \
+             another unit"
+        ));
+    }
+    Ok(Sample { unit: sample.unit.or_else(|| Some(OWN_OPERATIONS.into())), ..sample })
+}
+
+/// A process that says nothing of itself is one operation, timed from its execution to its end.
+fn whole_process(launched: &Launched) -> Sample {
+    Sample {
+        operations: 1.0,
+        total_operations: Some(1.0),
+        elapsed_ns: launched.wall_ns.max(1),
+        rate: None,
+        unit: Some(WHOLE_RUNS.into()),
+        syscalls_per_op: None,
+        user_ns: Some(launched.user_ns),
+        system_ns: Some(launched.system_ns),
+        voluntary_switches: Some(launched.voluntary_switches),
+        involuntary_switches: Some(launched.involuntary_switches),
+        minor_faults: Some(launched.minor_faults),
+        major_faults: Some(launched.major_faults),
+        slices_ns: None,
+        calibration_ms: None,
+        kernel_instructions: None,
+        copy_rates: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Work {
+        Work::Command { argv: vec!["true".into()], directory: "/".into() }
+    }
+
+    fn ended(exit_code: i32, stdout: &str, stderr: &str) -> Launched {
+        Launched {
+            exit_code: Some(exit_code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            wall_ns: 2_000_000,
+            ..Launched::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_command_is_one_run() {
+        let sample = command().read(&ended(0, "hello\n", "")).unwrap();
+        assert_eq!(sample.rate(), 500.0);
+    }
+
+    #[test]
+    fn a_command_that_prints_a_sample_is_believed() {
+        let sample =
+            command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":1000}", "")).unwrap();
+        assert_eq!(sample.operations, 7.0);
+        assert_eq!(sample.unit.as_deref(), Some("ops/s"));
+    }
+
+    /// Runs and what a command counts itself are two metrics, and their units tell them apart.
+    #[test]
+    fn a_launch_with_a_sample_and_one_without_have_different_units() {
+        let unit = |stdout| command().read(&ended(0, stdout, "")).unwrap().unit;
+        assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9}\nwarning\n").unwrap(), "runs/s");
+        assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"p/s\"}").unwrap(), "p/s");
+        let line = "{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"runs/s\"}";
+        assert!(command().read(&ended(0, line, "")).unwrap_err().contains("another unit"));
+    }
+
+    #[test]
+    fn a_work_stays_with_its_first_unit() {
+        let own = command().read(&ended(0, "{\"operations\":7,\"elapsed_ns\":9}", "")).unwrap();
+        let whole = command().read(&ended(0, "warning\n", "")).unwrap();
+        let hold = |first: &Sample, next: &Sample| {
+            let mut unit = None;
+            hold_unit(&mut unit, first, &command()).unwrap();
+            hold_unit(&mut unit, next, &command())
+        };
+        assert_eq!((hold(&own, &own), hold(&whole, &whole)), (Ok(()), Ok(())));
+        assert!(
+            hold(&own, &whole)
+                .unwrap_err()
+                .contains("`ops/s` in the first launch, but not in this one")
+        );
+        assert!(hold(&whole, &own).unwrap_err().contains(
+            "no sample in the first launch, but is one in \
+            `ops/s`"
+        ));
+    }
+
+    #[test]
+    fn no_result_comes_from_a_failed_launch() {
+        let problem = command().read(&ended(3, "", "oh\nno file\n")).unwrap_err();
+        assert_eq!(problem, "it exited with status 3: no file");
+        let killed = Launched { signal: Some(9), exit_code: None, ..ended(0, "", "") };
+        assert!(command().read(&killed).unwrap_err().contains("signal 9"));
+        let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
+        assert!(command().read(&hung).unwrap_err().contains("not end within 5 s"));
+    }
+
+    #[test]
+    fn the_same_number_again_and_again_is_not_measured() {
+        let mut repeated = Repeated::default();
+        for launch in 1..MIN_PAIRS {
+            assert!(repeated.hold(50.0).is_ok(), "{launch}");
+        }
+        let mut broken = repeated;
+        assert!(broken.hold(50.000_001).is_ok() && broken.hold(50.0).is_ok());
+        assert!(repeated.hold(50.0).unwrap_err().contains("in each of 8 launches"));
+    }
+
+    #[test]
+    fn more_cpu_time_than_the_cpus_have_is_refused() {
+        let used = |least_cpu_ns| Launched { least_cpu_ns, ..ended(0, "", "") };
+        assert!(command().read(&used(10_000_000)).is_ok(), "a tick");
+        let problem = command().read(&used(60_000_000_000)).unwrap_err();
+        assert!(problem.starts_with("it used 60000.0 ms of CPU time in 2.0 ms"), "{problem}");
+    }
+
+    #[test]
+    fn last_words_fit_a_report() {
+        assert_eq!(last_line("one\n \x1b[2Jtwo\n\n").unwrap(), "\u{fffd}[2Jtwo");
+        assert_eq!(last_line(&"x".repeat(100_000)).unwrap().chars().count(), MAX_WORDS_CHARS);
+        assert_eq!(last_line(" \n"), None);
+    }
+
+    /// A build prints a lot, and its end may be what matters.
+    #[test]
+    fn much_output_of_a_command_is_no_failure() {
+        let chatty = Launched { printed_bytes: 5 << 20, ..ended(0, "done\n", "") };
+        assert_eq!(command().read(&chatty).unwrap().rate(), 500.0);
+        let failed = Launched { printed_bytes: 5 << 20, ..ended(2, "", "no rule\n") };
+        let problem = command().read(&failed).unwrap_err();
+        assert_eq!(problem, "it exited with status 2, having printed 5 MiB: no rule");
+    }
+}

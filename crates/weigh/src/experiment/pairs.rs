@@ -1,0 +1,119 @@
+//! From stored samples to the pairs of each row.
+
+use super::disturbed;
+use crate::result::reading::Metric;
+use crate::result::summary::Pair;
+use crate::store::record::{Stored, Work};
+use crate::store::samples::{OfRow, Totals};
+use paired::betting::{Betting, DEFAULT_SCALE, Start};
+use paired::carry_over::Turn;
+use paired::estimate::median;
+
+/// A workload under a treatment, with all that was measured of it.
+pub struct Measurements<'a> {
+    pub work: usize,
+    pub arm: usize,
+    /// Of the treated samples.
+    pub totals: &'a Totals,
+    pub series: Vec<Pair>,
+    /// As it was fixed before the first pair.
+    pub start: Start,
+}
+
+impl Measurements<'_> {
+    /// What a pair takes, in seconds. What is known of a pair is how long its first sample took; so
+    /// the arms' medians, each from the pairs that it began, are added up.
+    pub fn pair_s(&self) -> Option<f64> {
+        let of_arm = |baseline_first: bool| {
+            let begun = self.series.iter().filter(|pair| pair.baseline_first == baseline_first);
+            median(&begun.map(|pair| pair.first_s).collect::<Vec<_>>())
+        };
+        match (of_arm(true), of_arm(false)) {
+            (Some(baseline), Some(treated)) => Some(baseline + treated),
+            (one, other) => one.or(other).map(|seconds| 2.0 * seconds),
+        }
+    }
+
+    /// Those of all whole pairs that can be evidence.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        self.series.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect()
+    }
+
+    /// The evidence that these pairs hold.
+    pub fn betting(&self) -> Betting {
+        betting(self.series.iter(), self.start)
+    }
+
+    /// The same of another metric than the rate.
+    pub fn betting_of(&self, metric: Metric) -> Betting {
+        let start = Start { scale: DEFAULT_SCALE, ..self.start };
+        betting_of(self.series.iter(), metric, start)
+    }
+}
+
+/// Only whole pairs, of workloads that did not fail: a failed one has no result.
+pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
+    let arms = &stored.header.arms;
+    let mut all = Vec::new();
+    for (&(work, arm), of_row) in &stored.samples {
+        let (Some(Work { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
+            (stored.header.works.get(work), arm, arms.get(arm), &of_row.treated)
+        else {
+            continue;
+        };
+        let has_failed = stored
+            .failures
+            .iter()
+            .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
+        let series = pairs(of_row);
+        if !has_failed && !series.is_empty() {
+            let planned_pairs = stored.header.planned_pairs;
+            let start = Start { scale: *start_scale, planned_pairs };
+            all.push(Measurements { work, arm, totals, series, start });
+        }
+    }
+    all
+}
+
+fn pairs(of_row: &OfRow) -> Vec<Pair> {
+    let judge = disturbed::Judge::new(&of_row.points);
+    of_row
+        .pairs()
+        .map(|both| {
+            let baseline_first = !both[0].is_treated;
+            let (baseline, treated) =
+                if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
+            Pair {
+                started_s: both[0].started_s,
+                first_s: both[1].started_s - both[0].started_s,
+                baseline_rate: baseline.rate,
+                treated_rate: treated.rate,
+                cpu_ns_per_op: baseline
+                    .cpu_ns_per_op
+                    .zip(treated.cpu_ns_per_op)
+                    .map(|(baseline, treated)| [baseline, treated]),
+                baseline_first,
+                after_treated: both[0].after_treated,
+                set: both[0].set,
+                is_disturbed: both.iter().any(|point| judge.is_disturbed(point)),
+            }
+        })
+        .collect()
+}
+
+/// The evidence that `pairs` hold. Rates are checked to be positive and finite when they are measured; a
+/// database that someone changed can hold others, and they are not evidence.
+pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start: Start) -> Betting {
+    betting_of(pairs, Metric::Rate, start)
+}
+
+fn betting_of<'a>(pairs: impl Iterator<Item = &'a Pair>, metric: Metric, start: Start) -> Betting {
+    let turn = |pair: &Pair| Turn {
+        baseline_first: pair.baseline_first,
+        after_treated: pair.after_treated,
+    };
+    let usable = pairs.filter_map(|pair| Some((pair.log_ratio_of(metric)?, turn(pair))));
+    let (log_ratios, turns): (Vec<f64>, Vec<Turn>) = usable.unzip();
+    let betting = Betting::from_log_ratios(&log_ratios, start);
+    betting.expect("only finite values are left").with_turns(turns)
+}

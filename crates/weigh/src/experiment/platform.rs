@@ -1,0 +1,145 @@
+//! What the engine measures with, and who watches: a host or a simulated machine, a terminal or nobody.
+
+use std::time::Duration;
+
+use super::row::{Row, Unit};
+use crate::result::reading::Metric;
+
+/// Which sample is wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slot {
+    pub unit: Unit,
+    pub arm: usize,
+    pub set: usize,
+    pub pair: usize,
+    /// 0 for the first of its pair.
+    pub position: usize,
+}
+
+/// Which pair is wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairSlot {
+    pub unit: Unit,
+    pub set: usize,
+    pub pair: usize,
+    /// What the coin said.
+    pub baseline_first: bool,
+}
+
+impl PairSlot {
+    /// Its samples, one after the other.
+    pub fn slots(&self) -> [Slot; 2] {
+        let PairSlot { unit, set, pair, baseline_first } = *self;
+        let arms = if baseline_first { [0, unit.treated_arm] } else { [unit.treated_arm, 0] };
+        let slot = |position: usize| Slot { unit, arm: arms[position], set, pair, position };
+        [slot(0), slot(1)]
+    }
+}
+
+/// What a sample gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Readings {
+    /// Operations per second: the primary metric, which steers the experiment.
+    pub rate: f64,
+    /// CPU time per operation; `None` where it is not known, or none was used.
+    pub cpu_ns_per_op: Option<f64>,
+}
+
+impl Readings {
+    /// Of a sample of which nothing else is known.
+    pub fn of_rate(rate: f64) -> Readings {
+        Readings { rate, cpu_ns_per_op: None }
+    }
+
+    /// ln of a metric, of which more is better.
+    pub fn log_of(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Rate => Some(self.rate.ln()),
+            Metric::CpuTime => self.cpu_ns_per_op.map(|time| -time.ln()),
+        }
+    }
+}
+
+/// Why there is no pair.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PairError {
+    /// The workload failed in this sample of it; the others go on.
+    Workload {
+        position: usize,
+        reason: String,
+    },
+    Stop(Stop),
+}
+
+/// Why there is no sample.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SampleError {
+    /// This workload failed; the others go on.
+    Workload(String),
+    /// Nothing that follows could be believed or kept.
+    Stop(Stop),
+}
+
+/// Why an experiment ends before its time.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stop {
+    Interrupted,
+    Failed(String),
+    /// Nothing more can be kept, as on a full disk; what was kept before stands.
+    NotKept(String),
+}
+
+/// What measures.
+pub trait Platform {
+    /// Time since the experiment began.
+    fn elapsed(&self) -> Duration;
+    /// Measures a workload in both arms of a pair, proves that each arm's treatment was in force, and keeps
+    /// the samples. Gives the readings of the baseline and of the treated arm.
+    ///
+    /// # Errors
+    /// [`PairError`]
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
+    /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios
+    /// spread (a standard deviation): the samples to come may be of another length.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn choose_length(&mut self, _unit: &Unit, _deviation: f64) -> Result<(), Stop> {
+        Ok(())
+    }
+    /// Keeps that a workload gave no result in this arm.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+}
+
+/// What watches.
+pub trait Observer {
+    /// A pair of this row begins.
+    fn begins(&mut self, _row: usize) {}
+    /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
+    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration);
+    /// A round ended, and all rows were judged together.
+    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>);
+}
+
+/// A pair as two launches, one after the other, in the order of the coin.
+///
+/// # Errors
+/// Those of `sample`.
+pub fn one_after_the_other(
+    slot: &PairSlot,
+    mut sample: impl FnMut(&Slot) -> Result<Readings, SampleError>,
+) -> Result<[Readings; 2], PairError> {
+    let mut of_arms = [Readings::of_rate(0.0); 2];
+    for slot in slot.slots() {
+        of_arms[usize::from(slot.arm != 0)] = sample(&slot).map_err(|error| match error {
+            SampleError::Stop(stop) => PairError::Stop(stop),
+            SampleError::Workload(reason) => {
+                PairError::Workload { position: slot.position, reason }
+            }
+        })?;
+    }
+    Ok(of_arms)
+}

@@ -1,0 +1,133 @@
+//! What is to be measured, and who watches.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::around::Around;
+use super::platform::Observer;
+use super::run_progress::Progress;
+use crate::store::names::Naming;
+use crate::store::record::Kind;
+use crate::treatment::{self, Named};
+use crate::workload::suite::FromFile;
+use paired::design::Design;
+
+/// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
+/// field that is added later needs `#[serde(default)]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub kind: Kind,
+    /// Labels of treatments, the baseline's first.
+    pub arms: Vec<String>,
+    /// Workloads, suites, files with suites.
+    pub workloads: Vec<String>,
+    /// Those of them that are files.
+    pub suites: Vec<FromFile>,
+    /// A command to weigh as a whole.
+    pub command: Option<Vec<String>>,
+    /// What is run around it.
+    #[serde(default)]
+    pub around: Around,
+    /// Of each workload, at the same time. With several numbers, each workload is measured with each.
+    pub copies: Vec<usize>,
+    /// The command line that measures the same again.
+    pub again: String,
+    pub seed: u64,
+    pub budget: Duration,
+    /// The margin of equivalence as a fraction.
+    pub margin: f64,
+    pub design: Design,
+    /// Length of a sample of a workload; with `None` the first pairs choose it.
+    pub sample_ms: Option<u64>,
+    /// How long a launch may last, where the user says so.
+    pub timeout: Option<Duration>,
+    pub plan: Plan,
+    /// Whether a detail pass follows the pairs.
+    pub detail: bool,
+    /// What the user calls this experiment; another session of it may be called otherwise.
+    #[serde(skip)]
+    pub naming: Naming,
+    /// What no row may be shown to cost more than, as a share of the rate.
+    #[serde(skip)]
+    pub fail_above: Option<f64>,
+}
+
+/// How samples are taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Plan {
+    /// Pairs of arms, in this many complete and separate sets.
+    Compare { sets: usize },
+    /// One arm alone, this many passes over all workloads.
+    Run { passes: usize },
+    /// The same with the durations and passes of the suite's original.
+    Classic,
+}
+
+impl Plan {
+    /// How many sets it has; without pairs there is one.
+    pub fn sets(&self) -> usize {
+        match self {
+            Plan::Compare { sets } => *sets,
+            Plan::Run { .. } | Plan::Classic => 1,
+        }
+    }
+}
+
+/// What a person watches.
+pub trait Audience {
+    /// A sentence before the system is changed, or about what was put back.
+    fn announce(&mut self, sentence: &str);
+    /// The rows of a set that is about to be measured: workload, unit and treatment.
+    fn set_begins(
+        &mut self,
+        set: usize,
+        rows: &[(String, String, String)],
+    ) -> Box<dyn Observer + '_>;
+    /// A sample of a run without pairs.
+    fn sampled(&mut self, sample: &Sampled);
+}
+
+/// A sample of a run.
+#[derive(Debug)]
+pub struct Sampled<'a> {
+    pub work: &'a str,
+    /// From 1, of `passes` over this work.
+    pub pass: usize,
+    pub passes: usize,
+    /// How far the whole run is.
+    pub progress: &'a Progress,
+}
+
+/// Makes the treatments of an experiment's arms.
+///
+/// # Errors
+/// A sentence: what is wrong with a label, which two exclude each other, what is missing here.
+pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
+    let named: Vec<Named> =
+        labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
+    for (index, one) in named.iter().enumerate() {
+        if index > 1 && labels[1..index].contains(&one.label) {
+            return Err(format!("`{}` is given twice", one.label));
+        }
+        let occupied = one.treatment.occupies();
+        if let Some(other) = named[..index].iter().find(|other| {
+            let both_share = other.treatment.shares() && one.treatment.shares();
+            occupied.is_some() && other.treatment.occupies() == occupied && !both_share
+        }) {
+            return Err(format!(
+                "`{}` and `{}` both need {}, in different ways: weigh them in two experiments",
+                other.label,
+                one.label,
+                occupied.unwrap_or_default()
+            ));
+        }
+        let kind = one.label.split(':').next().unwrap_or_default();
+        if let Some(obstacle) =
+            treatment::find(kind).and_then(|kind| kind.probe().obstacle().map(str::to_owned))
+        {
+            return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,126 @@
+//! From the names that a user gave to what is launched.
+
+use super::work::Work;
+use crate::workload::catalogue::{self, Workload, similar};
+use crate::workload::executable::Executable;
+use crate::workload::suite::{self, FromFile, Member, Suite};
+
+/// The works that a user named: workloads, suites, or files with a suite, which were read already. None
+/// twice.
+///
+/// # Errors
+/// A sentence that names what does not exist.
+pub fn resolve(
+    names: &[String],
+    files: &[FromFile],
+    executable: &Executable,
+) -> Result<Vec<Work>, String> {
+    let workloads = catalogue::read(executable)?;
+    let ours = suite::embedded()?;
+    let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
+    let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));
+    let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
+    let mut works: Vec<Work> = Vec::new();
+    for name in names {
+        for work in resolve_one(name, &workloads, &suites)? {
+            if !works.iter().any(|other| other.name() == work.name()) {
+                works.push(work);
+            }
+        }
+    }
+    Ok(works)
+}
+
+/// `suites` are the words that name one, and what each names.
+fn resolve_one(
+    name: &str,
+    workloads: &[Workload],
+    suites: &[(&str, &Suite)],
+) -> Result<Vec<Work>, String> {
+    let find =
+        |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
+    if let Some(workload) = find(name) {
+        return Ok(vec![Work::Builtin { workload, member: None, copies: 1 }]);
+    }
+    // One of two processes is a row per placement: NAME@same-cpu and NAME@cross-cpu.
+    let placed: Vec<Work> = workloads
+        .iter()
+        .filter(|workload| {
+            workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
+        })
+        .map(|workload| Work::Builtin {
+            workload: Box::new(workload.clone()),
+            member: None,
+            copies: 1,
+        })
+        .collect();
+    if !placed.is_empty() {
+        return Ok(placed);
+    }
+    let (_, suite) = suites
+        .iter()
+        .find(|(word, _)| *word == name)
+        .ok_or_else(|| unknown(name, workloads, suites))?;
+    let member = |member: &Member| {
+        let workload = find(&member.name).ok_or_else(|| {
+            let problem = unknown(&member.name, workloads, &[]);
+            format!("the suite `{name}` names a workload that does not exist: {problem}")
+        })?;
+        Ok(Work::Builtin { workload, member: Some(member.clone()), copies: 1 })
+    };
+    suite.members.iter().map(member).collect()
+}
+
+fn unknown(name: &str, workloads: &[Workload], suites: &[(&str, &Suite)]) -> String {
+    if name.is_empty() {
+        return "the name of the workload is empty; is a shell variable unset?".into();
+    }
+    let known =
+        workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|(word, _)| *word));
+    let near = similar(name, known);
+    let hint = match near.is_empty() {
+        true => "see `weigh list workloads` and `weigh list suites`".to_owned(),
+        false => format!("did you mean `{}`?", near.join("` or `")),
+    };
+    format!("there is no workload or suite `{name}`; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Workload {
+        Workload {
+            name: name.into(),
+            summary: String::new(),
+            group: "ipc".into(),
+            unit: "lps".into(),
+            units_per_op: 1.0,
+            syscalls_per_op: 4.0,
+            syscalls_note: None,
+            source: String::new(),
+            only_in_batches: false,
+            series: None,
+            x: None,
+            x_unit: None,
+        }
+    }
+
+    #[test]
+    fn an_empty_name_is_said_to_be_empty() {
+        assert!(
+            resolve_one("", &[], &[]).unwrap_err().contains("the name of the workload is empty")
+        );
+    }
+
+    #[test]
+    fn a_workload_of_two_processes_is_a_row_per_placement() {
+        let known = ["pipe", "pong@cross-cpu", "pong@same-cpu", "pongs@same-cpu"].map(named);
+        let rows = |name: &str| -> Vec<String> {
+            resolve_one(name, &known, &[]).unwrap().iter().map(Work::name).collect()
+        };
+        assert_eq!(rows("pong"), ["pong@cross-cpu", "pong@same-cpu"]);
+        assert_eq!(rows("pong@same-cpu"), ["pong@same-cpu"]);
+        assert_eq!(rows("pipe"), ["pipe"]);
+    }
+}

@@ -1,0 +1,271 @@
+//! The rows of an experiment while it is measured, and what is known of them by now.
+
+use std::time::Duration;
+
+use crate::result::reading::Metric;
+use paired::Verdict;
+use paired::betting::{Betting, DEFAULT_SCALE, Start};
+use paired::carry_over::Turn;
+use paired::design::Design;
+use paired::judge::{Judgement, MIN_PAIRS, judge_rows};
+
+/// A workload under a treatment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    pub work: usize,
+    /// The arm that is held against arm 0.
+    pub treated_arm: usize,
+    /// s₀: the spread of the pairs' log-ratios expected before the first, for [`Betting::new`].
+    pub start_scale: f64,
+}
+
+/// Another metric of the same pairs, judged as a claim of its own.
+pub struct Further {
+    pub metric: Metric,
+    pub betting: Betting,
+    pub judgement: Judgement,
+}
+
+/// A row as it is measured.
+pub struct Row {
+    pub unit: Unit,
+    pub betting: Betting,
+    pub judgement: Judgement,
+    pub further: Vec<Further>,
+    /// Why this workload gives no result.
+    pub failure: Option<String>,
+    /// Whether that was in the baseline's arm.
+    pub(super) failed_alone: bool,
+    /// Time that its pairs took, launches and all.
+    pub(super) spent: Duration,
+    /// The number of its next pair: that of an earlier session's half pair is not used again.
+    pub(super) next_pair: usize,
+}
+
+/// What an earlier session of the same experiment measured of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    /// Of its whole pairs.
+    pub log_ratios: Vec<f64>,
+    /// How each was measured.
+    pub turns: Vec<Turn>,
+    /// The same of other metrics.
+    pub further: Vec<PastReading>,
+    pub spent: Duration,
+    pub next_pair: usize,
+}
+
+/// What an earlier session measured of another metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastReading {
+    pub metric: Metric,
+    pub log_ratios: Vec<f64>,
+    pub turns: Vec<Turn>,
+}
+
+impl Row {
+    /// A row without pairs.
+    pub fn new(unit: Unit, design: &Design) -> Row {
+        let betting = Betting::new(start(unit, design));
+        let judgement = judge_rows([&betting], design).remove(0);
+        let metrics = Metric::judged(design.fixed_pairs).into_iter();
+        let further = metrics.filter(|metric| *metric != Metric::Rate).map(|metric| Further {
+            metric,
+            betting: Betting::new(Start { scale: DEFAULT_SCALE, ..start(unit, design) }),
+            judgement: judgement.clone(),
+        });
+        Row {
+            unit,
+            betting,
+            further: further.collect(),
+            judgement,
+            failure: None,
+            failed_alone: false,
+            spent: Duration::ZERO,
+            next_pair: 0,
+        }
+    }
+
+    /// A row with the pairs of an earlier session.
+    pub fn resumed(unit: Unit, design: &Design, past: &Past) -> Row {
+        let betting = Betting::from_log_ratios(&past.log_ratios, start(unit, design))
+            .expect("what is stored was checked to be finite")
+            .with_turns(past.turns.clone());
+        let judgement = judge_rows([&betting], design).remove(0);
+        let (spent, next_pair) = (past.spent, past.next_pair);
+        let mut row = Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) };
+        for further in &mut row.further {
+            let of_metric = past.further.iter().find(|past| past.metric == further.metric);
+            if let Some(past) = of_metric {
+                let start = Start { scale: DEFAULT_SCALE, ..start(unit, design) };
+                further.betting = Betting::from_log_ratios(&past.log_ratios, start)
+                    .expect("what is stored was checked to be finite")
+                    .with_turns(past.turns.clone());
+            }
+        }
+        row
+    }
+
+    /// Whether it needs no more pairs.
+    pub fn is_done(&self, design: &Design) -> bool {
+        let has_all = design.fixed_pairs.is_some_and(|pairs| self.betting.pairs() >= pairs);
+        let is_decided = design.fixed_pairs.is_none()
+            && self.judgement.verdict != Verdict::Inconclusive
+            && self.judgement.precise;
+        self.failure.is_some() || has_all || is_decided
+    }
+
+    /// The time that it will probably take until it needs no more pairs.
+    fn time_left(&self) -> Duration {
+        self.time_of(self.judgement.pairs_left)
+    }
+
+    /// Whether any of its metrics has a verdict.
+    fn has_verdict(&self) -> bool {
+        self.judgements().any(|judgement| judgement.verdict != Verdict::Inconclusive)
+    }
+
+    /// Of all metrics that the samples have.
+    fn judgements(&self) -> impl Iterator<Item = &Judgement> {
+        let known = self.further.iter().filter(|further| further.betting.pairs() >= MIN_PAIRS);
+        std::iter::once(&self.judgement).chain(known.map(|further| &further.judgement))
+    }
+
+    /// The same until any of its metrics has a verdict, or, where one has, until its rate has; or, where
+    /// that has one, until it needs no more.
+    fn time_to_next_step(&self) -> Duration {
+        let needed = match self.judgement.verdict {
+            Verdict::Inconclusive if self.has_verdict() => self.judgement.pairs_needed,
+            Verdict::Inconclusive => self.judgements().filter_map(|one| one.pairs_needed).min(),
+            _ => return self.time_left(),
+        };
+        self.time_of(needed.unwrap_or(usize::MAX))
+    }
+
+    fn time_of(&self, pairs: usize) -> Duration {
+        self.pair_cost().saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX))
+    }
+
+    /// Whether another pair will probably end in the time left. A first one is always begun, so that
+    /// a budget that is too small shows a number and says that it is inconclusive.
+    pub fn can_begin_pair(&self, left: Duration) -> bool {
+        self.betting.pairs() == 0 || self.pair_cost() <= left
+    }
+
+    /// Time that one of its pairs takes on average.
+    pub fn pair_cost(&self) -> Duration {
+        self.spent / self.betting.pairs().max(1) as u32
+    }
+}
+
+fn start(unit: Unit, design: &Design) -> Start {
+    Start { scale: unit.start_scale, planned_pairs: design.planned_pairs }
+}
+
+/// Judges all rows together. Those that failed have no result, but count among those compared.
+pub fn judge(rows: &mut [Row], design: &Design) {
+    let claims = rows.iter().map(|row| 1 + row.further.len()).sum();
+    let design = &Design { rows: design.rows.max(claims), ..design.clone() };
+    let measured = || rows.iter().filter(|row| row.failure.is_none());
+    let further = measured().flat_map(|row| row.further.iter().map(|further| &further.betting));
+    let primary = measured().map(|row| &row.betting);
+    let mut judgements = judge_rows(primary.chain(further), design).into_iter();
+    let measured: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].failure.is_none()).collect();
+    for &row in &measured {
+        rows[row].judgement = judgements.next().expect("one for each");
+    }
+    for &row in &measured {
+        for further in &mut rows[row].further {
+            further.judgement = judgements.next().expect("one for each");
+        }
+    }
+}
+
+/// The open rows that are worth a pair now, with so much of the budget left.
+///
+/// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
+/// soonest: shared out evenly it would leave every row a little short. When none is left that will
+/// probably be decided, all have their turns, as such estimates are rough: those without a verdict take
+/// half of them, and a row occurs more than once. Which row is measured next depends on the past only, so
+/// the promise stands.
+pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usize> {
+    let mut open: Vec<usize> = (0..rows.len())
+        .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
+        .collect();
+    if design.fixed_pairs.is_some() {
+        return open;
+    }
+    // A verdict comes before precision, and before either a row needs pairs to be judged by.
+    open.sort_by_key(|&row| {
+        let state = &rows[row];
+        let is_decided = state.judgement.verdict != Verdict::Inconclusive;
+        let has_pairs = state.betting.pairs() >= MIN_PAIRS;
+        (has_pairs, state.has_verdict(), is_decided, state.time_to_next_step())
+    });
+    let mut planned = Duration::ZERO;
+    let last = open
+        .iter()
+        .take_while(|&&row| {
+            planned = planned.saturating_add(rows[row].time_to_next_step());
+            rows[row].betting.pairs() < MIN_PAIRS || planned <= left
+        })
+        .count();
+    if last > 0 {
+        open.truncate(last);
+    } else {
+        let is_undecided = |&row: &usize| !rows[row].has_verdict();
+        let undecided: Vec<usize> = open.iter().copied().filter(is_undecided).collect();
+        let decided = open.len() - undecided.len();
+        let more = (decided / undecided.len().max(1)).saturating_sub(1);
+        open.extend(undecided.repeat(more));
+    }
+    open.sort_unstable();
+    open
+}
+
+/// The time that the open rows will probably take, or what is left of the budget.
+pub fn time_left(rows: &[Row], design: &Design, budget: Duration) -> Option<Duration> {
+    let open = rows.iter().filter(|row| !row.is_done(design));
+    let needed = open.map(Row::time_left).fold(Duration::ZERO, Duration::saturating_add);
+    Some(needed.min(budget))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paired::simulated::white_row;
+
+    /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
+    fn undecided(pairs_needed: usize, pairs_left: usize) -> Row {
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
+        let mut row = Row::new(unit, &Design::default());
+        row.betting = white_row(0.0, MIN_PAIRS, 1);
+        row.spent = Duration::from_millis(100) * MIN_PAIRS as u32;
+        row.judgement.pairs_needed = Some(pairs_needed);
+        row.judgement.pairs_left = pairs_left;
+        row
+    }
+
+    #[test]
+    fn verdicts_in_reach_are_measured_first_whatever_their_precision_takes() {
+        let rows = [undecided(1000, 1000), undecided(10, 5000), undecided(20, 5000)];
+        let within =
+            |seconds| worth_measuring(&rows, &Design::default(), Duration::from_secs_f64(seconds));
+        assert_eq!(within(3.5), [1, 2]);
+        assert_eq!(within(2.5), [1]);
+        assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
+        assert_eq!(within(500.0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_is_out_of_reach_takes_half_of_the_turns() {
+        let decided = || {
+            let mut row = undecided(0, 5000);
+            row.judgement.verdict = Verdict::Slower;
+            row
+        };
+        let rows = [undecided(1000, 1000), decided(), decided(), decided()];
+        let chosen = worth_measuring(&rows, &Design::default(), Duration::from_secs(5));
+        assert_eq!(chosen, [0, 0, 0, 1, 2, 3]);
+    }
+}

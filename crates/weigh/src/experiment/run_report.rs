@@ -1,0 +1,75 @@
+//! This machine alone: the rate of every workload with its spread, and the indices of the suites
+//! that were measured.
+
+use super::run_row::{add_efficiency, row};
+use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
+use crate::result::suite_index::{self, SuiteIndex, items};
+use crate::store::record::Stored;
+use crate::workload::suite::{self, FromFile, Suite};
+
+/// Judges a stored run.
+pub fn report(stored: &Stored) -> RunReport {
+    let suites = suite::embedded().unwrap_or_default();
+    let is_classic = has_word(stored, "--classic");
+    let mut results: Vec<RunRow> =
+        (0..stored.header.works.len()).filter_map(|work| row(stored, work, is_classic)).collect();
+    add_efficiency(&mut results);
+    let own = &stored.header.suites;
+    let named = suites.iter().filter(|suite| has_word(stored, &suite.name));
+    let asked_for: Vec<&Suite> = own.iter().map(|own| &own.suite).chain(named).collect();
+    let shown = asked_for.iter().copied().find(|suite| suite.index.is_some());
+    let shown = shown.or_else(|| suites.iter().find(|suite| suite.name == "unixbench"));
+    let mut indices = Vec::new();
+    for count in counts(&results) {
+        indices.extend(indices_of(own, &suites, &results, count));
+        if let Some(suite) = shown {
+            add_index(&mut results, suite, count);
+        }
+    }
+    suite_index::add_efficiency(&mut indices);
+    let gives_index = |suite: &&Suite| suite::gives_index(&suites, suite);
+    RunReport {
+        schema: SCHEMA,
+        id: stored.id.clone(),
+        started: stored.started.clone(),
+        state: stored.state,
+        failure: stored.failure.clone(),
+        command: stored.header.command.clone(),
+        machine: stored.header.machine.clone(),
+        indices,
+        is_scored: is_classic || asked_for.iter().any(gives_index),
+        results,
+        failures: stored.failures.clone(),
+        warnings: stored.warnings.clone(),
+    }
+}
+
+fn rate(rows: &[RunRow], workload: &str, count: usize) -> Option<f64> {
+    rows.iter().find(|row| row.is_of(workload, count)).map(|row| row.rate)
+}
+
+fn indices_of(
+    own: &[FromFile],
+    suites: &[Suite],
+    rows: &[RunRow],
+    count: usize,
+) -> Vec<SuiteIndex> {
+    let rate = |name: &str| rate(rows, name, count);
+    let of_own = own.iter().filter_map(|own| {
+        let file = Some(own.file.clone());
+        Some(SuiteIndex { file, ..SuiteIndex::new(&own.suite, count, rate)? })
+    });
+    of_own.chain(suites.iter().filter_map(|suite| SuiteIndex::new(suite, count, rate))).collect()
+}
+
+/// What each row is in the index of a suite.
+fn add_index(rows: &mut [RunRow], suite: &Suite, count: usize) {
+    for item in items(suite, |name| rate(rows, name, count)) {
+        let row = rows.iter_mut().find(|row| row.is_of(&item.workload, count));
+        row.expect("an item is made from a row").index = Some(item.index);
+    }
+}
+
+fn has_word(stored: &Stored, wanted: &str) -> bool {
+    stored.header.command.split(' ').any(|word| word == wanted)
+}

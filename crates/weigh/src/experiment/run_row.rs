@@ -1,0 +1,104 @@
+//! A row of a run: the rate of one workload, in one number of copies, with its spread.
+
+use crate::result::run::{CopiesSpread, RunRow};
+use crate::store::record::Stored;
+use crate::store::samples::OfRow;
+use paired::estimate::{geometric_mean, mad, median};
+
+/// Judges the samples of a work; `None` where it has no result.
+pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
+    let name = &stored.header.works[work].name;
+    if stored.failures.iter().any(|failure| failure.workload == *name) {
+        return None;
+    }
+    // A run has one arm, which is held against none.
+    let OfRow { points, baseline, copy_rates, .. } = stored.samples.get(&(work, 0))?;
+    let unit = baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+    let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+    let middle = median(&rates)?;
+    let rate = if is_classic {
+        classic_score(&points.iter().map(|p| (p.operations, p.rate)).collect::<Vec<_>>())?
+    } else {
+        middle
+    };
+    Some(RunRow {
+        workload: name.clone(),
+        on_curve: stored.header.works[work].on_curve.clone(),
+        unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
+        rate,
+        spread_pct: 1.4826 * mad(&rates)? / middle * 100.0,
+        lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        highest: rates.iter().copied().fold(0.0, f64::max),
+        samples: rates.len(),
+        index: None,
+        efficiency_pct: None,
+        copies: copies(copy_rates),
+    })
+}
+
+/// From the rates of every sample.
+fn copies(samples: &[Vec<f64>]) -> Option<CopiesSpread> {
+    let count = samples.first()?.len();
+    let rate = |copy: usize| {
+        let rates: Vec<f64> = samples.iter().filter_map(|rates| rates.get(copy)).copied().collect();
+        median(&rates)
+    };
+    let rates: Vec<f64> = (0..count).map(rate).collect::<Option<_>>()?;
+    let mean = rates.iter().sum::<f64>() / count as f64;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    Some(CopiesSpread {
+        count,
+        lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        highest: rates.iter().copied().fold(0.0, f64::max),
+        variation_pct: (squares / (count as f64 - 1.0).max(1.0)).sqrt() / mean * 100.0,
+    })
+}
+
+/// A workload that scales perfectly has 100 % with any number of copies.
+pub fn add_efficiency(rows: &mut [RunRow]) {
+    let of_one: Vec<Option<f64>> = rows
+        .iter()
+        .map(|row| {
+            let (series, x) = row.copies_on_curve()?;
+            let of_series = rows.iter().filter_map(|other| {
+                let (other_series, x) = other.copies_on_curve()?;
+                (other_series == series).then_some((x, other.rate))
+            });
+            let (fewest, rate) = of_series.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some(100.0 * (row.rate / x) / (rate / fewest))
+        })
+        .collect();
+    for (row, efficiency_pct) in rows.iter_mut().zip(of_one) {
+        row.efficiency_pct = efficiency_pct;
+    }
+}
+
+/// UnixBench's `combinePassResults`: passes sorted by count, the lowest third dropped, the rates of
+/// the rest averaged geometrically. Biased upwards, which is why only a classic run does so.
+fn classic_score(passes: &[(f64, f64)]) -> Option<f64> {
+    let mut passes = passes.to_vec();
+    passes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let kept: Vec<f64> = passes[passes.len() / 3..].iter().map(|(_, rate)| *rate).collect();
+    geometric_mean(&kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_score_drops_the_lowest_third_and_averages_geometrically() {
+        let score = |passes| classic_score(passes).unwrap();
+        assert!((score(&[(1.0, 1.0), (4.0, 4.0), (9.0, 9.0)]) - 6.0).abs() < 1e-12);
+        assert!((score(&[(5.0, 5.0)]) - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn copies_are_compared_by_their_medians() {
+        let samples = [[9.0, 1.0, 11.0], [1.0, 10.0, 90.0], [10.0, 20.0, 11.0]];
+        let copies = copies(&samples.map(Vec::from)).unwrap();
+        let found = (copies.count, copies.lowest, copies.highest);
+        assert_eq!(found, (3, 9.0, 11.0), "of 9, 10 and 11");
+        assert!((copies.variation_pct - 10.0).abs() < 1e-12, "{copies:?}");
+    }
+}

@@ -1,0 +1,304 @@
+//! An experiment from its request to its last sample: the store and the guard opened first, the
+//! treatments applied and taken back around every set, and nothing left behind on any way out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::calibration::{RECENT, history, planned_pairs, start_scales};
+use super::earlier::Earlier;
+use super::length::{sets_in_late, start_ms};
+use super::measure::Session;
+use super::origin::{Origin, check_machine};
+use super::pairs::gather;
+use super::platform::Stop;
+use super::request::{Audience, Request, build_treatments};
+use super::resolve::resolve;
+use super::work::Work;
+use crate::format;
+use crate::result::reading::Metric;
+use crate::result::summary::State;
+use crate::shell::command_line;
+use crate::station::Station;
+use crate::store::Store;
+use crate::store::record::{self, Header, Stored};
+use crate::treatment::Named;
+use crate::workload::executable::{Executable, VARIABLE};
+use paired::betting::DEFAULT_SCALE;
+
+/// An experiment that was begun; whatever became of it is in the store.
+#[derive(Debug)]
+pub struct Done {
+    pub id: String,
+    pub state: State,
+    /// What could not be put back.
+    pub left: Option<String>,
+    /// Why nothing more could be kept; what was kept before stands.
+    pub not_kept: Option<String>,
+}
+
+impl Done {
+    /// What the store has of it. Where its disk is full, the end of the experiment is missing there.
+    ///
+    /// # Errors
+    /// A sentence, where it cannot be read.
+    pub fn load(&self, store: &Store) -> Result<Stored, String> {
+        let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
+        stored.state = self.state;
+        if let Some(problem) = &self.not_kept {
+            stored.warnings.push(format!("It ended early: {problem}."));
+        }
+        Ok(stored)
+    }
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+/// A sentence, where it could not even begin: nothing was changed and nothing is stored.
+pub fn execute(
+    request: &Request,
+    store: &Store,
+    audience: &mut dyn Audience,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Done, String> {
+    conduct(request, None, store, audience, interrupted)
+}
+
+/// Another session of a stored experiment, with so much more time: its pairs are added to those that are
+/// there, and judged with them. The interval is valid at any time, so also when one goes on because it
+/// is still too wide.
+///
+/// # Errors
+/// A sentence, where it cannot be continued, or is not as it was: nothing was changed, and the
+/// experiment is as before.
+pub fn go_on(
+    stored: &Stored,
+    budget: Duration,
+    store: &Store,
+    audience: &mut dyn Audience,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Done, String> {
+    let origin = Origin::of(stored)?;
+    let request = Request { budget, ..origin.request.clone() };
+    conduct(&request, Some((stored, &origin)), store, audience, interrupted)
+}
+
+fn conduct(
+    request: &Request,
+    resumed: Option<(&Stored, &Origin)>,
+    store: &Store,
+    audience: &mut dyn Audience,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Done, String> {
+    let treatments = build_treatments(&request.arms)?;
+    let occupied = Station::occupied_by(&treatments);
+    let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
+    let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
+    let begun = place.and_then(|place| {
+        let begun = match resumed {
+            None => begin(request, &treatments, &place, &station, store),
+            Some((stored, origin)) => {
+                let earlier = (stored, origin);
+                resume(earlier, request, &treatments, &place, &station, store, audience)
+            }
+        };
+        begun.map(|begun| (place, begun))
+    });
+    let (Place { works, .. }, begun) = match begun {
+        Ok(begun) => begun,
+        Err(problem) => return Err(station.close_after(problem)),
+    };
+    let Begun { id, start_scales, planned_pairs, earlier } = begun;
+    let mut session = Session {
+        request,
+        store,
+        id: &id,
+        works: &works,
+        start_scales: &start_scales,
+        planned_pairs,
+        interrupted,
+        started: Instant::now(),
+        earlier: &earlier,
+    };
+    let result = session.measure(treatments, &mut station, audience);
+    let left = station.close();
+    let (mut state, failure, mut not_kept) = match result {
+        Ok(()) => (State::Complete, None, None),
+        Err(Stop::Interrupted) => (State::Interrupted, None, None),
+        Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
+        Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
+    };
+    let closed = store
+        .set_elapsed(&id, (earlier.elapsed + session.started.elapsed()).as_secs_f64())
+        .and_then(|()| store.finish(&id, state, failure.as_deref()));
+    if let Err(error) = closed {
+        if let Some(failure) = failure {
+            return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
+        }
+        state = State::Interrupted;
+        not_kept.get_or_insert(error.to_string());
+    }
+    Ok(Done { id, state, left, not_kept })
+}
+
+/// Where it is measured, and what.
+struct Place {
+    /// Where a command is executed.
+    directory: PathBuf,
+    works: Vec<Work>,
+}
+
+fn works_of(
+    request: &Request,
+    origin: Option<&Origin>,
+    station: &Station,
+) -> Result<Place, String> {
+    let directory = match origin {
+        Some(origin) => origin.directory.clone(),
+        None => {
+            std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?
+        }
+    };
+    let works = match &request.command {
+        Some(argv) => {
+            vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
+        }
+        None => resolve(&request.workloads, &request.suites, &station.executable)?
+            .iter()
+            .flat_map(|work| request.copies.iter().map(|&copies| work.clone().with_copies(copies)))
+            .collect(),
+    };
+    Ok(Place { directory, works })
+}
+
+struct Begun {
+    id: String,
+    /// Per work.
+    start_scales: Vec<f64>,
+    /// n*, where it can be known.
+    planned_pairs: Option<f64>,
+    earlier: Earlier,
+}
+
+fn begin(
+    request: &Request,
+    treatments: &[Named],
+    place: &Place,
+    station: &Station,
+    store: &Store,
+) -> Result<Begun, String> {
+    let start_ms = start_ms(sets_in_late(treatments.iter()));
+    let Place { directory, works } = place;
+    let executable = &station.executable;
+    let (machine, warnings) = station.look(store.directory());
+    let calibrations = history(store, &machine, Some(RECENT))?;
+    let scales = start_scales(&calibrations);
+    let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
+    let header = Header {
+        kind: request.kind,
+        command: again(request, executable),
+        seed: request.seed,
+        budget_s: request.budget.as_secs_f64(),
+        alpha: request.design.alpha,
+        margin: request.margin,
+        fixed_pairs: request.design.fixed_pairs,
+        multiplicity: request.design.multiplicity,
+        metrics: Metric::judged(request.design.fixed_pairs),
+        planned_pairs,
+        sets: request.plan.sets(),
+        machine,
+        arms: request.arms.clone(),
+        suites: request.suites.clone(),
+        works: works
+            .iter()
+            .map(|work| record::Work {
+                name: work.name(),
+                unit: work.unit(),
+                syscalls_per_op: work.syscalls_per_op(),
+                sample_ms: match work {
+                    Work::Builtin { .. } => Some(request.sample_ms.unwrap_or(start_ms)),
+                    Work::Command { .. } => None,
+                },
+                start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
+                on_curve: work.on_curve(request.copies.len() > 1),
+            })
+            .collect(),
+        origin: Some(to_json(&Origin::new(request, directory, treatments, executable))),
+    };
+    let id = store.begin(&header).map_err(|error| error.to_string())?;
+    store.set_naming(&id, &request.naming).map_err(|error| error.to_string())?;
+    if let Some(limit) = request.fail_above {
+        store.set_fail_above(&id, limit).map_err(|error| error.to_string())?;
+    }
+    for warning in &warnings {
+        store.add_warning(&id, warning).map_err(|error| error.to_string())?;
+    }
+    let start_scales = header.works.iter().map(|work| work.start_scale).collect();
+    let earlier = Earlier::none(request.plan.sets());
+    Ok(Begun { id, start_scales, planned_pairs, earlier })
+}
+
+fn to_json(origin: &Origin) -> String {
+    serde_json::to_string(origin).expect("plain data with text keys")
+}
+
+/// Opens a stored experiment again, if all is as it was.
+fn resume(
+    (stored, origin): (&Stored, &Origin),
+    request: &Request,
+    treatments: &[Named],
+    place: &Place,
+    station: &Station,
+    store: &Store,
+    audience: &mut dyn Audience,
+) -> Result<Begun, String> {
+    let header = &stored.header;
+    let (machine, mut warnings) = station.look(store.directory());
+    let differences = check_machine(&header.machine, &machine)?;
+    origin.check_contents(treatments, &station.executable)?;
+    if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
+        return Err("its suites have other workloads in this version of weigh".into());
+    }
+    let earlier = Earlier::of(stored);
+    if earlier.is_done(stored, request) {
+        return Err(
+            "every row has its verdict and a sufficiently narrow interval: there is nothing left to measure"
+                .into(),
+        );
+    }
+    let budget_s = (earlier.elapsed + request.budget).as_secs_f64();
+    let session = store
+        .reopen(&stored.id, budget_s, header.sets.max(earlier.sets.end))
+        .map_err(|error| error.to_string())?;
+    audience.announce(&format!(
+        "Continuing {}: session {session}, after {}.",
+        stored.id,
+        format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair")
+    ));
+    warnings.retain(|warning| !stored.warnings.contains(warning));
+    for difference in &differences {
+        audience.announce(&format!("Changed since the experiment began: {difference}."));
+    }
+    warnings.extend(differences.into_iter().map(|different| format!("different: {different}.")));
+    for warning in warnings {
+        let warning = format!("Session {session}: {warning}");
+        store.add_warning(&stored.id, &warning).map_err(|error| error.to_string())?;
+    }
+    let start_scales = header.works.iter().map(|work| work.start_scale).collect();
+    let planned_pairs = header.planned_pairs;
+    Ok(Begun { id: stored.id.clone(), start_scales, planned_pairs, earlier })
+}
+
+/// A number is only as good as what was measured, so it says whose build that was.
+/// The command line that measures the same again, by the same build.
+fn again(request: &Request, executable: &Executable) -> String {
+    match &executable.foreign {
+        Some(file) => {
+            let file = command_line([&*file.to_string_lossy()]);
+            format!("{VARIABLE}={file} {}", request.again)
+        }
+        None => request.again.clone(),
+    }
+}

@@ -1,0 +1,325 @@
+//! From a stored experiment to what reports show: judged anew from the raw samples, so that what
+//! `weigh show` says is what `weigh compare` said.
+
+use super::disturbed;
+use super::evidence;
+use super::metrics;
+use super::notes::{self, Judged};
+use super::pairs::{Measurements, gather};
+use super::sets::{self, Set};
+use crate::result::cost::{AddedCost, treated};
+use crate::result::gate::{Above, Gate};
+use crate::result::metrics::Metrics;
+use crate::result::reading::{Metric, Reading};
+use crate::result::summary::{
+    AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
+};
+use crate::store::record::Stored;
+use paired::Verdict;
+use paired::betting::Betting;
+use paired::bound::{below, lower_bound};
+use paired::design::Design;
+use paired::estimate::median;
+use paired::forecast::{Forecast, forecast};
+use paired::judge::{Judgement, judge_rows};
+use paired::parallel::map_rows;
+use paired::stalls;
+
+/// The design that an experiment was made with.
+pub fn design(stored: &Stored) -> Design {
+    Design {
+        alpha: stored.header.alpha,
+        margin: stored.header.margin.ln_1p(),
+        fixed_pairs: stored.header.fixed_pairs,
+        multiplicity: stored.header.multiplicity,
+        planned_pairs: stored.header.planned_pairs,
+        rows: stored.header.works.len()
+            * stored.header.arms.len().saturating_sub(1)
+            * stored.header.metrics.len(),
+    }
+}
+
+/// The whole report of an experiment that compares.
+pub fn summarise(stored: &Stored) -> Summary {
+    let header = &stored.header;
+    let results = rows(stored);
+    let mut warnings = stored.warnings.clone();
+    warnings.extend(disturbed::warning(&results));
+    Summary {
+        schema: SCHEMA.into(),
+        id: stored.id.clone(),
+        started: stored.started.clone(),
+        state: stored.state,
+        failure: stored.failure.clone(),
+        command: header.command.clone(),
+        seed: header.seed,
+        sessions: stored.sessions,
+        elapsed_s: stored.elapsed_s,
+        budget_s: header.budget_s,
+        alpha: header.alpha,
+        multiplicity: header.multiplicity.as_str().into(),
+        margin_pct: header.margin * 100.0,
+        machine: header.machine.clone(),
+        baseline: header.arms.first().cloned().unwrap_or_default(),
+        baseline_state: stored.baseline_state.clone(),
+        baseline_facts: stored.facts.first().cloned().unwrap_or_default(),
+        treatments: (1..header.arms.len())
+            .map(|arm| AppliedTreatment {
+                label: header.arms[arm].clone(),
+                facts: stored.facts[arm].clone(),
+            })
+            .collect(),
+        results,
+        failures: stored.failures.clone(),
+        warnings,
+        gate: stored.fail_above.map(|limit| gate(limit, stored)),
+        imported: None,
+    }
+}
+
+fn rows(stored: &Stored) -> Vec<Row> {
+    let measurements = gather(stored);
+    let design = design(stored);
+    let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
+    let pooled = pooled(stored, &design);
+    let has_failed = stored.state == State::Failed;
+    // What was measured up to a failure is kept, but nothing is concluded from it.
+    let further = further(stored);
+    let of_further: Vec<Vec<Betting>> = further
+        .iter()
+        .map(|&metric| {
+            let pairs = |of_row: &Measurements| of_row.series.len();
+            map_rows(&measurements, |row| pairs(row), |of_row| of_row.betting_of(metric))
+        })
+        .collect();
+    let mut judgements = judge_rows(bettings.iter().chain(of_further.iter().flatten()), &pooled);
+    if has_failed {
+        for judgement in &mut judgements {
+            judgement.verdict = Verdict::Inconclusive;
+            judgement.withheld = None;
+            judgement.within_margin = false;
+        }
+    }
+    let judged_further = judgements.split_off(bettings.len());
+    let readings: Vec<Vec<Reading>> = (0..bettings.len())
+        .map(|row| {
+            let of_row = |(which, metric): (usize, &Metric)| {
+                let judgement = &judged_further[which * bettings.len() + row];
+                reading(*metric, &measurements[row].series, judgement)
+            };
+            further.iter().enumerate().filter_map(of_row).collect()
+        })
+        .collect();
+    let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
+    let of_sets: Vec<Vec<String>> = judgements
+        .iter_mut()
+        .zip(&sets)
+        .map(|(whole, sets)| sets::reconcile(whole, sets))
+        .collect();
+    let forecasts = forecasts(stored, &bettings, &judgements, &pooled);
+    let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
+    map_rows(
+        measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
+        |((of_row, _), _)| of_row.series.len(),
+        |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
+            let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
+            let mut row = row(stored, of_row, betting, &judgement, &design);
+            row.sets = sets.iter().map(Set::effect).collect();
+            if sets::differ(&sets) {
+                // Of what a further set costs these say nothing, and more pairs would not either.
+                row.cost_at_most_pct =
+                    row.low_pct.map(|low| -low).filter(|_| row.cost_at_most_pct.is_some());
+            } else {
+                add_forecast(&mut row, &forecast, pair_s);
+            }
+            row.readings = readings;
+            row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
+            let Row { series, evidence, metrics, .. } = &row;
+            let judged = Judged { betting, judgement: &judgement, series, evidence, metrics };
+            row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
+            row
+        },
+    )
+}
+
+fn row(
+    stored: &Stored,
+    measurements: Measurements,
+    betting: &Betting,
+    judgement: &Judgement,
+    design: &Design,
+) -> Row {
+    let work = &stored.header.works[measurements.work];
+    let series = &measurements.series;
+    let rates = |rate: fn(&Pair) -> f64| median(&series.iter().map(rate).collect::<Vec<_>>());
+    let evidence = evidence::of_row(stored, &measurements);
+    let unit = measurements.totals.unit.as_ref().unwrap_or(&work.unit).clone();
+    let baseline = rates(|pair| pair.baseline_rate).unwrap_or(0.0);
+    let effect_pct = percent(judgement.estimate);
+    let disturbed_pairs = series.iter().filter(|pair| pair.is_disturbed).count();
+    Row {
+        workload: work.name.clone(),
+        treatment: stored.header.arms[measurements.arm].clone(),
+        metric: "rate".into(),
+        cost: AddedCost::of(&work.name, &unit, baseline, effect_pct),
+        unit,
+        baseline,
+        treated: treated(baseline, effect_pct),
+        treated_median: rates(|pair| pair.treated_rate),
+        effect_pct,
+        low_pct: bound(judgement.interval.low),
+        high_pct: bound(judgement.interval.high),
+        cost_at_most_pct: cost_at_most_pct(stored, betting, design),
+        verdict: judgement.verdict,
+        withheld: judgement.withheld,
+        within_margin: judgement.within_margin,
+        precise: judgement.precise,
+        pairs: series.len(),
+        pairs_needed: None,
+        pairs_needed_low: None,
+        pairs_needed_high: None,
+        seconds_needed: None,
+        futures: Vec::new(),
+        disturbed_pairs,
+        stalls: stalls(stored, betting, design),
+        readings: Vec::new(),
+        metrics: Metrics::default(),
+        notes: Vec::new(),
+        evidence,
+        on_curve: work.on_curve.clone(),
+        sets: Vec::new(),
+        series: measurements.series,
+    }
+}
+
+/// What is judged besides the rate.
+fn further(stored: &Stored) -> Vec<Metric> {
+    stored.header.metrics.iter().copied().filter(|metric| *metric != Metric::Rate).collect()
+}
+
+/// What the pairs say of another metric, of which less is better; `None` where no pair has it.
+fn reading(metric: Metric, series: &[Pair], judgement: &Judgement) -> Option<Reading> {
+    let values: Vec<f64> = series.iter().filter_map(|pair| Some(pair.cpu_ns_per_op?[0])).collect();
+    let baseline = median(&values)?;
+    let pairs = series.iter().filter_map(|pair| pair.log_ratio_of(metric)).count();
+    // The log-ratio is positive where the treatment takes less.
+    let effect_pct = percent(-judgement.estimate);
+    Some(Reading {
+        metric,
+        unit: "ns/op".into(),
+        baseline,
+        treated: treated(baseline, effect_pct),
+        effect_pct,
+        low_pct: bound(-judgement.interval.high),
+        high_pct: bound(-judgement.interval.low),
+        verdict: judgement.verdict,
+        withheld: judgement.withheld,
+        within_margin: judgement.within_margin,
+        precise: judgement.precise,
+        pairs,
+    })
+}
+
+/// What may become of each row; of one with a verdict, or of an experiment that failed, nothing.
+fn forecasts(
+    stored: &Stored,
+    rows: &[Betting],
+    judgements: &[Judgement],
+    design: &Design,
+) -> Vec<Forecast> {
+    let is = |verdicts: &'static [Verdict]| {
+        judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count()
+    };
+    let (open, differing) = (is(&[Verdict::Inconclusive]), is(&[Verdict::Slower, Verdict::Faster]));
+    let level = design.multiplicity.next_level(design.alpha, differing, rows.len());
+    let of_row = |(row, judgement): (&Betting, &Judgement)| {
+        // More pairs do not take a doubt away.
+        let is_open = judgement.verdict == Verdict::Inconclusive
+            && judgement.withheld.is_none()
+            && stored.state != State::Failed;
+        if is_open { forecast(row, level, open, design) } else { Forecast::default() }
+    };
+    rows.iter().zip(judgements).map(of_row).collect()
+}
+
+fn add_forecast(row: &mut Row, forecast: &Forecast, pair_s: Option<f64>) {
+    if forecast.futures.is_empty() {
+        return;
+    }
+    row.pairs_needed = forecast.quantile(0.5);
+    row.pairs_needed_low = Some(forecast.quantile(0.1).unwrap_or(forecast.horizon));
+    row.pairs_needed_high = forecast.quantile(0.9);
+    row.seconds_needed = row.pairs_needed.and_then(|pairs| Some(pairs as f64 * pair_s?));
+    row.futures = forecast
+        .futures
+        .iter()
+        .map(|pairs| Future {
+            seconds: pairs.unwrap_or(forecast.horizon) as f64 * pair_s.unwrap_or(0.0),
+            is_at_least: pairs.is_none(),
+        })
+        .collect();
+}
+
+/// The design for the pairs of all sets together: a number of pairs that was fixed in advance is
+/// reached only where every set has reached it.
+fn pooled(stored: &Stored, design: &Design) -> Design {
+    let fixed_pairs = design.fixed_pairs.map(|pairs| pairs * stored.header.sets);
+    Design { fixed_pairs, ..design.clone() }
+}
+
+/// Nothing is concluded from an experiment that failed.
+fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Option<f64> {
+    let bound = bound(lower_bound(of_row, &pooled(stored, design)))?;
+    (stored.state != State::Failed).then_some(-bound)
+}
+
+/// What the pairs do not exclude of rare long delays.
+fn stalls(stored: &Stored, of_row: &Betting, design: &Design) -> Option<StallSummary> {
+    let found =
+        stalls::Stalls::of(of_row, design.margin).filter(|_| stored.state != State::Failed)?;
+    Some(StallSummary {
+        longer_pct: percent(found.threshold),
+        baseline: found.baseline,
+        treated: found.treated,
+        treated_at_most_pct: 100.0 * found.treated_at_most(design.alpha),
+    })
+}
+
+/// The gate of `--fail-above`: the rows that are shown to cost more than `limit`, a share of the rate.
+fn gate(limit: f64, stored: &Stored) -> Gate {
+    let above = costing_more_than(limit, stored);
+    Gate { fail_above_pct: limit * 100.0, passed: above.is_empty(), above }
+}
+
+fn costing_more_than(limit: f64, stored: &Stored) -> Vec<Above> {
+    if stored.state == State::Failed {
+        return Vec::new(); // nothing is concluded
+    }
+    let measurements = gather(stored);
+    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
+    let shown = below(bettings.iter(), (-limit).ln_1p(), &pooled(stored, &design(stored)));
+    let header = &stored.header;
+    let name = |row: &Measurements| Above {
+        workload: header.works[row.work].name.clone(),
+        treatment: header.arms[row.arm].clone(),
+    };
+    // Where sets differ, each of them has to show it.
+    let set_design = design(stored);
+    let all_show = |row: &Measurements| {
+        let sets = sets::of_row(row, &set_design);
+        let shows = |set: &Set| set.judgement.interval.high < (-limit).ln_1p();
+        !sets::differ(&sets) || sets.iter().all(shows)
+    };
+    let named = measurements.iter().zip(shown).filter(|(row, shown)| *shown && all_show(row));
+    named.map(|(row, _)| name(row)).collect()
+}
+
+/// A log-ratio as a change in per cent.
+pub fn percent(log_ratio: f64) -> f64 {
+    log_ratio.exp_m1() * 100.0
+}
+
+/// The same for an end of an interval, which may be infinite.
+pub fn bound(log_ratio: f64) -> Option<f64> {
+    log_ratio.is_finite().then(|| percent(log_ratio))
+}

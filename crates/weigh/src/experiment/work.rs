@@ -1,0 +1,127 @@
+//! What is launched for a sample: a workload of ours, or any command as a whole.
+
+use std::path::{Path, PathBuf};
+
+use super::detail::{self, Look};
+use crate::result::curve::{COPIES, OnCurve};
+use crate::result::run::name_of_copies;
+use crate::shell::command_line;
+use crate::workload::catalogue::Workload;
+use crate::workload::executable::{Executable, Length};
+use crate::workload::launcher::Job;
+use crate::workload::suite::Member;
+
+/// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
+const KERNEL_TIMEOUT_MS: u64 = 120_000;
+
+/// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
+/// that the two are never held against each other.
+pub const WHOLE_RUNS: &str = "runs/s";
+/// The unit of the sample that a command prints without one.
+pub const OWN_OPERATIONS: &str = "ops/s";
+
+/// Something to launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    Builtin { workload: Box<Workload>, member: Option<Member>, copies: usize },
+    Command { argv: Vec<String>, directory: PathBuf },
+}
+
+impl Work {
+    /// Ours to give up on a command, which may well run for hours.
+    pub const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
+
+    /// What rows are called.
+    pub fn name(&self) -> String {
+        match self {
+            Work::Builtin { workload, copies: 1, .. } => workload.name.clone(),
+            Work::Builtin { workload, copies, .. } => name_of_copies(&workload.name, *copies),
+            Work::Command { argv, .. } => command_line(argv.iter().map(String::as_str)),
+        }
+    }
+
+    /// The unit of the rate. A command that prints a sample of its own may have another.
+    pub fn unit(&self) -> String {
+        match self {
+            Work::Builtin { workload, .. } => workload.unit.clone(),
+            Work::Command { .. } => WHOLE_RUNS.into(),
+        }
+    }
+
+    /// Where it is a point of a curve: over the copies where their number varies, otherwise as the
+    /// workload declares.
+    pub fn on_curve(&self, do_copies_vary: bool) -> Option<OnCurve> {
+        let Work::Builtin { workload, copies, .. } = self else { return None };
+        if do_copies_vary {
+            let series = workload.name.clone();
+            return Some(OnCurve { series, x: *copies as f64, x_unit: COPIES.into() });
+        }
+        let (series, x) = workload.series.clone().zip(workload.x)?;
+        Some(OnCurve { series, x, x_unit: workload.x_unit.clone().unwrap_or_default() })
+    }
+
+    pub fn syscalls_per_op(&self) -> Option<f64> {
+        match self {
+            Work::Builtin { workload, .. } => Some(workload.syscalls_per_op),
+            Work::Command { .. } => None,
+        }
+    }
+
+    /// The launch of one sample of about this length; a command takes what it takes.
+    pub fn job(&self, executable: &Executable, scratch: &Path, length: Length) -> Job {
+        match self {
+            Work::Builtin { workload, copies, .. } => Job {
+                argv: executable.sample_argv(&workload.name, *copies, length),
+                environment: Vec::new(),
+                directory: scratch.to_owned(),
+                timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
+            },
+            Work::Command { argv, directory } => Job {
+                argv: argv.clone(),
+                environment: Vec::new(),
+                directory: directory.clone(),
+                timeout_ms: Work::COMMAND_TIMEOUT_MS,
+            },
+        }
+    }
+
+    /// A launch that does as good as nothing, for telling a workload's start from its operations.
+    pub fn startup_job(&self, executable: &Executable, scratch: &Path) -> Option<Job> {
+        let Work::Builtin { workload, copies, .. } = self else { return None };
+        Some(Job {
+            argv: executable.operations_argv(&workload.name, *copies, 1),
+            environment: Vec::new(),
+            directory: scratch.to_owned(),
+            timeout_ms: KERNEL_TIMEOUT_MS,
+        })
+    }
+
+    /// A launch of the detail pass. A command has none, as nothing is known of its operations, and copies
+    /// have none, as each would need a histogram of its own.
+    pub fn detail_job(&self, executable: &Executable, scratch: &Path, look: Look) -> Option<Job> {
+        let Work::Builtin { workload, copies: 1, .. } = self else { return None };
+        if look == Look::Latencies && workload.only_in_batches {
+            return None;
+        }
+        let option = match look {
+            Look::Latencies => "--latencies",
+            Look::Counters => "--count-instructions",
+        };
+        Some(Job {
+            argv: executable.detail_argv(&workload.name, detail::TARGET_MS, option),
+            environment: Vec::new(),
+            directory: scratch.to_owned(),
+            timeout_ms: KERNEL_TIMEOUT_MS,
+        })
+    }
+
+    /// The same with so many copies at the same time; a command stays alone.
+    pub fn with_copies(self, wanted: usize) -> Work {
+        match self {
+            Work::Builtin { workload, member, .. } => {
+                Work::Builtin { workload, member, copies: wanted }
+            }
+            command @ Work::Command { .. } => command,
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! From results that were read to an experiment that says what they can bear, and no more.
+//!
+//! One number each has no noise to be judged by: there is a difference, and neither interval nor
+//! verdict. Where both sides have their runs there is an interval as `weigh diff` makes it, of what was
+//! not paired, and no verdict either. An experiment of weigh keeps its own.
+
+use std::collections::{HashMap, HashSet};
+
+use super::labels::{Labels, as_alternatives, name};
+use super::{Content, Document, ImportedResults};
+use crate::machine::Facts;
+use crate::result::cost::AddedCost;
+use crate::result::imported::{Figure, FigureKey, File, Imported};
+use crate::result::metrics::Metrics;
+use crate::result::plausible;
+use crate::result::summary::{
+    AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
+};
+use paired::estimate::median;
+use paired::unpaired::{difference, median_interval};
+use paired::{Interval, Verdict};
+
+/// Error rate of an interval.
+const ALPHA: f64 = 0.05;
+
+/// Makes an experiment of files, without the id that the store gives it.
+///
+/// # Errors
+/// A sentence, where the files or labels do not fit together.
+pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Summary, String> {
+    let is_experiment =
+        |(_, document): &(String, Document)| matches!(document.content, Content::Experiment(_));
+    if let Some((file, _)) = documents.iter().find(|document| is_experiment(document))
+        && documents.len() > 1
+    {
+        return Err(format!(
+            "{file} is a whole experiment of weigh, which is imported on its own; `weigh diff` then \
+             compares it with another"
+        ));
+    }
+    let mut warnings = Vec::new();
+    let mut results: Vec<(String, ImportedResults)> = Vec::new();
+    for (file, document) in documents {
+        warnings.extend(document.warnings.iter().map(|warning| format!("{file}: {warning}")));
+        match document.content {
+            Content::Experiment(summary) => {
+                plausible::check(&summary).map_err(|problem| format!("{file}: {problem}"))?;
+                return Ok(of_weigh(file, *summary));
+            }
+            Content::Results(of_file) => {
+                results.extend(of_file.into_iter().map(|results| (file.clone(), results)));
+            }
+        }
+    }
+    as_alternatives(&mut results);
+    let files = name(results, labels)?;
+    let baseline = labels.base.clone().unwrap_or_else(|| files[0].arm.clone());
+    let mut summary = empty(baseline, warnings);
+    compare(&mut summary, &files)?;
+    let cannot = cannot(&summary, &files);
+    summary.imported = Some(Imported { files, cannot, original: None });
+    plausible::check(&summary)?;
+    Ok(summary)
+}
+
+/// Its verdicts stand; that they were reached elsewhere is said.
+fn of_weigh(file: String, mut summary: Summary) -> Summary {
+    let original = Some(summary.id.clone());
+    let arm = summary.baseline.clone();
+    summary.imported.get_or_insert_with(|| Imported {
+        files: vec![File { file, format: SCHEMA.into(), arm, set: 1, figures: Vec::new() }],
+        cannot: vec![
+            "The verdicts are those of the original experiment: its pairs are not in the file, so they \
+             cannot be evaluated again."
+                .into(),
+        ],
+        original,
+    });
+    summary
+}
+
+fn empty(baseline: String, warnings: Vec<String>) -> Summary {
+    Summary {
+        schema: SCHEMA.into(),
+        id: String::new(),
+        started: String::new(),
+        state: State::Complete,
+        failure: None,
+        command: String::new(),
+        seed: 0,
+        sessions: 1,
+        elapsed_s: 0.0,
+        budget_s: 0.0,
+        alpha: ALPHA,
+        multiplicity: "holm".into(),
+        margin_pct: 1.0,
+        machine: Facts::default(),
+        baseline,
+        baseline_state: None,
+        baseline_facts: Vec::new(),
+        treatments: Vec::new(),
+        results: Vec::new(),
+        failures: Vec::new(),
+        warnings,
+        gate: None,
+        imported: None,
+    }
+}
+
+/// A result whose figures are found at once: a file may have a hundred thousand.
+struct Indexed<'a> {
+    file: &'a File,
+    figures: HashMap<FigureKey<'a>, &'a Figure>,
+}
+
+/// The results of each label, in the order in which the labels come.
+fn by_arm(files: &[File]) -> Vec<(&str, Vec<Indexed<'_>>)> {
+    let mut arms: Vec<(&str, Vec<Indexed>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for file in files {
+        let place = *places.entry(&file.arm).or_insert_with(|| {
+            arms.push((&file.arm, Vec::new()));
+            arms.len() - 1
+        });
+        arms[place].1.push(Indexed { file, figures: file.index() });
+    }
+    arms
+}
+
+/// Holds every other label against the baseline, set by set.
+fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
+    let (base, treated): (Vec<_>, Vec<_>) =
+        by_arm(files).into_iter().partition(|(arm, _)| *arm == summary.baseline);
+    let base: Vec<Indexed> = base.into_iter().flat_map(|(_, results)| results).collect();
+    for (treatment, treated) in treated {
+        if treated.len() != base.len() {
+            return Err(format!(
+                "{:?} has {} results and {treatment:?} has {}: sets need the same number of each",
+                summary.baseline,
+                base.len(),
+                treated.len()
+            ));
+        }
+        let mut known = HashSet::new();
+        // What all have, the first has.
+        for figure in base.first().into_iter().flat_map(|first| &first.file.figures) {
+            let is_rate = figure.rate_of(1.0).is_some();
+            let mut all = base.iter().chain(&treated);
+            if !is_rate
+                || !known.insert(figure.key())
+                || !all.all(|results| results.figures.contains_key(&figure.key()))
+            {
+                continue;
+            }
+            match row(figure, &base, &treated, treatment) {
+                Ok(row) => summary.results.push(row),
+                Err(reason) => summary.failures.push(Failure {
+                    workload: figure.name(),
+                    arm: treatment.to_owned(),
+                    reason,
+                }),
+            }
+        }
+        summary
+            .treatments
+            .push(AppliedTreatment { label: treatment.to_owned(), facts: Vec::new() });
+    }
+    if summary.results.is_empty() && !summary.treatments.is_empty() {
+        return Err("the files have no test in common with the same unit".into());
+    }
+    Ok(())
+}
+
+/// One test under one label, which all results have; or why there is no difference to tell.
+fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Result<Row, String> {
+    let find = |results: &Indexed| -> Result<Figure, String> {
+        let found = results.figures[&figure.key()];
+        match found.value > 0.0 {
+            true => Ok(found.clone()),
+            false => Err(format!("{} contains the value 0, which has no ratio", results.file.file)),
+        }
+    };
+    let (mut rates, mut sets, mut interval) = ([Vec::new(), Vec::new()], Vec::new(), None);
+    for (before, after) in base.iter().zip(treated) {
+        let (before, after) = (find(before)?, find(after)?);
+        let logs = [&before, &after].map(|figure| {
+            let runs = figure.runs.iter().filter_map(|run| figure.rate_of(*run));
+            runs.map(f64::ln).filter(|log| log.is_finite()).collect::<Vec<f64>>()
+        });
+        let values = [&before, &after].map(|figure| figure.rate_of(figure.value).unwrap_or(0.0));
+        let mut middles = values.map(f64::ln);
+        if base.len() == 1
+            && let [Some(a), Some(b)] = [median(&logs[0]), median(&logs[1])]
+        {
+            let [a_in, b_in] = [&logs[0], &logs[1]].map(|logs| median_interval(logs, ALPHA / 2.0));
+            middles = [a, b];
+            interval = Some(difference(a_in, b_in));
+        }
+        for (rates, middle) in rates.iter_mut().zip(middles) {
+            rates.push(middle.exp());
+        }
+        sets.push(middles[1] - middles[0]);
+    }
+    let percent = |log: f64| log.exp_m1() * 100.0;
+    let bound = |log: f64| log.is_finite().then(|| percent(log));
+    let Interval { low, high } = interval.unwrap_or(Interval::UNBOUNDED);
+    let set = |log: &f64| SetEffect { effect_pct: percent(*log), ..SetEffect::default() };
+    Ok(Row {
+        readings: Vec::new(),
+        workload: figure.name(),
+        on_curve: None,
+        treatment: arm.into(),
+        metric: "rate".into(),
+        unit: figure.rate_unit(),
+        baseline: median(&rates[0]).unwrap_or(0.0),
+        treated: median(&rates[1]).unwrap_or(0.0),
+        treated_median: None,
+        cost: AddedCost::default(),
+        effect_pct: percent(sets.iter().sum::<f64>() / sets.len() as f64),
+        low_pct: bound(low),
+        high_pct: bound(high),
+        cost_at_most_pct: None,
+        verdict: Verdict::Inconclusive,
+        withheld: None,
+        within_margin: false,
+        precise: true,
+        pairs: 0,
+        pairs_needed: None,
+        pairs_needed_low: None,
+        pairs_needed_high: None,
+        futures: Vec::new(),
+        seconds_needed: None,
+        disturbed_pairs: 0,
+        stalls: None,
+        metrics: Metrics::default(),
+        evidence: RowEvidence::default(),
+        notes: Vec::new(),
+        sets: if sets.len() > 1 { sets.iter().map(set).collect() } else { Vec::new() },
+        series: Vec::new(),
+    })
+}
+
+/// What nobody can conclude from these files.
+fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
+    let mut said = Vec::new();
+    let has_interval = |row: &Row| row.low_pct.is_some() || row.high_pct.is_some();
+    if summary.treatments.is_empty() {
+        said.push(
+            "There is nothing to compare it with, so there is no difference to show.".to_owned(),
+        );
+    } else if summary.results.iter().any(has_interval) {
+        said.push(
+            "No verdict: they were not paired. An interval covers the noise within the runs of the two; \
+             what else differed (boot, memory layout, heat, neighbours) comes on top, and cannot be \
+             estimated."
+                .to_owned(),
+        );
+    }
+    if !summary.treatments.is_empty() && !summary.results.iter().all(has_interval) {
+        said.push(
+            "Where there is one number for each side, there is no interval and no verdict: such a \
+             difference cannot be told from noise."
+                .to_owned(),
+        );
+    }
+    let all = || files.iter().flat_map(|file| &file.figures);
+    let mut holders: HashMap<FigureKey, usize> = HashMap::new();
+    for key in files.iter().flat_map(|file| file.index().into_keys().collect::<Vec<FigureKey>>()) {
+        *holders.entry(key).or_default() += 1;
+    }
+    let alone = all().filter(|figure| holders[&figure.key()] < files.len());
+    let alone: HashSet<String> = alone.map(Figure::name).collect();
+    if !alone.is_empty() {
+        let (number, verb) = (alone.len(), if alone.len() == 1 { "test is" } else { "tests are" });
+        said.push(format!(
+            "{number} {verb} missing from some files, so there is no difference for them."
+        ));
+    }
+    let counts = all().any(|figure| figure.rate_of(1.0).is_none());
+    if counts {
+        said.push("Counts of events are shown, but are neither a cost nor a gain.".to_owned());
+    }
+    said
+}

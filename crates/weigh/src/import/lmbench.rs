@@ -1,0 +1,216 @@
+//! lmbench's summary (`make see`, 2.x and 3.0): tables of fixed columns under a ruler of dashes, with a
+//! line per result. Lines of the same host and system are runs of the same thing.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{ImportedResults, Problem, figure, number, words};
+use crate::result::imported::Figure;
+use paired::estimate::median;
+
+/// No table of lmbench has nearly as many columns, nor its head as many lines.
+const MOST_COLUMNS: usize = 100;
+const MOST_HEADS: usize = 10;
+/// Columns that are no result of a test.
+const FACTS: [&str; 2] = ["Mhz", "Guesses"];
+
+/// Reads the tables that say which direction is better; the first, of parameters, does not.
+pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+    let mut kept = ReadFigures::default();
+    let mut section: Option<PrintedTable> = None;
+    for (at, line) in text.lines().enumerate() {
+        if let Some(next) = PrintedTable::begin(line) {
+            section = Some(next);
+        } else if let Some(open) = &mut section {
+            if open.columns.is_empty() {
+                open.head(line);
+            } else if line.trim().is_empty() {
+                section = None;
+            } else {
+                let row = open.row(line).map_err(|problem| (Some(at + 1), problem))?;
+                kept.add(row);
+            }
+        }
+    }
+    let results = kept.results;
+    let hosts: BTreeSet<&str> = results.iter().map(|of| of.host.as_str()).collect();
+    let is_told_by_host = hosts.len() == results.len();
+    let label = |of: &Of| {
+        if is_told_by_host { of.host.clone() } else { words(&format!("{} {}", of.host, of.system)) }
+    };
+    let mut results: Vec<ImportedResults> = results
+        .iter()
+        .map(|of| ImportedResults {
+            format: "lmbench".into(),
+            label: Some(label(of)),
+            figures: of.figures.clone(),
+        })
+        .collect();
+    for figure in results.iter_mut().flat_map(|results| &mut results.figures) {
+        figure.value = median(&figure.runs).unwrap_or(figure.value);
+        // One number is no runs.
+        if figure.runs.len() < 2 {
+            figure.runs.clear();
+        }
+    }
+    if let [only] = &mut results[..] {
+        only.label = None;
+    }
+    Ok(results)
+}
+
+/// A host with its system, and its figures.
+struct Of {
+    host: String,
+    system: String,
+    figures: Vec<Figure>,
+}
+
+/// What was read so far, and where in it each host with its system is, and each of its figures.
+#[derive(Default)]
+struct ReadFigures {
+    results: Vec<Of>,
+    hosts: HashMap<(String, String), usize>,
+    /// By host, test and unit.
+    figures: HashMap<(usize, String, String), usize>,
+}
+
+impl ReadFigures {
+    /// Keeps the figures of a line; those that are there already get another run.
+    fn add(&mut self, row: Of) {
+        let Of { host, system, figures } = row;
+        let at = *self.hosts.entry((host.clone(), system.clone())).or_insert_with(|| {
+            self.results.push(Of { host, system, figures: Vec::new() });
+            self.results.len() - 1
+        });
+        let known = &mut self.results[at].figures;
+        for figure in figures {
+            let key = (at, figure.test.clone(), figure.unit.clone());
+            match self.figures.get(&key) {
+                Some(&place) => known[place].runs.extend(figure.runs),
+                None => {
+                    self.figures.insert(key, known.len());
+                    known.push(figure);
+                }
+            }
+        }
+    }
+}
+
+/// One table.
+struct PrintedTable {
+    title: String,
+    unit: &'static str,
+    /// The lines above the ruler.
+    heads: Vec<Vec<char>>,
+    /// Name, and where it begins and ends.
+    columns: Vec<(String, usize, usize)>,
+}
+
+impl PrintedTable {
+    /// `Processor, Processes - times in microseconds - smaller is better`
+    fn begin(line: &str) -> Option<PrintedTable> {
+        let is_title = line.contains("smaller is better") || line.contains("bigger is better");
+        let units = [("microseconds", "us"), ("nanoseconds", "ns"), ("MB/s", "MB/s")];
+        let (_, unit) = units.into_iter().find(|(name, _)| line.contains(name))?;
+        let title = line.to_ascii_lowercase();
+        is_title.then(|| PrintedTable { title, unit, heads: Vec::new(), columns: Vec::new() })
+    }
+
+    /// A line of the head, or the ruler that ends it.
+    fn head(&mut self, line: &str) {
+        let is_ruler = !line.trim().is_empty() && line.chars().all(|c| matches!(c, '-' | ' '));
+        if !is_ruler {
+            self.heads.push(line.chars().collect());
+            if self.heads.len() > MOST_HEADS {
+                self.heads.remove(0);
+            }
+            return;
+        }
+        // The one without gaps only underlines the title.
+        let spans = spans(line);
+        if !(3..=MOST_COLUMNS).contains(&spans.len()) {
+            self.heads.clear();
+            return;
+        }
+        for (column, &(start, end)) in spans.iter().enumerate() {
+            let next = spans.get(column + 1).map_or(usize::MAX, |(start, _)| *start);
+            let cut = |head: &Vec<char>| -> String {
+                head.iter().skip(start).take(next - start).collect()
+            };
+            let cells: Vec<String> = self.heads.iter().map(cut).collect();
+            self.columns.push((words(&cells.join(" ")), start, end));
+        }
+    }
+
+    /// A line of figures, with the host and system that it is of.
+    fn row(&self, line: &str) -> Result<Of, String> {
+        let (host, values) = self.columns.split_at(2);
+        let begin = host[1].2;
+        let chars: Vec<char> = line.chars().collect();
+        let cell =
+            |from: usize, to: usize| words(&chars.iter().take(to).skip(from).collect::<String>());
+        let (host, system) = (cell(0, host[0].2), cell(host[0].2, begin));
+        let rest: String = chars.iter().skip(begin).collect();
+        let found = spans(&rest);
+        if found.len() > values.len() {
+            let (cells, columns) = (found.len(), values.len());
+            return Err(format!("{cells} figures under {columns} columns"));
+        }
+        let mut figures = Vec::new();
+        for (position, &(start, end)) in found.iter().enumerate() {
+            let text: String = chars[begin + start..begin + end].iter().collect();
+            // A figure that is missing leaves its place empty: then the place tells the column.
+            let middle = 2 * begin + start + end;
+            let column = match found.len() == values.len() {
+                true => &values[position],
+                false => values
+                    .iter()
+                    .min_by_key(|(_, start, end)| (start + end).abs_diff(middle))
+                    .expect("there are columns after the system's"),
+            };
+            if FACTS.contains(&column.0.as_str()) {
+                continue;
+            }
+            let value = scaled(&text).ok_or_else(|| format!("{text:?} is not a number"))?;
+            let runs = vec![value];
+            figures.push(Figure { runs, ..figure(&self.test(&column.0), value, self.unit) });
+        }
+        Ok(Of { host, system, figures })
+    }
+
+    /// The name of a test: `Pipe` is a column of two tables.
+    fn test(&self, column: &str) -> String {
+        let remote = if self.title.contains("remote") { "remote " } else { "" };
+        if self.title.contains("bandwidth") {
+            format!("{remote}{column} bandwidth")
+        } else if self.title.contains("communication") {
+            format!("{remote}{column} latency")
+        } else {
+            column.to_owned()
+        }
+    }
+}
+
+/// `12.3K` is 12300.
+fn scaled(text: &str) -> Option<f64> {
+    match text
+        .strip_suffix('K')
+        .map(|text| (text, 1e3))
+        .or(text.strip_suffix('M').map(|t| (t, 1e6)))
+    {
+        Some((text, factor)) => Some(number(text)? * factor),
+        None => number(text),
+    }
+}
+
+/// Where the words of a line begin and end, in characters.
+fn spans(line: &str) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in line.chars().enumerate().filter(|(_, c)| !c.is_whitespace()) {
+        match found.last_mut() {
+            Some((_, end)) if *end == at => *end = at + 1,
+            _ => found.push((at, at + 1)),
+        }
+    }
+    found
+}

@@ -1,0 +1,64 @@
+//! A table out of a paper, as CSV: `test,unit,LABEL,…`, a column per state of the system.
+//!
+//! A label that comes again is another measurement of the same state: `off,on,off,on` is two sets.
+
+use std::collections::HashSet;
+
+use super::{ImportedResults, Problem, figure, number, words};
+
+/// Whether a first line is the head of such a table.
+pub fn is_it(first: &str) -> bool {
+    let cells: Vec<String> = split(first);
+    cells.len() > 2
+        && cells[0].eq_ignore_ascii_case("test")
+        && cells[1].eq_ignore_ascii_case("unit")
+}
+
+/// Reads the table; a cell that is empty or `n/a` is a result that there is not.
+pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+    let is_said = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let mut lines = text.lines().enumerate().filter(|(_, line)| is_said(line));
+    let head = lines.next().filter(|(_, line)| is_it(line)).ok_or_else(|| {
+        (Some(1), "the first line is `test,unit,LABEL,…` with a label for each column".to_owned())
+    })?;
+    let column = |label: String| ImportedResults {
+        format: "table".into(),
+        label: Some(label),
+        figures: Vec::new(),
+    };
+    let mut columns: Vec<ImportedResults> = split(head.1).into_iter().skip(2).map(column).collect();
+    let mut known: HashSet<(usize, String)> = HashSet::new();
+    for (at, line) in lines {
+        let said = |problem: String| (Some(at + 1), problem);
+        let cells = split(line);
+        if cells.len() != columns.len() + 2 {
+            let wanted = columns.len() + 2;
+            return Err(said(format!("{} cells, but the first line has {wanted}", cells.len())));
+        }
+        for (place, (column, cell)) in columns.iter_mut().zip(&cells[2..]).enumerate() {
+            if cell.is_empty() || cell.eq_ignore_ascii_case("n/a") {
+                continue;
+            }
+            let value = number(cell).ok_or_else(|| said(format!("{cell:?} is not a number")))?;
+            if !known.insert((place, cells[0].clone())) {
+                return Err(said(format!("{:?} appears twice", cells[0])));
+            }
+            column.figures.push(figure(&cells[0], value, &cells[1]));
+        }
+    }
+    Ok(columns)
+}
+
+/// The cells of a line; a comma may stand between quotes.
+fn split(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells.push(String::new()),
+            c => cells.last_mut().expect("there is a first cell").push(c),
+        }
+    }
+    cells.iter().map(|cell| words(cell)).collect()
+}

@@ -1,0 +1,20 @@
+//! Weighbridge: what a change to a Linux system costs the programs that run on it.
+
+pub mod attribution;
+pub mod budget;
+pub mod cli;
+pub mod experiment;
+pub mod format;
+pub mod import;
+pub mod machine;
+pub mod orphans;
+pub mod own_program;
+pub mod printable;
+pub mod profile;
+pub mod report;
+pub mod result;
+pub mod shell;
+pub mod station;
+pub mod store;
+pub mod treatment;
+pub mod workload;

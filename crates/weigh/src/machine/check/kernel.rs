@@ -1,0 +1,123 @@
+//! What the kernel does besides the work: guards against the hardware, security modules, auditing,
+//! counting.
+
+use super::Severity::{Good, Note};
+use super::{CheckInput, Finding};
+
+pub(super) fn mitigations(seen: &CheckInput) -> Option<Finding> {
+    let states = &seen.facts.mitigations;
+    let vulnerable: Vec<&str> = states
+        .iter()
+        .filter(|(_, state)| state.starts_with("Vulnerable"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let mitigated = states.values().filter(|state| state.starts_with("Mitigation")).count();
+    let found = |severity, now, effect| Finding::new("Mitigations", severity, now, effect);
+    if states.is_empty() {
+        return None;
+    }
+    Some(if vulnerable.is_empty() {
+        found(
+            Good,
+            format!("{mitigated} in force"),
+            "System calls cost as much as on any fully mitigated machine.",
+        )
+    } else {
+        found(
+            Note,
+            format!("{mitigated} in force, none for {}", vulnerable.join(", ")),
+            "System calls may be cheaper here than on a machine with all mitigations, so the cost of a \
+             treatment looks larger in per cent.",
+        )
+    })
+}
+
+pub(super) fn security_modules(seen: &CheckInput) -> Option<Finding> {
+    let modules = &seen.facts.lsm;
+    let effect = "Their checks cost time in both arms, so a result holds for machines with the same modules.";
+    (!modules.is_empty())
+        .then(|| Finding::new("Security modules", Good, modules.join(", "), effect))
+}
+
+pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
+    let found = |severity, now: String, effect| Finding::new("Auditing", severity, now, effect);
+    let Some(audit) = &seen.probes.audit else {
+        let effect = "If auditing is on, it costs time in both arms.";
+        return Some(found(Note, "not visible without root".into(), effect));
+    };
+    let daemon = match audit.daemon_pid {
+        0 => "no audit daemon".to_owned(),
+        _ => "an audit daemon".to_owned(),
+    };
+    Some(match audit.enabled {
+        0 => found(Good, format!("off, {daemon}"), "It costs no sample any time."),
+        enabled => found(
+            Note,
+            format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
+            "The loaded rules cost time in both arms; `weigh compare audit` exempts its baseline from them, \
+             other treatments do not.",
+        )
+        .fix("Look at the rules: `auditctl -l`."),
+    })
+}
+
+pub(super) fn counters(seen: &CheckInput) -> Option<Finding> {
+    let found = |severity, now: String, effect| Finding::new("CPU counters", severity, now, effect);
+    Some(match seen.probes.counters.as_ref()? {
+        Ok(()) => found(Good, "available".into(), "Instructions and cycles can be counted."),
+        Err(reason) => found(
+            Note,
+            format!("not available ({reason})"),
+            "Instructions and cycles cannot be counted, so only time is measured.",
+        )
+        .fix(
+            "On hardware, `sysctl kernel.perf_event_paranoid=1` allows it; a virtual machine needs a \
+             virtual PMU from its host.",
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::probes::AuditProbe;
+    use super::super::super::{Facts, Probes};
+    use super::super::tests::found;
+    use super::*;
+
+    fn with(probes: Probes, name: &str) -> Option<Finding> {
+        let findings = super::super::check(&Facts::default(), &probes);
+        findings.into_iter().find(|finding| finding.name == name)
+    }
+
+    #[test]
+    fn a_vulnerability_without_mitigation_is_named() {
+        let directory = "/sys/devices/system/cpu/vulnerabilities";
+        let (meltdown, l1tf) = (format!("{directory}/meltdown"), format!("{directory}/l1tf"));
+        let safe = [(meltdown.as_str(), "Mitigation: PTI"), (l1tf.as_str(), "Not affected")];
+        let finding = found(&safe, "Mitigations").unwrap();
+        assert_eq!((finding.severity, finding.now.as_str()), (Good, "1 in force"));
+        let open = [safe[0], (l1tf.as_str(), "Vulnerable: no microcode")];
+        assert_eq!(found(&open, "Mitigations").unwrap().now, "1 in force, none for l1tf");
+    }
+
+    #[test]
+    fn auditing_is_told_with_its_daemon() {
+        let audit = |enabled, daemon_pid| {
+            let probes =
+                Probes { audit: Some(AuditProbe { enabled, daemon_pid }), ..Probes::default() };
+            with(probes, "Auditing").unwrap()
+        };
+        assert_eq!((audit(0, 0).severity, audit(1, 7).severity), (Good, Note));
+        assert_eq!(audit(2, 7).now, "on and locked, an audit daemon");
+        assert_eq!(with(Probes::default(), "Auditing").unwrap().severity, Note);
+    }
+
+    #[test]
+    fn counters_that_are_missing_say_why() {
+        let counters = |counters| {
+            with(Probes { counters: Some(counters), ..Probes::default() }, "CPU counters").unwrap()
+        };
+        assert_eq!(counters(Ok(())).severity, Good);
+        assert!(counters(Err("ENOENT".into())).now.contains("ENOENT"));
+    }
+}

@@ -1,0 +1,169 @@
+//! What about this machine disturbs a measurement: one small function per check, each with what it
+//! found, what that does to a measurement, and how to fix it. `weigh doctor` shows all of them; those
+//! that are warnings stand in every report, and the notes in its JSON and HTML.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Facts, Probes};
+
+mod background;
+mod cpu;
+mod kernel;
+mod memory;
+mod others;
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It makes results wrong or needlessly wide; in every report.
+    Warning,
+    /// Worth knowing: it limits what a result says, or could not be seen; in the JSON and HTML of every
+    /// report.
+    Note,
+    Good,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, e.g. `CPU governor`.
+    pub name: &'static str,
+    pub severity: Severity,
+    /// How it is now, e.g. `powersave`.
+    pub now: String,
+    /// What that does to a measurement, a whole sentence.
+    pub effect: String,
+    /// How to fix it, a whole sentence with the command between backticks.
+    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    fn new(
+        name: &'static str,
+        severity: Severity,
+        now: impl Into<String>,
+        effect: &str,
+    ) -> Finding {
+        Finding { name, severity, now: now.into(), effect: effect.into(), fix: None }
+    }
+
+    fn fix(self, how: &str) -> Finding {
+        Finding { fix: Some(how.into()), ..self }
+    }
+
+    /// All of it in one line, for the warnings of a report.
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.name, self.without_name())
+    }
+
+    /// The same for a table that has the name beside it.
+    fn without_name(&self) -> String {
+        let fix = self.fix.as_deref().map(|fix| format!(" {fix}")).unwrap_or_default();
+        format!("{}. {}{fix}", self.now, self.effect)
+    }
+}
+
+/// What the checks look at.
+struct CheckInput<'a> {
+    facts: &'a Facts,
+    probes: &'a Probes,
+}
+
+/// A check; `None` where there is nothing to look at.
+type Check = fn(&CheckInput) -> Option<Finding>;
+
+/// All checks, in the order shown.
+const CHECKS: &[Check] = &[
+    others::load,
+    others::stolen_time,
+    cpu::governor,
+    cpu::boost,
+    cpu::smt,
+    cpu::isolation,
+    cpu::throttling,
+    cpu::clock,
+    background::corrections,
+    background::power,
+    background::interrupts,
+    memory::layout,
+    memory::huge_pages,
+    memory::swap,
+    kernel::mitigations,
+    kernel::security_modules,
+    kernel::audit,
+    kernel::counters,
+    others::hypervisor,
+];
+
+/// Does all checks.
+pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
+    let seen = CheckInput { facts, probes };
+    let findings = CHECKS.iter().filter_map(|check| check(&seen));
+    findings.chain(probes.space.iter().map(others::free_space)).collect()
+}
+
+/// The warnings among the findings, in whole sentences.
+pub fn warnings(findings: &[Finding]) -> Vec<String> {
+    of(findings, Severity::Warning).map(Finding::sentence).collect()
+}
+
+/// The notes among the findings, by the names of their checks.
+pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
+    of(findings, Severity::Note).map(|note| (note.name.into(), note.without_name())).collect()
+}
+
+fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(move |finding| finding.severity == severity)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::probes::Space;
+    use super::super::source::tests::root_with;
+    use super::*;
+
+    /// What a check found on a machine with these files.
+    pub(in super::super) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
+        let facts = Facts::read_from(root_with(files).path());
+        check(&facts, &Probes::default()).into_iter().find(|finding| finding.name == name)
+    }
+
+    #[test]
+    fn an_unknown_machine_has_no_warnings() {
+        assert_eq!(warnings(&check(&Facts::default(), &Probes::default())), [""; 0]);
+    }
+
+    #[test]
+    fn a_full_disk_is_a_warning_that_names_the_place() {
+        let space = |free_bytes| Space { place: "/scratch".into(), free_bytes };
+        let probes = Probes { space: vec![space(1 << 20), space(1 << 40)], ..Probes::default() };
+        let warnings = warnings(&check(&Facts::default(), &probes));
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_finding_is_one_line_in_a_report() {
+        let finding = Finding::new("A", Severity::Warning, "b", "C.").fix("Do `d`.");
+        assert_eq!(finding.sentence(), "A: b. C. Do `d`.");
+    }
+
+    #[test]
+    fn what_is_worth_knowing_is_found_by_name() {
+        let found = |severity| Finding::new("A", severity, "b", "C.");
+        let findings = [found(Severity::Good), found(Severity::Warning), found(Severity::Note)];
+        let notes = worth_knowing(&findings);
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [("A".into(), "b. C.".into())]);
+    }
+
+    #[test]
+    fn this_machine_is_checked_without_failing() {
+        let findings = check(&Facts::read(), &Probes::read(&[std::env::temp_dir()]));
+        assert!(findings.iter().any(|finding| finding.name == "Memory layout"));
+        assert!(findings.iter().any(|finding| finding.name == "Free space"));
+    }
+}

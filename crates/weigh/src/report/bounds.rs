@@ -1,0 +1,62 @@
+//! What a treatment costs at most, for the rows whose verdict does not say it already.
+
+use super::stalls::not_excluded;
+use crate::format;
+use crate::result::summary::{Row, Summary};
+use paired::Verdict;
+
+/// Longer names would not leave room for the number.
+const LONGEST_NAME: usize = 24;
+
+/// The bound of one row, e.g. `0.42 %`; empty where there is none, as while the pairs are too few.
+pub fn of(row: &Row) -> String {
+    match row.cost_at_most_pct {
+        Some(pct) if pct > 0.0 => format!("{} %", format::unsigned(pct)),
+        Some(_) => "nothing".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// One sentence with the bounds of all rows that are equivalent or undecided; `None` without any.
+pub fn sentence(s: &Summary) -> Option<String> {
+    let is_open = |row: &&Row| matches!(row.verdict, Verdict::Equivalent | Verdict::Inconclusive);
+    let several = super::by_treatment(s).len() > 1;
+    let shown = |row: &Row| {
+        let name = format::shorten(&format::label(&row.workload), LONGEST_NAME);
+        let treatment = format::shorten(&format::label(&row.treatment), LONGEST_NAME);
+        let under = if several { format!(" under {treatment}") } else { String::new() };
+        format!("{name}{under} {}", of(row))
+    };
+    let bounded = s.results.iter().filter(is_open).filter(|row| row.cost_at_most_pct.is_some());
+    let bounds: Vec<String> = bounded.map(shown).collect();
+    let confidence = format::confidence(s.alpha);
+    (!bounds.is_empty()).then(|| {
+        format!(
+            "Costs at most (typical run; {confidence} confidence for each row by itself): {}{}.",
+            bounds.join(", "),
+            not_excluded(s).map(|stalls| format!("; besides, {stalls}")).unwrap_or_default()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn rows_without_a_difference_say_what_they_may_cost() {
+        let mut s = sample::audit();
+        for (row, bound) in s.results.iter_mut().zip([Some(85.5), None, Some(0.4), Some(-0.2)]) {
+            row.cost_at_most_pct = bound;
+        }
+        s.results.truncate(4);
+        s.results[2].verdict = Verdict::Equivalent;
+        s.results[3].verdict = Verdict::Inconclusive;
+        let [a, b] = [2, 3].map(|i| s.results[i].workload.clone());
+        let sentence = sentence(&s).unwrap();
+        assert!(sentence.ends_with(&format!("by itself): {a} 0.40 %, {b} nothing.")), "{sentence}");
+        s.results.truncate(2);
+        assert_eq!(super::sentence(&s), None);
+    }
+}

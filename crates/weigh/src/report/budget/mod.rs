@@ -1,0 +1,6 @@
+//! `weigh budget`'s report, as text.
+
+mod tables;
+mod text;
+
+pub use text::render;

@@ -1,0 +1,93 @@
+//! Every pair as it was measured, one a line: for people who bring their own statistics.
+
+use crate::format;
+use crate::result::summary::Summary;
+
+const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
+                      baseline_rate,treated_rate,log_ratio,disturbed,baseline_cpu_ns_per_op,\
+                      treated_cpu_ns_per_op\n";
+
+/// The pairs of all rows, in the order measured. Sets and pairs count from 1.
+pub fn render(s: &Summary) -> String {
+    let mut text = HEADER.to_owned();
+    for row in &s.results {
+        for (index, pair) in row.series.iter().enumerate() {
+            let [baseline_cpu_ns, treated_cpu_ns] = pair.cpu_ns_per_op.unwrap_or([f64::NAN; 2]);
+            let cells = [
+                name(&s.id),
+                name(&row.workload),
+                name(&row.treatment),
+                name(&row.unit),
+                pair.set.saturating_add(1).to_string(),
+                (index + 1).to_string(),
+                number(pair.started_s),
+                pair.baseline_first.to_string(),
+                number(pair.baseline_rate),
+                number(pair.treated_rate),
+                number(pair.log_ratio()),
+                pair.is_disturbed.to_string(),
+                number(baseline_cpu_ns),
+                number(treated_cpu_ns),
+            ];
+            text += &cells.join(",");
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// In full precision; empty when there is no number.
+pub fn number(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { String::new() }
+}
+
+/// A name as a cell. RFC 4180: quotes around what contains a separator, quotes within doubled. A
+/// spreadsheet takes what begins with one of `= + - @` for a formula, and what a formula does is not for a
+/// name to decide: an apostrophe makes it text (OWASP, "CSV Injection"). Line breaks and tabs are no part
+/// of a name.
+pub fn name(text: &str) -> String {
+    let text = format::label(text);
+    let is_formula = text
+        .trim_start()
+        .starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
+    let text = if is_formula { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_line_a_pair() {
+        let mut s = sample::audit();
+        s.results.truncate(1);
+        s.results[0].series.truncate(2);
+        let text = render(&s);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        let columns = lines[0].split(',').count();
+        assert_eq!(columns, 14);
+        assert!(lines[2].starts_with("k3f9,syscall,audit,lps,1,2,4.7,"), "{}", lines[2]);
+        assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
+    }
+
+    #[test]
+    fn no_name_is_a_formula_and_a_number_below_zero_is_a_number() {
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\u{ff1d}1"] {
+            assert_eq!(name(formula), format!("'{formula}"));
+        }
+        assert_eq!(name("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(name("\t=1\r\n"), "\u{fffd}=1\u{fffd}\u{fffd}");
+        assert_eq!((name("a-b"), number(-1.5)), ("a-b".into(), "-1.5".into()));
+    }
+
+    #[test]
+    fn odd_names_are_quoted_and_missing_numbers_empty() {
+        assert_eq!(name("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(number(f64::NAN), "");
+        let text = render(&sample::hostile());
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+}

@@ -1,0 +1,74 @@
+//! A curve on a terminal: a table with a row per point, and a bar as long as its value.
+
+use super::paint::{BOLD, FAINT, paint};
+use super::table::{Align, pad};
+
+const WIDEST_BAR: usize = 40;
+/// A shorter bar shows no shape.
+const SHORTEST_BAR: usize = 8;
+const GAP: usize = 2;
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// A row: its cells, and its value as a share of the longest bar.
+pub struct PlotRow {
+    pub cells: Vec<String>,
+    pub share: f64,
+}
+
+/// The lines; a column that is empty in every row is left out, and the bar where there is no room.
+pub fn lines(
+    title: &str,
+    columns: &[&str],
+    points: &[PlotRow],
+    width: usize,
+    colour: bool,
+) -> Vec<String> {
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|i| {
+            let widest = points.iter().map(|point| point.cells[i].chars().count()).max();
+            widest.filter(|widest| *widest > 0).map_or(0, |w| w.max(columns[i].chars().count()))
+        })
+        .collect();
+    let line = |cells: Vec<&str>| {
+        let cells = cells.into_iter().zip(&widths).filter(|(_, width)| **width > 0);
+        cells
+            .map(|(cell, width)| " ".repeat(GAP) + &pad(cell, *width, Align::Right))
+            .collect::<String>()
+    };
+    let used: usize = widths.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+    let room = width.saturating_sub(used + GAP).min(WIDEST_BAR);
+    let room = if room < SHORTEST_BAR { 0 } else { room };
+    let mut lines = vec![paint(title, BOLD, colour), paint(&line(columns.to_vec()), FAINT, colour)];
+    for point in points {
+        let cells = line(point.cells.iter().map(String::as_str).collect());
+        lines.push(format!("{cells}  {}", bar(point.share, room)).trim_end().to_owned());
+    }
+    lines
+}
+
+/// As long as its value: a share of `room` cells.
+pub(super) fn bar(share: f64, room: usize) -> String {
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let eighths = (share * room as f64 * 8.0).round() as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_value() {
+        let bars = [0.0, 0.5, 0.5625, 1.0, 7.0, f64::NAN].map(|share| bar(share, 8));
+        assert_eq!(bars, ["", "████", "████▌", "████████", "████████", ""]);
+    }
+
+    #[test]
+    fn bars_fill_the_room_and_go_where_there_is_none() {
+        let point = |x: &str, share| PlotRow { cells: vec![x.into(), String::new()], share };
+        let points = [point("4K", 0.5), point("64K", 1.0)];
+        let shown = |width| lines("memory", &["bytes", "empty"], &points, width, false);
+        assert_eq!(shown(19), ["memory", "  bytes", "     4K  █████", "    64K  ██████████"]);
+        assert_eq!(shown(16)[3], "    64K");
+    }
+}

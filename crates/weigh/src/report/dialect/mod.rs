@@ -1,0 +1,262 @@
+//! An experiment the way that well-known tables look: one file per table.
+//!
+//! They show rates and differences only. None of them has an interval or a verdict, which is why
+//! they are asked for, and never what is shown first.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use super::cumulative::{self, Cumulative};
+use super::imported;
+use super::table::Table;
+use crate::format;
+use crate::result::imported::{Figure, FigureKey, Imported};
+use crate::result::summary::{Row, Summary};
+use paired::estimate::median;
+
+mod lmbench;
+mod lmbench_columns;
+mod nitzberg;
+mod smalley;
+pub mod unixbench;
+
+/// Whose table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    UnixBench,
+    Lmbench,
+    Nitzberg,
+    Smalley,
+}
+
+const DIALECTS: [(Dialect, &str); 4] = [
+    (Dialect::UnixBench, "unixbench"),
+    (Dialect::Lmbench, "lmbench"),
+    (Dialect::Nitzberg, "nitzberg"),
+    (Dialect::Smalley, "smalley"),
+];
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Dialect, String> {
+        let known = DIALECTS.iter().find(|(_, known)| *known == name);
+        known.map(|(dialect, _)| *dialect).ok_or_else(|| {
+            let names: Vec<&str> = DIALECTS.iter().map(|(_, name)| *name).collect();
+            format!("it is one of {}", names.join(", "))
+        })
+    }
+}
+
+/// What these tables are made of.
+pub struct Sheet {
+    /// Of the experiment.
+    id: String,
+    /// The baseline first; of a run, its only arm.
+    arms: Vec<String>,
+    lines: Vec<SheetLine>,
+    /// Of UnixBench, where the figures are its own.
+    version: Option<String>,
+    /// The first thing to know, where it was not measured here.
+    head: Option<String>,
+    /// Where there is one treatment, and records were counted.
+    cumulative: Option<Cumulative>,
+}
+
+/// A workload or test.
+struct SheetLine {
+    name: String,
+    copies: Option<u32>,
+    /// What the row is called: the name with the number of copies.
+    title: String,
+    /// Of the rate; where a time was read, that of the time.
+    unit: String,
+    /// Per arm, of times per second; `None` where it has no result.
+    rates: Vec<Option<f64>>,
+    /// The effect of each set in per cent, where there is one treatment.
+    sets: Vec<f64>,
+    /// Likewise, where they were counted.
+    records_per_op: Option<f64>,
+    log_bytes_per_op: Option<f64>,
+    /// Per arm: what its index counts as the baseline, where the file says so.
+    baselines: Vec<Option<f64>>,
+}
+
+/// The table, for a terminal.
+///
+/// # Errors
+/// A sentence, where the experiment has nothing that belongs into it.
+pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+    let text = match dialect {
+        Dialect::UnixBench => unixbench::render(sheet),
+        Dialect::Lmbench => lmbench::render(sheet),
+        Dialect::Nitzberg => nitzberg::render(sheet),
+        Dialect::Smalley => smalley::render(sheet),
+    }?;
+    let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();
+    Ok(head + &text)
+}
+
+/// The table as a page, which only Nitzberg's has: with his figure.
+///
+/// # Errors
+/// A sentence, where the experiment has nothing that belongs into it, or the table has no page.
+pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+    match dialect {
+        Dialect::Nitzberg => nitzberg::page(sheet),
+        _ => Err("only `--as nitzberg` has a page; the others are text".into()),
+    }
+}
+
+impl Sheet {
+    /// Of a run: name, unit and rate of each workload.
+    pub fn of_run(
+        id: &str,
+        label: &str,
+        rates: impl Iterator<Item = (String, String, f64)>,
+    ) -> Sheet {
+        let lines = rates.map(|(name, unit, rate)| SheetLine {
+            rates: vec![Some(rate)],
+            baselines: vec![None],
+            ..SheetLine::of(&name, &unit)
+        });
+        Sheet {
+            id: format::label(id),
+            arms: vec![format::label(label)],
+            lines: lines.collect(),
+            version: None,
+            head: None,
+            cumulative: None,
+        }
+    }
+
+    /// Of an experiment that compares, or an import.
+    pub fn of(s: &Summary) -> Sheet {
+        let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
+        let arms = std::iter::once(s.baseline.as_str()).chain(treatments.iter().copied());
+        let arms: Vec<&str> = arms.collect();
+        let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+        let mut sheet = Sheet {
+            id: format::label(&s.id),
+            arms: arms.iter().map(|arm| format::label(arm)).collect(),
+            lines: Vec::new(),
+            version: figures.and_then(version),
+            head: s.imported.as_ref().map(imported::head),
+            cumulative: None,
+        };
+        match figures {
+            Some(imported) => sheet.add_figures(imported, &arms),
+            None => sheet.add_rows(&s.results, &treatments),
+        }
+        if treatments.len() == 1 {
+            sheet.cumulative = cumulative::of(s).pop();
+            let mut rows: HashMap<&str, &Row> = HashMap::new();
+            for row in &s.results {
+                rows.entry(&row.workload).or_insert(row);
+            }
+            for line in &mut sheet.lines {
+                let row = rows.get(&*line.title);
+                line.sets = row
+                    .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
+                    .unwrap_or_default();
+                line.records_per_op = row.and_then(|row| row.evidence.records_per_op);
+                line.log_bytes_per_op = row.and_then(|row| row.evidence.log_bytes_per_op);
+            }
+        }
+        sheet
+    }
+
+    /// The middle of what the files of each arm say.
+    fn add_figures(&mut self, imported: &Imported, arms: &[&str]) {
+        let mut indices: HashMap<&str, Vec<HashMap<FigureKey, &Figure>>> = HashMap::new();
+        for file in &imported.files {
+            indices.entry(&file.arm).or_default().push(file.index());
+        }
+        for figure in imported.distinct() {
+            let of_arm = |arm: &&str| -> Vec<&Figure> {
+                let files = indices.get(*arm).into_iter().flatten();
+                files.filter_map(|index| index.get(&figure.key()).copied()).collect()
+            };
+            let rate = |figures: Vec<&Figure>| {
+                let rates = figures.iter().filter_map(|figure| figure.rate_of(figure.value));
+                median(&rates.collect::<Vec<f64>>())
+            };
+            let baseline = |figures: Vec<&Figure>| figures.iter().find_map(|f| f.baseline);
+            self.lines.push(SheetLine {
+                name: figure.test.clone(),
+                copies: figure.copies,
+                title: figure.name(),
+                unit: figure.unit.clone(),
+                records_per_op: None,
+                log_bytes_per_op: None,
+                rates: arms.iter().map(|arm| rate(of_arm(arm))).collect(),
+                sets: Vec::new(),
+                baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
+            });
+        }
+    }
+
+    fn add_rows(&mut self, rows: &[Row], treatments: &[&str]) {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for row in rows {
+            let at = *places.entry(&row.workload).or_insert_with(|| {
+                self.lines.push(SheetLine {
+                    rates: vec![None; treatments.len() + 1],
+                    baselines: vec![None; treatments.len() + 1],
+                    ..SheetLine::of(&row.workload, &row.unit)
+                });
+                self.lines.len() - 1
+            });
+            let rates = &mut self.lines[at].rates;
+            rates[0].get_or_insert(row.baseline);
+            if let Some(arm) = treatments.iter().position(|label| *label == row.treatment) {
+                rates[arm + 1] = Some(row.treated);
+            }
+        }
+    }
+}
+
+impl SheetLine {
+    /// Of a row, which is called `NAME x 4` where four copies ran.
+    fn of(row: &str, unit: &str) -> SheetLine {
+        let copies = row.rsplit_once(" x ").and_then(|(name, n)| Some((name, n.parse().ok()?)));
+        let (name, copies) = copies.map_or((row, None), |(name, copies)| (name, Some(copies)));
+        SheetLine {
+            name: name.into(),
+            copies,
+            title: row.into(),
+            unit: unit.into(),
+            rates: Vec::new(),
+            sets: Vec::new(),
+            records_per_op: None,
+            log_bytes_per_op: None,
+            baselines: Vec::new(),
+        }
+    }
+}
+
+/// Which UnixBench it was; `None` for figures of another program.
+fn version(imported: &Imported) -> Option<String> {
+    let format = &imported.files.first()?.format;
+    format.strip_prefix("UnixBench").map(|version| version.trim().to_owned())
+}
+
+/// At least three significant digits, and every digit before the point, as these tables have them.
+fn three_digits(value: f64) -> String {
+    if !value.is_finite() {
+        return format::NONE.into();
+    }
+    let decimals = match value.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        size if size >= 0.09995 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// All columns, however many: these tables are compared with printed ones.
+fn lines(table: &Table) -> String {
+    table.to_lines(usize::MAX).join("\n") + "\n"
+}

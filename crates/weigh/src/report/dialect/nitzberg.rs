@@ -1,0 +1,167 @@
+//! Table 2 of Nitzberg, "Performance Benchmarking of UNIX System Auditing" (1994): the difference in
+//! per cent of each of two sets, and how far the two lie apart; and, where they were counted, the records
+//! and bytes of the audit trail "for individual tests and cumulatively", which he missed in benchmarks.
+//!
+//! The thesis prints no consistent sign, and cuts digits off. Here a sign always says the direction,
+//! negative is slower, and digits are rounded.
+
+use minijinja::{Error, Value, context};
+
+use super::super::html;
+use super::super::table::{Align, Table};
+use super::{Sheet, SheetLine, format, lines};
+
+/// As many as the thesis prints at most.
+const DECIMALS: usize = 6;
+/// His Figure 4 has what lost more than this in either set.
+const DRAWN_FROM_PCT: f64 = 1.0;
+/// As high as an item of the lists beside the bars: see the style sheet.
+const ROW_HEIGHT: usize = 26;
+const LONGEST_NAME: usize = 60;
+
+pub fn render(sheet: &Sheet) -> Result<String, String> {
+    Ok(lines(&table(sheet)?))
+}
+
+fn table(sheet: &Sheet) -> Result<Table, String> {
+    let sets = sheet.lines.iter().map(|line| line.sets.len()).max().unwrap_or(0);
+    if sets < 2 {
+        return Err("this table needs one treatment in two sets: `weigh compare TREATMENT --sets 2`, or an \
+                    import of four results with the labels on, off, on, off"
+            .into());
+    }
+    let last = if sets == 2 { "Delta-3".into() } else { "largest − smallest".to_owned() };
+    let titles: Vec<String> =
+        (1..=sets).map(|set| format!("Delta-{set}")).chain(std::iter::once(last)).collect();
+    let mut columns = vec![("Benchmark", Align::Left)];
+    columns.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    columns.extend([("records/op", Align::Right), ("log B/op", Align::Right)]);
+    let rows = sheet.lines.iter().filter(|line| line.sets.len() == sets).map(|line| {
+        let mut cells = vec![format::label(&line.title)];
+        cells.extend(line.sets.iter().map(|effect| fixed(*effect)));
+        let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
+        cells.push(fixed(highest - lowest));
+        let counts = [line.records_per_op, line.log_bytes_per_op];
+        cells.extend(counts.map(|count| count.map(format::per_op).unwrap_or_default()));
+        cells
+    });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    rows.extend(cumulatively(sheet, sets));
+    Ok(Table::new(columns, rows))
+}
+
+/// The last rows; none where nothing was counted.
+fn cumulatively(sheet: &Sheet, sets: usize) -> Vec<Vec<String>> {
+    let Some(sum) = &sheet.cumulative else { return Vec::new() };
+    let row = |what: &str, records, log_bytes| {
+        let mut cells = vec![format!("Cumulatively: {what}")];
+        cells.resize(1 + sets + 1, String::new());
+        cells.extend([records, log_bytes]);
+        cells
+    };
+    vec![
+        row(
+            "one operation of each",
+            format::per_op(sum.records_of_one_each),
+            format::per_op(sum.log_bytes_of_one_each),
+        ),
+        row("all timed operations", format::integer(sum.records), format::integer(sum.log_bytes)),
+    ]
+}
+
+/// Figure 4 and the table, as one page.
+pub fn page(sheet: &Sheet) -> Result<String, String> {
+    let table = table(sheet)?;
+    filled(sheet, &table).map_err(|error| format!("the page could not be written: {error}"))
+}
+
+fn filled(sheet: &Sheet, table: &Table) -> Result<String, Error> {
+    let title = format!("What {} costs, as in Nitzberg's Table 2 and Figure 4", sheet.arms[1]);
+    let bars = drawn(sheet);
+    html::fill(
+        "nitzberg.html",
+        context! {
+            id => sheet.id.as_str(),
+            plain => title,
+            head => sheet.head.as_deref().map(html::parts),
+            figure => context! {
+                title => "Figure 4: what lost more than 1 % of its rate in either set,",
+                note => "in per cent; the larger of both.",
+                keys => Vec::<Value>::new(),
+                height => ROW_HEIGHT * bars.len(),
+                rows => bars,
+            },
+            table => html::table(table),
+        },
+    )
+}
+
+/// The bars, from 0 to 100 %, in the order of the table.
+fn drawn(sheet: &Sheet) -> Vec<Value> {
+    let costly = sheet.lines.iter().filter_map(|line| Some((line, cost_pct(line)?)));
+    let bar = |(row, (line, cost_pct)): (usize, (&SheetLine, f64))| {
+        let name = format::label(&line.title);
+        let part = context! {
+            class => "cost",
+            x => "0.00%",
+            width => format!("{:.2}%", cost_pct.clamp(0.0, 100.0)),
+        };
+        context! {
+            y => ROW_HEIGHT * row + ROW_HEIGHT / 2,
+            name => format::shorten(&name, LONGEST_NAME),
+            whole => name,
+            parts => vec![part],
+            value => format!("{cost_pct:.1}\u{a0}%"),
+            remark => "",
+        }
+    };
+    costly.enumerate().map(bar).collect()
+}
+
+/// The larger of what both sets lost; `None` up to 1 %.
+fn cost_pct(line: &SheetLine) -> Option<f64> {
+    let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
+    (line.sets.len() > 1 && -lowest > DRAWN_FROM_PCT).then_some(-lowest)
+}
+
+fn fixed(pct: f64) -> String {
+    // Without a sign where it rounds to nothing.
+    let text = format!("{pct:.DECIMALS$}");
+    if text.trim_matches(['-', '0', '.']).is_empty() {
+        "0".into()
+    } else {
+        text.replace('-', "−")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_last_rows_are_cumulative() {
+        let text = render(&Sheet::of(&sample::two_sets())).unwrap();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("syscall −85.219400 −84.796700 0.422700 3 500"), "{text}");
+        assert!(words.contains("Cumulatively: one operation of each 6 1,000"), "{text}");
+        assert!(words.contains("Cumulatively: all timed operations"), "{text}");
+    }
+
+    #[test]
+    fn the_figure_has_the_larger_cost_of_rows_above_one_per_cent() {
+        let mut s = sample::two_sets();
+        s.results[1].sets[0].effect_pct = -0.99;
+        s.results[1].sets[1].effect_pct = 3.0;
+        let text = page(&Sheet::of(&s)).unwrap();
+        assert!(text.contains("85.2\u{a0}%") && !text.contains("84.8\u{a0}%"), "the larger");
+        assert_eq!(text.matches("<rect").count(), 1, "the other lost less than 1 %");
+        s.results[1].sets[0].effect_pct = -1.01;
+        let text = page(&Sheet::of(&s)).unwrap();
+        assert!(text.contains("1.0\u{a0}%") && text.matches("<rect").count() == 2);
+        for outside in ["http:", "https:", "url(", "@import", " src=", "<link", "<script"] {
+            assert!(!text.contains(outside), "{outside} is on the page");
+        }
+    }
+}

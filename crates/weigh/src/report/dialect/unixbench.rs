@@ -1,0 +1,138 @@
+//! UnixBench's index: baseline, result and index of each test, and the final index.
+
+use super::super::table::{Align, Table};
+use super::{Sheet, SheetLine, format, lines};
+use crate::result::unixbench_index::Formula;
+use crate::workload::suite::{self, Suite};
+
+/// A table per arm, and per number of parallel copies.
+pub fn render(sheet: &Sheet) -> Result<String, String> {
+    let suite = suite_of(sheet)?;
+    let mut copies: Vec<Option<u32>> = Vec::new();
+    for line in &sheet.lines {
+        if !copies.contains(&line.copies) {
+            copies.push(line.copies);
+        }
+    }
+    let mut parts = Vec::new();
+    for copies in copies {
+        let of_it: Vec<&SheetLine> =
+            sheet.lines.iter().filter(|line| line.copies == copies).collect();
+        let mut tests: Vec<Vec<String>> = Vec::new();
+        for (number, arm) in sheet.arms.iter().enumerate() {
+            let index = ArmIndex::new(sheet, &of_it, number, &suite);
+            let table = index.table();
+            let running = running(sheet, copies);
+            parts.extend(table.map(|table| format!("{}{running}\n{table}", format::label(arm))));
+            tests.push(index.items.into_iter().map(|item| item.title).collect());
+        }
+        if tests.iter().any(|of_arm| *of_arm != tests[0]) {
+            parts.push("These final scores cover different tests and cannot be compared.\n".into());
+        }
+    }
+    if !parts.iter().any(|part| part.contains(FINAL) || part.contains(AVERAGE)) {
+        return Err("it contains no test of UnixBench's index".into());
+    }
+    if sheet.version.is_none() {
+        parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());
+    }
+    Ok(parts.join("\n"))
+}
+
+/// As UnixBench says it since 5.0. What was measured here and says nothing of copies was one.
+fn running(sheet: &Sheet, copies: Option<u32>) -> String {
+    match copies.or(sheet.version.is_none().then_some(1)) {
+        Some(1) => "; running 1 parallel copy of tests".into(),
+        Some(copies) => format!("; running {copies} parallel copies of tests"),
+        None => String::new(),
+    }
+}
+
+const FINAL: &str = "FINAL SCORE";
+const AVERAGE: &str = "AVERAGE";
+
+/// The suite with the titles and, where no report says others, the baselines: that of the version,
+/// or the first whose index was measured completely.
+fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
+    let mut suites = suite::embedded()?;
+    let is_of_version = |suite: &Suite| match sheet.version.as_deref() {
+        Some(version) if version.starts_with("3.") => suite.name == "unixbench-3.11",
+        Some(version) if version.starts_with("4.") => suite.name == "unixbench-4.1",
+        Some(_) => suite.name == "unixbench",
+        None => {
+            let mut members = suite.members.iter().filter(|member| member.baseline.is_some());
+            suite.index.is_some()
+                && members.all(|member| sheet.lines.iter().any(|line| line.name == member.name))
+        }
+    };
+    // The newest first, though it is not the last by its name.
+    suites.sort_by_key(|suite| suite.name != "unixbench");
+    let found = suites.iter().position(is_of_version).unwrap_or(0);
+    Ok(suites.swap_remove(found))
+}
+
+/// The index of one arm.
+struct ArmIndex {
+    formula: Formula,
+    items: Vec<IndexItem>,
+    /// Whether tests of the suite are missing, as far as one can know.
+    is_partial: bool,
+}
+
+struct IndexItem {
+    title: String,
+    baseline: f64,
+    rate: f64,
+    index: f64,
+}
+
+impl ArmIndex {
+    fn new(sheet: &Sheet, of_it: &[&SheetLine], arm: usize, suite: &Suite) -> ArmIndex {
+        let of_suite = suite.index.zip(suite.baseline_index);
+        let formula = match (&sheet.version, of_suite) {
+            (None, Some((mean, points))) => Formula { mean, points },
+            (version, _) => Formula::of_version(version.as_deref().unwrap_or_default()),
+        };
+        // A report has its own baselines: what is not in its index does not count.
+        let says = of_it.iter().any(|line| line.baselines[arm].is_some());
+        let item = |line: &&SheetLine| {
+            let member = suite.members.iter().find(|member| {
+                member.name == line.name || member.title.as_deref() == Some(line.name.as_str())
+            });
+            let known = member.and_then(|member| member.baseline).filter(|_| !says);
+            let (baseline, rate) = (line.baselines[arm].or(known)?, line.rates[arm]?);
+            let title = member.and_then(|member| member.title.clone());
+            let title = title.unwrap_or_else(|| line.name.clone());
+            Some(IndexItem { title, baseline, rate, index: formula.index(rate, baseline) })
+        };
+        let items: Vec<IndexItem> = of_it.iter().filter_map(item).collect();
+        let of_index = suite.members.iter().filter(|member| member.baseline.is_some()).count();
+        ArmIndex { formula, is_partial: !says && items.len() < of_index, items }
+    }
+
+    /// `None` where no test has a baseline.
+    fn table(&self) -> Option<String> {
+        let one = |value: f64| format!("{value:.1}");
+        let row = |item: &IndexItem| {
+            let title = format::label(&item.title);
+            vec![title, one(item.baseline), one(item.rate), one(item.index)]
+        };
+        let mut rows: Vec<Vec<String>> = self.items.iter().map(row).collect();
+        let indices: Vec<f64> = self.items.iter().map(|item| item.index).collect();
+        let final_index = self.formula.score(&indices)?;
+        let mut add = |title: &str, value: f64| {
+            rows.push(vec![title.into(), String::new(), String::new(), one(value)]);
+        };
+        if self.formula.mean == suite::Index::ArithmeticMean {
+            add(&format!("SUM of {} items", indices.len()), indices.iter().sum());
+            add(AVERAGE, final_index);
+        } else {
+            let partial = if self.is_partial { " (partial only)" } else { "" };
+            add(&format!("{FINAL}{partial}"), final_index);
+        }
+        let right = Align::Right;
+        let columns =
+            vec![("TEST", Align::Left), ("BASELINE", right), ("RESULT", right), ("INDEX", right)];
+        Some(lines(&Table::new(columns, rows)))
+    }
+}

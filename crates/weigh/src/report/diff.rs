@@ -1,0 +1,178 @@
+//! Two experiments side by side, as text and as JSON.
+
+use super::paint::{BOLD, FAINT, paint};
+use super::table::{Align, Table};
+use super::text::wrap;
+use crate::format;
+use crate::result::diff::{Change, Diff, DiffRow};
+
+/// Longer names would not leave room for the numbers.
+const LONGEST_NAME: usize = 24;
+
+/// The whole document, indented, with a newline at its end.
+///
+/// # Errors
+/// None today; as for the other formats.
+pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(diff)? + "\n")
+}
+
+/// The report in lines of at most `width` characters.
+pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
+    let mut lines = wrap(&format!("{} {}", sentence(diff), diff.caveat), width, 0);
+    for (title, table) in [("Rate of the baseline", rates(diff)), ("Effect", effects(diff))] {
+        if table.rows.is_empty() {
+            continue;
+        }
+        lines.extend([String::new(), paint(title, BOLD, colour)]);
+        for (number, line) in table.to_lines(width).iter().enumerate() {
+            let style = if number == 0 { FAINT } else { anstyle::Style::new() };
+            lines.push(paint(line, style, colour));
+        }
+    }
+    let mut list = |title: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            lines.extend([String::new(), paint(title, BOLD, colour)]);
+            lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), width, 2)));
+        }
+    };
+    let known = |text: &str| if text.is_empty() { "not known".into() } else { format::label(text) };
+    let changes = diff.machine.iter();
+    let changes =
+        changes.map(|c| format!("{}: {}, then {}", c.fact, known(&c.before), known(&c.after)));
+    list("Other differences", changes.collect());
+    list("In one of them only", diff.only_in_one.iter().map(|name| format::label(name)).collect());
+    lines.push(String::new());
+    for (word, side) in [("before", &diff.before), ("after ", &diff.after)] {
+        let command = format::label(&side.command);
+        lines.push(paint(
+            &format!("{word}: {} of {}: {command}", side.id, side.started),
+            FAINT,
+            colour,
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn sentence(diff: &Diff) -> String {
+    let rates = diff.results.iter().filter(|row| row.rate.is_beyond_noise).count();
+    let effects = diff.results.iter().filter_map(|row| row.effect);
+    let differing = effects.clone().filter(|effect| effect.is_beyond_noise).count();
+    let rows = diff.results.len();
+    let effects = match effects.count() {
+        0 => String::new(),
+        count => format!(", and {differing} of {count} effects"),
+    };
+    format!(
+        "From {} to {}, {rates} of {rows} baseline rates changed by more than the noise{effects}.",
+        diff.before.id, diff.after.id
+    )
+}
+
+/// A column of rates takes the unit; effects are per cent already.
+fn rates(diff: &Diff) -> Table {
+    let shown = |row: &DiffRow, rate: f64| format::rate(rate, &row.unit);
+    let cells = |row: &DiffRow| {
+        let [before, after] = [row.rate.before, row.rate.after].map(|rate| shown(row, rate));
+        [names(row), vec![before, after, format::label(&row.unit)], change(&row.rate)].concat()
+    };
+    let unit = [("unit", Align::Left)];
+    Table::new(columns(&unit), diff.results.iter().map(cells).collect())
+}
+
+/// The effects, without rows for runs.
+fn effects(diff: &Diff) -> Table {
+    let cells = |row: &DiffRow| {
+        let effect = row.effect?;
+        let shown = [effect.before, effect.after].map(format::percent).to_vec();
+        Some([names(row), shown, change(&effect)].concat())
+    };
+    Table::new(columns(&[]), diff.results.iter().filter_map(cells).collect())
+}
+
+fn columns(unit: &[(&'static str, Align)]) -> Vec<(&'static str, Align)> {
+    let [left, right] = [Align::Left, Align::Right];
+    let first = [("workload", left), ("treatment", left), ("before", right), ("after", right)];
+    [&first[..], unit, &[("change", right), ("", left), ("interval", left)]].concat()
+}
+
+fn names(row: &DiffRow) -> Vec<String> {
+    let names = [&row.workload, &row.treatment];
+    names.map(|name| format::shorten(&format::label(name), LONGEST_NAME)).to_vec()
+}
+
+/// A change that the noise within the experiments explains is marked.
+fn change(change: &Change) -> Vec<String> {
+    let mark = if change.is_beyond_noise { "" } else { "~" };
+    let interval = format::interval(change.low_pct, change.high_pct);
+    vec![format::percent(change.change_pct), mark.to_owned(), interval]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Facts;
+    use crate::machine::described::machine_changes;
+    use crate::result::diff::{SCHEMA, Side, caveat};
+
+    fn diff() -> Diff {
+        let side =
+            |id: &str| Side { id: id.into(), started: "then".into(), command: "weigh".into() };
+        let change = |before, after, change_pct, is_beyond_noise| Change {
+            before,
+            after,
+            change_pct,
+            low_pct: Some(change_pct - 2.0),
+            high_pct: Some(change_pct + 2.0),
+            is_beyond_noise,
+        };
+        let row = |effect| DiffRow {
+            workload: "getppid".into(),
+            treatment: "seccomp".into(),
+            unit: "lps".into(),
+            rate: change(1000.0, 900.0, -10.0, true),
+            effect,
+        };
+        let results = vec![row(None), row(Some(change(-20.0, -19.0, 1.25, false)))];
+        let other = Facts { kernel: "6.6".into(), uptime_s: Some(5.0), ..Facts::default() };
+        Diff {
+            schema: SCHEMA,
+            before: side("aaa"),
+            after: side("bbb"),
+            alpha: 0.05,
+            caveat: caveat(&results),
+            machine: machine_changes(&Facts::default(), &other),
+            results,
+            only_in_one: vec!["stat under none (lps): aaa".into()],
+        }
+    }
+
+    #[test]
+    fn the_caveat_is_said_before_any_number_and_tells_the_width() {
+        let text = text(&diff(), 100, false);
+        let place = |part| text.find(part).unwrap_or_else(|| panic!("`{part}` is missing: {text}"));
+        assert!(place("They were") < place("getppid"));
+        assert!(place("2 of 2 baseline rates") < place("±2.00 % in a rate"), "{text}");
+        assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
+        assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");
+        assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn only_commands_are_wider_than_the_terminal() {
+        for width in [60, 80, 100] {
+            let text = text(&diff(), width, false);
+            let wide = text.lines().filter(|line| line.chars().count() > width);
+            assert!(wide.clone().all(|line| line.contains(" of then: ")), "{text}");
+        }
+    }
+
+    #[test]
+    fn worse_is_what_fell_beyond_the_noise() {
+        let rate = diff().results[0].rate;
+        // −10 % is [−12 %, −8 %].
+        assert!(rate.is_worse_by(7.9) && !rate.is_worse_by(8.1));
+        assert!(!Change { high_pct: None, ..rate }.is_worse_by(1.0));
+        assert!(!Change { high_pct: Some(-0.5), ..rate }.is_worse_by(1.0));
+    }
+}

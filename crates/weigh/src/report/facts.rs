@@ -1,0 +1,18 @@
+//! What was done to the system, as the treatments say it themselves.
+
+use crate::format;
+use crate::result::summary::Summary;
+
+/// The sentences of the baseline, where it has a treatment, and of every treatment that has some;
+/// with the label of each, safe to print.
+pub(super) fn by_label(s: &Summary) -> Vec<(String, Vec<String>)> {
+    let baseline = (format!("{} (baseline)", s.baseline), &s.baseline_facts);
+    let treated = s.treatments.iter().map(|treatment| (treatment.label.clone(), &treatment.facts));
+    std::iter::once(baseline)
+        .chain(treated)
+        .filter(|(_, facts)| !facts.is_empty())
+        .map(|(label, facts)| {
+            (format::label(&label), facts.iter().map(|fact| format::label(fact)).collect())
+        })
+        .collect()
+}

@@ -1,0 +1,279 @@
+//! What was found under one treatment, as one sentence: [`super::sentence`] joins them.
+
+use super::needed;
+use crate::format;
+use crate::format::quoted;
+use crate::result::summary::Row;
+use paired::Verdict;
+
+/// What one treatment does, led by what costs most.
+pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
+    if let [row] = rows {
+        return one(treatment, row, margin_pct);
+    }
+    let name = quoted(treatment);
+    let slower = with(rows, Verdict::Slower);
+    let faster = with(rows, Verdict::Faster);
+    let mut clauses = Vec::new();
+    if !slower.is_empty() {
+        clauses.push(led(&name, "slows", &slower, rows.len(), margin_pct));
+        if let Some(most) = largest(&faster) {
+            let (count, most) = (are(faster.len()), named(most));
+            let most_of_all = most_of_all(&faster);
+            clauses.push(format!("{count} faster, {most_of_all}{most}"));
+        }
+    } else if !faster.is_empty() {
+        clauses.push(led(&name, "speeds up", &faster, rows.len(), margin_pct));
+    } else {
+        return no_difference(&format!("no difference found under {name}"), rows, margin_pct);
+    }
+    clauses.extend(undistinguished(rows, margin_pct));
+    format!("{}.", clauses.join("; "))
+}
+
+/// `` `audit` slows 9 of 12 workloads, most of all `syscall` by 85.2 % [84.9, 85.6] ``
+fn led(name: &str, verb: &str, rows: &[&Row], of: usize, margin_pct: f64) -> String {
+    let Some(most) = largest(rows) else {
+        return String::new();
+    };
+    let workloads = format::plural(of, "workload");
+    let count = match rows.len() {
+        2 if of == 2 => "both workloads".to_owned(),
+        count if count == of => format!("all {workloads}"),
+        count => format!("{count} of {workloads}"),
+    };
+    let below = format::margin(margin_pct);
+    let small = match rows.iter().filter(|row| row.within_margin).count() {
+        0 => String::new(),
+        small if small == rows.len() => format!(" by less than {below}"),
+        small => format!(" ({small} of them by less than {below})"),
+    };
+    format!("{name} {verb} {count}{small}, {}{}", most_of_all(rows), named(most))
+}
+
+/// The one workload of an experiment gets its number whatever the verdict.
+fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
+    let (name, workload) = (quoted(treatment), quoted(&row.workload));
+    let effect = format!(
+        "{} {}",
+        format::percent(row.effect_pct),
+        format::interval(row.low_pct, row.high_pct)
+    );
+    match row.verdict {
+        Verdict::Slower => format!("{name} slows {}.", named(row)),
+        Verdict::Faster => format!("{name} speeds up {}.", named(row)),
+        Verdict::Equivalent => format!(
+            "{workload} is equally fast under {name}, to within {}: {effect}.",
+            format::margin(margin_pct)
+        ),
+        Verdict::Inconclusive => format!(
+            "The effect of {name} on {workload} is inconclusive: {effect} after {}{}.",
+            format::plural(row.pairs, "pair"),
+            needed::of(&[row])
+        ),
+    }
+}
+
+/// Both arms are the same, so a difference is an error of the machine or of the method.
+pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
+    let alarms: Vec<&Row> = rows
+        .iter()
+        .filter(|row| matches!(row.verdict, Verdict::Slower | Verdict::Faster))
+        .copied()
+        .collect();
+    let Some(most) = largest(&alarms) else {
+        return no_difference("no difference found", rows, margin_pct);
+    };
+    let mut clauses = vec![format!(
+        "False alarm: both arms are the same, yet {} of {} differ{}, {}{} {} {}",
+        alarms.len(),
+        format::plural(rows.len(), "workload"),
+        if alarms.len() == 1 { "s" } else { "" },
+        most_of_all(&alarms),
+        quoted(&most.workload),
+        format::percent(most.effect_pct),
+        format::interval(most.low_pct, most.high_pct)
+    )];
+    clauses.extend(undistinguished(rows, margin_pct));
+    format!("{}.", clauses.join("; "))
+}
+
+fn no_difference(found: &str, rows: &[&Row], margin_pct: f64) -> String {
+    let equivalent = with(rows, Verdict::Equivalent).len();
+    let inconclusive = with(rows, Verdict::Inconclusive);
+    let of = format::plural(rows.len(), "workload");
+    if equivalent == 0 {
+        return format!(
+            "No verdict: {} of {of} inconclusive{}.",
+            inconclusive.len(),
+            needed::of(&inconclusive)
+        );
+    }
+    let mut clauses = vec![format!(
+        "{}: {equivalent} of {of} equivalent within {}",
+        capital(found),
+        format::margin(margin_pct)
+    )];
+    if !inconclusive.is_empty() {
+        clauses.push(format!("{} inconclusive{}", inconclusive.len(), needed::of(&inconclusive)));
+    }
+    format!("{}.", clauses.join("; "))
+}
+
+/// The clauses about workloads in which no difference was found.
+fn undistinguished(rows: &[&Row], margin_pct: f64) -> Vec<String> {
+    let equivalent = with(rows, Verdict::Equivalent).len();
+    let inconclusive = with(rows, Verdict::Inconclusive);
+    let mut clauses = Vec::new();
+    if equivalent > 0 {
+        let margin = format::margin(margin_pct);
+        clauses.push(format!("{} equivalent within {margin}", are(equivalent)));
+    }
+    if !inconclusive.is_empty() {
+        clauses.push(format!(
+            "{} inconclusive{}",
+            are(inconclusive.len()),
+            needed::of(&inconclusive)
+        ));
+    }
+    clauses
+}
+
+fn with<'a>(rows: &[&'a Row], verdict: Verdict) -> Vec<&'a Row> {
+    let has = |row: &&&'a Row| row.verdict == verdict;
+    rows.iter().filter(has).copied().collect()
+}
+
+/// The row whose rate changed most; on a log scale, so that halving weighs as much as doubling.
+fn largest<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
+    let weight = |row: &Row| (1.0 + row.effect_pct / 100.0).max(1e-9).ln().abs();
+    rows.iter().max_by(|a, b| weight(a).total_cmp(&weight(b))).copied()
+}
+
+/// `` `syscall` by 85.2 % [84.9, 85.6] ``: the sign is in the verb before it.
+fn named(row: &Row) -> String {
+    let slower = row.effect_pct < 0.0;
+    let bare = |end: Option<f64>| match end.filter(|pct| pct.is_finite()) {
+        None => None,
+        Some(pct) if (pct < 0.0) == slower => Some(format::unsigned(pct)),
+        Some(pct) => Some(format!("−{}", format::unsigned(pct))),
+    };
+    let (near, far) = if slower {
+        (bare(row.high_pct), bare(row.low_pct))
+    } else {
+        (bare(row.low_pct), bare(row.high_pct))
+    };
+    let or_none = |end: Option<String>| end.unwrap_or_else(|| "∞".to_owned());
+    let near = near.unwrap_or_else(|| "−∞".to_owned());
+    format!(
+        "{} by {} % [{near}, {}]",
+        quoted(&row.workload),
+        format::unsigned(row.effect_pct),
+        or_none(far)
+    )
+}
+
+fn most_of_all(rows: &[&Row]) -> &'static str {
+    if rows.len() == 1 { "" } else { "most of all " }
+}
+
+fn are(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "is" } else { "are" })
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::result::summary::Summary;
+
+    fn said(s: &Summary, treatment: &str) -> String {
+        let rows: Vec<&Row> = s.results.iter().collect();
+        found(treatment, &rows, s.margin_pct)
+    }
+
+    #[test]
+    fn the_most_expensive_verdict_leads() {
+        assert_eq!(
+            said(&sample::audit(), "audit"),
+            "`audit` slows 9 of 12 workloads (1 of them by less than 1 %), most of all `syscall` by \
+             85.2 % [84.8, 85.6]; 2 are equivalent within 1 %; 1 is inconclusive (needs 20 to \
+             110 more pairs, 4.2 s to 23 s)."
+        );
+    }
+
+    #[test]
+    fn a_large_effect_without_a_verdict_is_not_called_one() {
+        let mut s = sample::audit();
+        s.results[0].verdict = Verdict::Inconclusive;
+        let text = said(&s, "audit");
+        assert!(!text.contains("syscall") && text.contains("2 are inconclusive"), "{text}");
+        assert!(text.contains("most of all `pipe` by 60.4 %"), "{text}");
+    }
+
+    #[test]
+    fn faster_rows_are_told_too() {
+        let mut s = sample::audit();
+        s.results.truncate(4);
+        s.results[1].verdict = Verdict::Faster;
+        (s.results[1].effect_pct, s.results[1].low_pct) = (2.5, Some(2.0));
+        s.results[1].high_pct = None;
+        let text = said(&s, "x");
+        assert!(
+            text.contains("; 1 is faster, `dhry2reg` by 2.50 % [2.00, ∞]; 1 is equi"),
+            "{text}"
+        );
+        s.results.drain(2..);
+        s.results.remove(0);
+        assert_eq!(said(&s, "x"), "`x` speeds up `dhry2reg` by 2.50 % [2.00, ∞].");
+    }
+
+    #[test]
+    fn one_workload_gets_its_number_whatever_the_verdict() {
+        let mut s = sample::audit();
+        let row = s.results.pop().expect("the last row is inconclusive");
+        assert_eq!(
+            found("audit", &[&row], 1.0),
+            "The effect of `audit` on `hanoi` is inconclusive: −0.35 % [−1.94, +1.27] after 40 pairs \
+             (needs 20 to 110 more pairs, 4.2 s to 23 s)."
+        );
+        let equal = &s.results[1];
+        assert_eq!(
+            found("audit", &[equal], 0.5),
+            "`dhry2reg` is equally fast under `audit`, to within 0.5 %: +0.02 % [−0.28, +0.32]."
+        );
+    }
+
+    #[test]
+    fn a_difference_between_identical_arms_is_a_false_alarm() {
+        let mut s = sample::control();
+        let all: Vec<&Row> = s.results.iter().collect();
+        assert_eq!(
+            control(&all, 1.0),
+            "No difference found: 12 of 12 workloads equivalent within 1 %."
+        );
+        s.results[11].verdict = Verdict::Slower;
+        let all: Vec<&Row> = s.results.iter().collect();
+        assert_eq!(
+            control(&all, 1.0),
+            "False alarm: both arms are the same, yet 1 of 12 workloads differs, `hanoi` −0.35 % \
+             [−1.94, +1.27]; 11 are equivalent within 1 %."
+        );
+    }
+
+    #[test]
+    fn without_any_verdict_nothing_is_claimed() {
+        let mut s = sample::audit();
+        s.results.iter_mut().for_each(|row| row.verdict = Verdict::Inconclusive);
+        let text = said(&s, "audit");
+        assert_eq!(
+            text,
+            "No verdict: 12 of 12 workloads inconclusive (needs 20 to 110 more pairs, 4.2 s to 23 s)."
+        );
+    }
+}

@@ -1,0 +1,309 @@
+//! The report as one HTML file: no script, nothing from the network, made to be printed and kept.
+//!
+//! The templates hold the markup and escape every text; this room hands them numbers already
+//! placed and texts already formatted.
+
+mod axis;
+mod chart;
+mod drift;
+mod forest;
+pub mod run;
+
+use minijinja::{Environment, Error, Value, context};
+
+use super::results::measured;
+use super::scale::{EffectScale, Span};
+use super::table::{Align, Table};
+use super::{bounds, by_treatment, evidence, facts, imported, latency, readings, sentence, sets};
+use crate::format;
+use crate::machine::Facts;
+use crate::machine::described;
+use crate::result::curve;
+use crate::result::summary::{Row, State, Summary};
+use paired::Verdict;
+
+/// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
+const TEMPLATES: [(&str, &str); 13] = [
+    ("page.html", include_str!("html/page.jinja")),
+    ("run.html", include_str!("html/run.jinja")),
+    ("rules.html", include_str!("html/rules.jinja")),
+    ("nitzberg.html", include_str!("html/nitzberg.jinja")),
+    ("bars.html", include_str!("html/bars.jinja")),
+    ("sentence.html", include_str!("html/sentence.jinja")),
+    ("head.html", include_str!("html/head.jinja")),
+    ("grid.html", include_str!("html/grid.jinja")),
+    ("chart.html", include_str!("html/chart.jinja")),
+    ("machine.html", include_str!("html/machine.jinja")),
+    ("forest.html", include_str!("html/forest.jinja")),
+    ("drift.html", include_str!("html/drift.jinja")),
+    ("style.css", include_str!("html/style.css")),
+];
+
+/// A fact of more bytes is folded away: few ask for it, and it would push the others off the page.
+const LONG_FACT: usize = 90;
+
+/// The whole page.
+pub fn render(s: &Summary) -> Result<String, Error> {
+    fill("page.html", page(s))
+}
+
+pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
+    let mut environment = Environment::new();
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    environment.get_template(template)?.render(values)
+}
+
+fn page(s: &Summary) -> Value {
+    let said = sentence::sentences(s);
+    let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
+    let scale = EffectScale::of(s.results.iter().map(Span::from), s.margin_pct);
+    let several = by_treatment(s).len() > 1;
+    let figures = by_treatment(s).into_iter().map(|(treatment, rows)| {
+        context! {
+            treatment => format::label(treatment),
+            forest => forest::figure(&rows, &scale, s.margin_pct),
+            charts => curve::of_effects(&rows)
+                .iter()
+                .flat_map(|chart| chart::figures(chart, several.then_some(treatment)))
+                .collect::<Vec<Value>>(),
+        }
+    });
+    // Figures have no intervals to draw, and their table shows them as they were written.
+    let figures_read = s.imported.as_ref().filter(|imported| imported.is_figures());
+    let is_measured = figures_read.is_none();
+    let has_added = s.results.iter().any(|row| row.cost.added_ns_per_op.is_some());
+    let end_s = drift::end_s(&s.results);
+    let drifts = s.results.iter().filter_map(|row| drift::figure(row, several, end_s));
+    let rows = by_treatment(s).into_iter().flat_map(|(_, rows)| forest::ordered(rows));
+    let pairs: usize = s.results.iter().map(|row| row.pairs).sum();
+    context! {
+        id => format::label(&s.id),
+        started => format::label(&s.started),
+        complete => s.state == State::Complete,
+        headline => parts(headline),
+        rest => parts(&rest.join(" ")),
+        plain => headline.replace('`', ""),
+        baseline => format::label(&s.baseline),
+        baseline_state => s.baseline_state.as_deref().map(format::label),
+        pairs => format::plural(pairs, "pair"),
+        elapsed => format::seconds(s.elapsed_s),
+        confidence => unbroken(&format::confidence(s.alpha)),
+        margin => unbroken(&format::margin(s.margin_pct)),
+        seed => s.seed.to_string(),
+        several => several,
+        read => figures_read.map(|imported| table(&imported::table(s, imported))),
+        figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
+        rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
+            .collect::<Vec<Value>>(),
+        has_added,
+        columns => 10 + usize::from(several) + usize::from(has_added),
+        readings => readings::table(s).map(|readings| table(&readings)),
+        latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
+        resources => latency::resources_table(s).map(|resources| table(&resources)),
+        sets => sets::sets_table(s).map(|sets| table(&sets)),
+        evidence => evidence::table(s).map(|evidence| table(&evidence)),
+        drifts => drifts.collect::<Vec<Value>>(),
+        facts => facts::by_label(s).into_iter().map(|(label, facts)| context! {
+            label,
+            sentences => facts.iter().map(|fact| parts(fact)).collect::<Vec<_>>(),
+        }).collect::<Vec<Value>>(),
+        failures => s.failures.iter().map(|failure| context! {
+            workload => format::label(&failure.workload),
+            arm => format::label(&failure.arm),
+            reason => format::label(&failure.reason),
+        }).collect::<Vec<Value>>(),
+        warnings => s.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
+        machine => is_measured.then(|| machine_facts(&s.machine)),
+        command => format::label(&s.command),
+    }
+}
+
+pub(super) fn machine_facts(facts: &Facts) -> Vec<Value> {
+    let facts = described::facts(facts).into_iter();
+    let is_long = |key: &str, value: &str| {
+        key.starts_with("cmdline") || key.starts_with("mitigations") || value.len() > LONG_FACT
+    };
+    facts.map(|(key, value)| context! { folded => is_long(&key, &value), key, value }).collect()
+}
+
+/// A sentence in pieces, those between backticks being names.
+pub(super) fn parts(text: &str) -> Vec<Value> {
+    let pieces = text.split('`').enumerate();
+    let pieces = pieces.map(|(i, piece)| context! { name => i % 2 == 1, text => unbroken(piece) });
+    pieces.collect()
+}
+
+/// Keeps a number and its unit on one line.
+pub(super) fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+fn result(row: &Row, margin_pct: f64) -> Value {
+    let [effect, treated, factor, added] = measured(row);
+    context! {
+        workload => format::label(&row.workload),
+        treatment => format::label(&row.treatment),
+        baseline => format::rate(row.baseline, &row.unit),
+        treated,
+        unit => format::label(&row.unit),
+        effect, factor, added,
+        interval => format::interval(row.low_pct, row.high_pct),
+        cost_at_most => bounds::of(row),
+        class => class(row.verdict),
+        verdict => format::verdict(row.verdict, row.within_margin, margin_pct),
+        pairs => format::integer(row.pairs as u64),
+        notes => row.notes.iter().map(|note| format::label(note)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+pub(super) fn table(table: &Table) -> Value {
+    let columns = table.columns.iter().map(|(title, align)| {
+        context! { title => title.as_str(), right => *align == Align::Right }
+    });
+    context! {
+        columns => columns.collect::<Vec<Value>>(),
+        rows => table.rows.iter().map(|row| Value::from(row.clone())).collect::<Vec<Value>>(),
+    }
+}
+
+/// The name by which the style sheet knows a verdict.
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn everything_is_on_the_page() {
+        let text = render(&sample::audit()).expect("the template renders");
+        for part in [
+            "<code>audit</code> slows 9 of 12 workloads",
+            "16,910",
+            "max log rate",
+            "It took longer than 30 s",
+            "weigh compare audit -w unixbench",
+            "prefers-color-scheme",
+            "@media print",
+            "How to read this",
+        ] {
+            assert!(text.contains(part), "{part} is missing");
+        }
+        assert_eq!(text.matches("class=\"strip effects\"").count(), 12);
+    }
+
+    #[test]
+    fn no_text_becomes_markup_and_no_number_is_none() {
+        let text = render(&sample::hostile()).expect("the template renders");
+        for bad in ["<script", "<i>", "NaN", "inf ", "inf\"", "inf%", "\u{1b}"] {
+            assert!(!text.contains(bad), "{bad:?} is on the page");
+        }
+    }
+
+    #[test]
+    fn the_page_needs_no_network() {
+        let text = render(&sample::two_sets()).expect("the template renders");
+        for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
+            assert!(!text.contains(outside), "{outside} is on the page");
+        }
+        assert!(text.contains("Delta-3") && text.contains("sets disagree"));
+    }
+
+    /// The colours of each `:root` of the style sheet: light, dark, and print.
+    fn palettes() -> Vec<Vec<(String, [f64; 3])>> {
+        let blocks = include_str!("html/style.css").split(":root {").skip(1);
+        let colours = |block: &str| {
+            let block = block.split('}').next().unwrap().to_owned();
+            let parts: Vec<String> = block.split(';').map(|part| part.trim().to_owned()).collect();
+            let pairs = parts.iter().filter_map(|part| part.split_once(": #"));
+            pairs.map(|(name, hex)| (name.to_owned(), channels(hex))).collect()
+        };
+        blocks.map(colours).collect()
+    }
+
+    fn channels(hex: &str) -> [f64; 3] {
+        let wide: String = match hex.len() {
+            3 => hex.chars().flat_map(|c| [c, c]).collect(),
+            _ => hex.to_owned(),
+        };
+        let byte = |i: usize| u8::from_str_radix(&wide[2 * i..2 * i + 2], 16).expect("a colour");
+        [0, 1, 2].map(|i| f64::from(byte(i)) / 255.0)
+    }
+
+    /// WCAG 2's contrast ratio.
+    fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+        let linear =
+            |c: f64| if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let luminance =
+            |[r, g, b]: [f64; 3]| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+        a.max(b) / a.min(b)
+    }
+
+    #[test]
+    fn every_text_can_be_read_in_light_in_dark_and_on_paper() {
+        assert!((contrast([0.0; 3], [1.0; 3]) - 21.0).abs() < 1e-9);
+        let palettes = palettes();
+        assert_eq!(palettes.len(), 3);
+        for palette in palettes {
+            let colour = |name: &str| palette.iter().find(|(known, _)| known == name).unwrap().1;
+            for text in ["ink", "soft", "slower", "faster", "equivalent", "inconclusive"] {
+                let ratio = contrast(colour(&format!("--{text}")), colour("--paper"));
+                assert!(ratio >= 4.5, "{text}: {ratio:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_has_the_order_of_the_chart_and_every_table_a_caption() {
+        let text = render(&sample::audit()).expect("the template renders");
+        let after = |from: &str| text.split_once(from).expect(from).1.to_owned();
+        let chart: Vec<String> = after("<ol class=\"names\">")
+            .split("</ol>")
+            .next()
+            .unwrap()
+            .split("<li>")
+            .skip(1)
+            .map(|item| item.replace("</li>", ""))
+            .collect();
+        let table = after("<h2>Results</h2>");
+        let table = table.split("</table>").next().unwrap();
+        let rows = table.split("<th scope=\"row\">").skip(1);
+        let rows: Vec<&str> = rows.map(|row| row.split('<').next().unwrap()).collect();
+        assert_eq!((rows[0], rows.len()), ("syscall", 12));
+        assert_eq!(rows, chart);
+        assert_eq!(text.matches("<table").count(), text.matches("<caption>").count());
+        assert_eq!(text.matches("<table").count(), 4);
+        assert!(text.contains("×6.76") && text.contains("+12.3 µs"));
+    }
+
+    #[test]
+    fn long_facts_are_folded_away() {
+        let mut s = sample::audit();
+        s.machine.cmdline = "root=/dev/vda quiet".into();
+        s.machine.mitigations.insert("gather_data_sampling".into(), "Not affected".into());
+        let text = render(&s).expect("the template renders");
+        let (open, folded) = text.split_once("<details>").expect("something is folded");
+        let folded = folded.split("</details>").next().unwrap();
+        assert!(folded.contains("quiet") && folded.contains("gather data sampling"), "{folded}");
+        assert!(open.contains("bench1") && !open.contains("quiet"));
+    }
+
+    #[test]
+    fn an_empty_experiment_is_a_page() {
+        let mut s = sample::audit();
+        s.results.clear();
+        s.state = State::Failed;
+        let text = render(&s).expect("the template renders");
+        assert!(text.contains("There is no verdict.") && !text.contains("<table"));
+    }
+}

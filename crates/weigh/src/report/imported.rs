@@ -1,0 +1,110 @@
+//! Results that others published, in sentences and as a table.
+
+use std::collections::HashMap;
+
+use super::table::{Align, Table};
+use crate::format::{self, quoted};
+use crate::result::imported::{File, Imported};
+use crate::result::summary::{Row, Summary};
+
+/// The first thing that a reader must know.
+pub fn head(imported: &Imported) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for (number, file) in imported.files.iter().enumerate() {
+        // One file may hold several results, and several files are often of one format.
+        let next = imported.files.get(number + 1);
+        if next.is_some_and(|next| next.file == file.file) {
+            continue;
+        }
+        let is_last = next.is_none_or(|next| next.format != file.format);
+        let of =
+            if is_last { format!(" ({})", format::label(&file.format)) } else { String::new() };
+        names.push(format!("{}{of}", quoted(&file.file)));
+    }
+    let original = match &imported.original {
+        Some(id) => format!(", where it was experiment {}", quoted(id)),
+        None => String::new(),
+    };
+    format!("Imported, not measured here: from {}{original}.", names.join(", "))
+}
+
+/// What cannot be said, as it may be shown.
+pub fn cannot(imported: &Imported) -> impl Iterator<Item = String> {
+    imported.cannot.iter().map(|sentence| format::label(sentence))
+}
+
+/// What an import says instead of a verdict: where it is from, and the largest difference.
+pub fn sentences(s: &Summary, imported: &Imported) -> Vec<String> {
+    let mut said = vec![head(imported)];
+    let size = |row: &&Row| (1.0 + row.effect_pct / 100.0).ln().abs();
+    let largest = s.results.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
+    said.extend(largest.map(|row| {
+        let which = match s.results.len() {
+            1 => "The difference is".to_owned(),
+            several => format!("The largest of {} is", format::plural(several, "difference")),
+        };
+        format!(
+            "{which} {} under {} against {}: {}.",
+            quoted(&row.workload),
+            quoted(&row.treatment),
+            quoted(&s.baseline),
+            format::percent(row.effect_pct)
+        )
+    }));
+    said.extend(cannot(imported));
+    said
+}
+
+/// A row per test with what each file says, and the differences that follow.
+pub fn table(s: &Summary, imported: &Imported) -> Table {
+    let mut titles: Vec<String> = vec!["test".into()];
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for file in &imported.files {
+        *counts.entry(&file.arm).or_default() += 1;
+    }
+    for file in &imported.files {
+        let number = if counts[&*file.arm] > 1 { format!(" {}", file.set) } else { String::new() };
+        titles.push(format::label(&format!("{}{number}", file.arm)));
+    }
+    titles.push("unit".into());
+    let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
+    for treatment in &treatments {
+        let of = if treatments.len() > 1 { format!(", {treatment}") } else { String::new() };
+        titles.extend([format::label(&format!("effect{of}")), "interval".into()]);
+    }
+    let indices: Vec<_> = imported.files.iter().map(File::index).collect();
+    let mut results: HashMap<(&str, &str), &Row> = HashMap::new();
+    for row in &s.results {
+        results.entry((&row.treatment, &row.workload)).or_insert(row);
+    }
+    let rows = imported.distinct().into_iter().map(|figure| {
+        let name = figure.name();
+        let mut cells = vec![format::label(&name)];
+        cells.extend(indices.iter().map(|index| {
+            index.get(&figure.key()).map(|other| plain(other.value)).unwrap_or_default()
+        }));
+        cells.push(format::label(&figure.unit));
+        for treatment in &treatments {
+            let row = results.get(&(treatment, &name));
+            cells.push(row.map(|row| format::percent(row.effect_pct)).unwrap_or_default());
+            let bounded = row.filter(|row| row.low_pct.is_some() || row.high_pct.is_some());
+            cells.push(
+                bounded.map(|row| format::interval(row.low_pct, row.high_pct)).unwrap_or_default(),
+            );
+        }
+        cells
+    });
+    let last = titles.len();
+    let columns = titles.iter().enumerate().map(|(number, title)| {
+        let is_text = number == 0 || title == "unit" || title == "interval" || number == last;
+        (title.as_str(), if is_text { Align::Left } else { Align::Right })
+    });
+    Table::new(columns.collect(), rows.collect())
+}
+
+/// A figure as it was written, so that it can be found in the file.
+fn plain(value: f64) -> String {
+    // A median of two has more digits than either, of which the last is an error of binary fractions.
+    let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
+    if rounded.is_finite() { rounded.to_string() } else { format::NONE.into() }
+}

@@ -1,0 +1,159 @@
+//! A report to paste into an issue or a commit message.
+
+use super::results::measured;
+use super::table::{Align, Table};
+use super::{bounds, evidence, facts, imported, latency, readings, sentence, sets};
+use crate::format;
+use crate::machine::described;
+use crate::printable;
+use crate::result::summary::{Row, Summary};
+
+/// The whole report in GitHub's Markdown.
+pub fn render(s: &Summary) -> String {
+    let mut parts = vec![format!("**{}**", sentence::sentence(s))];
+    let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some(imported) = figures {
+        parts.push(imported::table(s, imported).to_markdown());
+    } else if !s.results.is_empty() {
+        parts.push(results(s).to_markdown());
+    }
+    parts.extend(bounds::sentence(s));
+    if let Some(readings) = readings::table(s) {
+        let (title, legend) = (readings::TITLE, readings::LEGEND);
+        parts.push(format!("{title} ({legend}):\n\n{}", readings.to_markdown()));
+    }
+    if let Some(latencies) = latency::table(s) {
+        parts.push(format!(
+            "Latency per operation ({}):\n\n{}",
+            latency::LEGEND,
+            latencies.to_markdown()
+        ));
+    }
+    if let Some(sets) = sets::sets_table(s) {
+        parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
+    }
+    if let Some(evidence) = evidence::table(s) {
+        parts.push(format!("Evidence:\n\n{}", evidence.to_markdown()));
+    }
+    parts.extend(remarks(s));
+    parts.extend(facts::by_label(s).into_iter().map(|(label, facts)| {
+        let facts: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
+        format!("{}:\n\n{}", code(&label), facts.join("\n"))
+    }));
+    if figures.is_none() {
+        parts.push(format!("Machine: {}", described::line(&s.machine)));
+    }
+    parts.push(match figures {
+        Some(_) => format!("Import {}. Again:", code(&s.id)),
+        None => format!(
+            "Experiment {}, started {}, {} intervals. Again:",
+            code(&s.id),
+            format::label(&s.started),
+            format::confidence(s.alpha)
+        ),
+    });
+    parts.push(fenced(&s.command));
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    parts.join("\n\n") + "\n"
+}
+
+fn results(s: &Summary) -> Table {
+    let several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
+    let cells = |row: &Row| {
+        let [effect, treated, factor, added] = measured(row);
+        vec![
+            format::label(&row.workload),
+            if several { format::label(&row.treatment) } else { String::new() },
+            format::rate(row.baseline, &row.unit),
+            treated,
+            format::label(&row.unit),
+            effect,
+            format::interval(row.low_pct, row.high_pct),
+            factor,
+            added,
+            format::verdict(row.verdict, row.within_margin, s.margin_pct),
+            format::integer(row.pairs as u64),
+        ]
+    };
+    let columns = vec![
+        ("workload", Align::Left),
+        ("treatment", Align::Left),
+        ("baseline", Align::Right),
+        ("treated", Align::Right),
+        ("unit", Align::Left),
+        ("effect", Align::Right),
+        ("interval", Align::Left),
+        ("factor", Align::Right),
+        ("added/op", Align::Right),
+        ("verdict", Align::Left),
+        ("pairs", Align::Right),
+    ];
+    Table::new(columns, s.results.iter().map(cells).collect())
+}
+
+/// Notes, failures and warnings, as lists.
+fn remarks(s: &Summary) -> Vec<String> {
+    let notes = s.results.iter().flat_map(|row| {
+        let name = code(&row.workload);
+        row.notes.iter().map(move |note| format!("{name}: {}", format::label(note)))
+    });
+    let failures = s.failures.iter().map(|failure| {
+        let (workload, arm) = (code(&failure.workload), code(&failure.arm));
+        format!("{workload} under {arm}: {}", format::label(&failure.reason))
+    });
+    let warnings = s.warnings.iter().map(|warning| format::label(warning));
+    let lists = [
+        ("Notes", notes.collect::<Vec<_>>()),
+        ("No result", failures.collect()),
+        ("Warnings", warnings.collect()),
+    ];
+    let list = |(title, items): (&str, Vec<String>)| {
+        let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        format!("{title}:\n\n{}", items.join("\n"))
+    };
+    lists.into_iter().filter(|(_, items)| !items.is_empty()).map(list).collect()
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", format::label(text).replace('`', "'"))
+}
+
+/// A code block whose fence is longer than any run of backticks within it.
+pub fn fenced(text: &str) -> String {
+    let text = printable::text(text);
+    let mut fence = "```".to_owned();
+    while text.contains(fence.as_str()) {
+        fence.push('`');
+    }
+    format!("{fence}sh\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_sentence_comes_first_and_the_command_last() {
+        let text = render(&sample::audit());
+        assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
+        assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
+        assert!(text.contains(
+            "| syscall | 469.0k | 69.37k | lps | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
+        ));
+        assert!(text.contains("- `fsdisk` under `audit`: It took longer"));
+    }
+
+    #[test]
+    fn nothing_breaks_a_table_row() {
+        let text = render(&sample::hostile());
+        let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
+        assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_fence_outlasts_its_content() {
+        assert!(fenced("a ``` b").starts_with("````sh\n"));
+    }
+}

@@ -1,0 +1,76 @@
+//! What the reports on a terminal are put together from: headings, tables, and lists of sentences.
+
+use anstyle::Style;
+
+use super::paint::{BOLD, FAINT, WARNING, paint};
+use super::table::Table;
+use super::text::{emphasise, wrap};
+use crate::format;
+
+/// No terminal is narrower, and no layout fits one that is.
+pub const NARROWEST: usize = 40;
+
+/// A report in the making: lines of at most `width` characters.
+pub struct Page {
+    pub lines: Vec<String>,
+    pub width: usize,
+    pub colour: bool,
+}
+
+impl Page {
+    pub fn new(width: usize, colour: bool) -> Page {
+        Page { lines: Vec::new(), width: width.max(NARROWEST), colour }
+    }
+
+    /// A paragraph, in which names stand between backticks.
+    pub fn say(&mut self, text: &str) {
+        let wrapped = wrap(text, self.width, 0).join("\n");
+        self.lines.push(emphasise(&wrapped, self.colour));
+    }
+
+    pub fn heading(&mut self, title: &str) {
+        self.titled(title, BOLD);
+    }
+
+    fn titled(&mut self, title: &str, style: Style) {
+        self.lines.push(String::new());
+        self.lines.push(paint(&format::shorten(title, self.width), style, self.colour));
+    }
+
+    pub fn table(&mut self, title: &str, table: &Table) {
+        self.heading(title);
+        for (i, line) in table.to_lines(self.width).iter().enumerate() {
+            let style = if i == 0 { FAINT } else { Style::new() };
+            self.lines.push(paint(line, style, self.colour));
+        }
+    }
+
+    /// How to read what stands above.
+    pub fn legend(&mut self, text: &str) {
+        self.lines.extend(wrap(text, self.width, 2));
+    }
+
+    /// A list on a small screen: an item is one line, and the last ones are counted.
+    pub fn brief_list(&mut self, title: &str, items: &[String], most: usize) {
+        let shown = if items.len() <= most { items.len() } else { most - 1 };
+        for item in &items[..shown] {
+            let line = format::shorten(&format!("{title}: {}", format::label(item)), self.width);
+            let rest = line.strip_prefix(title).unwrap_or_default();
+            self.lines.push(paint(title, WARNING, self.colour) + rest);
+        }
+        let rest = items.len() - shown;
+        if rest > 0 {
+            self.lines.push(format!("{title}: {rest} more"));
+        }
+    }
+
+    pub fn list(&mut self, title: &str, items: Vec<String>) {
+        if items.is_empty() {
+            return;
+        }
+        self.titled(title, WARNING.bold());
+        for item in items {
+            self.lines.extend(wrap(&format!("- {}", format::label(&item)), self.width, 2));
+        }
+    }
+}

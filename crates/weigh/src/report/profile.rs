@@ -1,0 +1,198 @@
+//! The system calls of a program as a table, with what counting them did to it.
+
+use super::curve_text::bar;
+use super::page::Page;
+use super::table::{Align, Table};
+use crate::format;
+use crate::profile::record::{ProfileRuns, SyscallProfile};
+use crate::profile::run::Period;
+
+/// So many system calls are named in the sentence.
+const NAMED: usize = 3;
+/// Longer and shorter bars say no more.
+const LONGEST_BAR: usize = 30;
+const SHORTEST_BAR: usize = 8;
+/// Columns of the table before its bar, at most.
+const WIDEST_CELLS: usize = 62;
+
+/// The whole text in lines of at most `width` characters.
+pub fn text(
+    profile: &SyscallProfile,
+    measured: &ProfileRuns,
+    width: usize,
+    colour: bool,
+) -> String {
+    let mut page = Page::new(width, colour);
+    page.say(&sentence(profile));
+    page.table("System calls", &calls(profile, page.width));
+    page.table("With and without counting", &times(measured));
+    page.legend(&slowed(measured));
+    if profile.other_abi_calls > 0 {
+        let calls = format::integer(profile.other_abi_calls);
+        page.list("Warnings", vec![format!(
+            "{calls} more system calls were made by 32-bit or x32 programs: they are not in the \
+             numbers above, and rules for them (arch=b32) cannot be weighed with this profile."
+        )]);
+    }
+    page.lines.join("\n") + "\n"
+}
+
+/// What is called most stands first.
+fn by_count(profile: &SyscallProfile) -> Vec<(&str, u64)> {
+    let mut calls: Vec<(&str, u64)> =
+        profile.calls.iter().map(|(name, calls)| (name.as_str(), *calls)).collect();
+    calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    calls
+}
+
+fn sentence(profile: &SyscallProfile) -> String {
+    let title = format!("`{}`", format::label(&profile.title()).replace('`', "'"));
+    let total = profile.total_calls();
+    let calls = by_count(profile);
+    let named = &calls[..NAMED.min(calls.len())];
+    let share = 100.0 * named.iter().map(|(_, calls)| *calls as f64).sum::<f64>() / total as f64;
+    let names: Vec<String> =
+        named.iter().map(|(name, _)| format!("`{}`", format::label(name))).collect();
+    let is = if names.len() == 1 { "is" } else { "are" };
+    let rate = match (profile.cpu_s(), profile.calls_per_cpu_s()) {
+        (Some(cpu_s), Some(rate)) => {
+            let rate = format::rate(rate, "");
+            format!(" in {} of CPU time, {rate} a second", format::seconds(cpu_s))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{title} makes {} system {}{rate}; {} {is} {share:.0} % of them.",
+        format::integer(total),
+        if total == 1 { "call" } else { "calls" },
+        joined(&names)
+    )
+}
+
+/// `a, b and c`.
+fn joined(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn calls(profile: &SyscallProfile, width: usize) -> Table {
+    let total = profile.total_calls();
+    let rate = |calls: u64| match profile.cpu_s().filter(|cpu_s| *cpu_s > 0.0) {
+        Some(cpu_s) => format::rate(calls as f64 / cpu_s, ""),
+        None => String::new(),
+    };
+    let share = |calls: u64| 100.0 * calls as f64 / total as f64;
+    let room = width.saturating_sub(WIDEST_CELLS).min(LONGEST_BAR);
+    let room = if room < SHORTEST_BAR { 0 } else { room };
+    let row = |name: &str, calls: u64, bar: String| {
+        let share = format!("{:.1} %", share(calls));
+        vec![format::label(name), format::integer(calls), rate(calls), share, bar]
+    };
+    let most = by_count(profile).first().map_or(1, |(_, calls)| *calls) as f64;
+    let mut rows: Vec<Vec<String>> = by_count(profile)
+        .into_iter()
+        .map(|(name, calls)| row(name, calls, bar(calls as f64 / most, room)))
+        .collect();
+    rows.push(row("all", total, String::new()));
+    let [left, right] = [Align::Left, Align::Right];
+    let columns = vec![
+        ("system call", left),
+        ("calls", right),
+        ("per CPU s", right),
+        ("share", right),
+        ("", left),
+    ];
+    Table::new(columns, rows)
+}
+
+fn times(measured: &ProfileRuns) -> Table {
+    let row = |what: &str, period: Period| {
+        let times = [period.elapsed, period.cpu.user, period.cpu.system];
+        let mut cells = vec![what.to_owned()];
+        cells.extend(times.map(|time| format::seconds(time.as_secs_f64())));
+        cells
+    };
+    let [left, right] = [Align::Left, Align::Right];
+    Table::new(
+        vec![("", left), ("elapsed", right), ("user", right), ("system", right)],
+        vec![row("not counted", measured.plain), row("counted", measured.counted)],
+    )
+}
+
+/// What counting did, and what came of that.
+fn slowed(measured: &ProfileRuns) -> String {
+    let [plain, counted] = [measured.plain, measured.counted].map(|p| p.elapsed.as_secs_f64());
+    let times = format::per_op(counted / plain);
+    match (measured.is_same_work, measured.scale()) {
+        (true, _) => format!(
+            "Counting made it take {times} times as long, as it stops the program twice per call. The \
+             profile keeps the times without counting."
+        ),
+        (false, Some(scale)) => format!(
+            "Counting slows a program, so it did less in the same time. All counts were multiplied by {}, \
+             the ratio of its user times without and with counting.",
+            format::per_op(scale)
+        ),
+        (false, None) => "Counting slows a program, so it may have done less meanwhile; how much less \
+                          cannot be told, because it spent less than half a second in user mode. The \
+                          counts are as they were counted: a longer time (--for) tells more."
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::profile::ptrace::Counts;
+
+    fn measured(calls: &[(u64, u64)], is_same_work: bool) -> ProfileRuns {
+        let mut period = Period { elapsed: Duration::from_millis(1500), ..Period::default() };
+        period.cpu.user = Duration::from_millis(900);
+        period.cpu.system = Duration::from_millis(300);
+        let counted = Period { elapsed: Duration::from_millis(6000), ..period };
+        let counts = Counts { calls: calls.iter().copied().collect(), ..Counts::default() };
+        ProfileRuns { counts, plain: period, counted, is_same_work }
+    }
+
+    #[test]
+    fn the_sentence_names_what_is_called_most() {
+        let measured = measured(&[(0, 6000), (1, 3000), (3, 900), (2, 100)], true);
+        let profile = measured.profile(vec!["server".into(), "-x y".into()]);
+        let text = text(&profile, &measured, 100, false);
+        let expected = "`server '-x y'` makes 10,000 system calls in 1.2 s of CPU time, 8,333 a second; \
+                        `read`, `write` and\n`close` are 99 % of them.\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("\nread          6,000      5,000   60.0 %  ██"), "{text}");
+        assert!(text.contains("\nall          10,000      8,333  100.0 %\n"), "{text}");
+        assert!(text.contains("made it take 4 times as long"), "{text}");
+    }
+
+    #[test]
+    fn what_was_done_to_the_counts_is_said() {
+        let mut less = measured(&[(0, 10)], false);
+        less.plain.cpu.user = Duration::from_millis(1800);
+        less.counted.cpu.user = Duration::from_millis(600);
+        assert!(slowed(&less).contains("multiplied by 3,"), "{}", slowed(&less));
+        less.counted.cpu.user = Duration::ZERO;
+        assert!(slowed(&less).contains("cannot be told"));
+        less.counts.other_abi_calls = 1200;
+        let profile = less.profile(Vec::new());
+        assert!(text(&profile, &less, 60, false).contains("1,200 more system calls"));
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal() {
+        let measured = measured(&[(0, u64::MAX / 4), (999, 1), (285, 70)], true);
+        let profile = measured.profile(vec!["a`\u{1b}[31m".into()]);
+        for width in [40, 60, 80, 100, 140] {
+            let text = text(&profile, &measured, width, false);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(!text.contains('\u{1b}') && text.contains("syscall_999"));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The report of `weigh run` as HTML: what is on the page.
+
+use crate::format;
+use crate::report::html::run::{self, RunPage};
+use crate::report::table::{Align, Table};
+use crate::result::curve::{COPIES, x_text};
+use crate::result::run::RunReport;
+use crate::result::run::RunRow;
+use crate::result::summary::State;
+
+/// The whole page.
+///
+/// # Errors
+/// A sentence, where the template does not fit.
+pub fn render(report: &RunReport) -> Result<String, String> {
+    let page = RunPage {
+        id: &report.id,
+        started: &report.started,
+        title: title(report),
+        sentences: sentences(report),
+        charts: report.charts(),
+        is_scored: report.is_scored,
+        results: results(report),
+        copies: copies(report),
+        failures: &report.failures,
+        warnings: &report.warnings,
+        machine: &report.machine,
+        command: &report.command,
+    };
+    run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
+}
+
+/// What it is, in a line.
+pub fn title(report: &RunReport) -> String {
+    let count = format::plural(report.results.len(), "measurement");
+    match report.machine.hostname.as_str() {
+        "" => format!("This machine by itself: {count}"),
+        host => format!("{host} by itself: {count}"),
+    }
+}
+
+/// How it ended, and the indices.
+pub fn sentences(report: &RunReport) -> Vec<String> {
+    let state = match (&report.failure, report.state) {
+        (Some(failure), _) => Some(format!("It failed: {failure}")),
+        (None, State::Interrupted) => {
+            Some("It was interrupted: these are the results up to then.".into())
+        }
+        _ => None,
+    };
+    state.into_iter().chain(report.indices.iter().map(|index| index.sentence())).collect()
+}
+
+/// A row for each measurement.
+pub fn results(report: &RunReport) -> Table {
+    use Align::{Left, Right};
+    let columns = vec![
+        ("workload", Left),
+        ("at", Right),
+        ("rate", Right),
+        ("unit", Left),
+        ("time per operation", Right),
+        ("spread", Right),
+        ("lowest", Right),
+        ("highest", Right),
+        ("samples", Right),
+        ("efficiency", Right),
+        ("index", Right),
+    ];
+    Table::new(columns, report.results.iter().map(cells).collect())
+}
+
+fn cells(row: &RunRow) -> Vec<String> {
+    // Of copies, the name has the number.
+    let on_curve = row.on_curve.as_ref().filter(|on| on.x_unit != COPIES);
+    let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
+    vec![
+        format::label(&row.workload),
+        at.map(|at| format::label(&at)).unwrap_or_default(),
+        format::rate(row.rate, &row.unit),
+        format::label(&row.unit),
+        row.time_ns().map(format::time_ns).unwrap_or_default(),
+        format!("±{} %", format::unsigned(row.spread_pct)),
+        format::rate(row.lowest, &row.unit),
+        format::rate(row.highest, &row.unit),
+        format::integer(row.samples as u64),
+        row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
+    ]
+}
+
+/// How evenly the copies of each workload ran.
+pub fn copies(report: &RunReport) -> Option<Table> {
+    let rows = report.results.iter().filter_map(|row| {
+        let copies = row.copies.as_ref()?;
+        Some(vec![
+            format::label(&row.workload),
+            format::rate(copies.lowest, &row.unit),
+            format::rate(copies.highest, &row.unit),
+            format::label(&row.unit),
+            format!("{} %", format::unsigned(copies.variation_pct)),
+        ])
+    });
+    let columns = vec![
+        ("workload", Align::Left),
+        ("slowest", Align::Right),
+        ("fastest", Align::Right),
+        ("unit", Align::Left),
+        ("variation", Align::Right),
+    ];
+    Some(Table::new(columns, rows.collect())).filter(|table| !table.rows.is_empty())
+}

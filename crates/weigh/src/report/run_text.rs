@@ -1,0 +1,184 @@
+//! The report of `weigh run` on a terminal.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use super::run_page;
+use crate::format;
+use crate::report::curve_text;
+use crate::report::paint::{BOLD, paint};
+use crate::report::table::{Align, Table};
+use crate::report::terminal::{Screen, first_sentence};
+use crate::report::text::wrap;
+use crate::result::curve::{Chart, Curve, Quantity, x_text};
+use crate::result::run::RunReport;
+use crate::result::run::RunRow;
+use crate::result::summary::State;
+
+/// The whole report; what it comes to, where there is an index, is the last thing on the screen.
+pub fn render(report: &RunReport, screen: &Screen) -> String {
+    let Screen { width, colour, .. } = *screen;
+    let mut text = String::new();
+    if let Some(failure) = &report.failure {
+        let _ = writeln!(text, "Failed: {}\n", format::label(failure));
+    }
+    if report.state == State::Interrupted {
+        text.push_str("Interrupted: these are the results up to then.\n\n");
+    }
+    let counts = report.counts();
+    let has_tables = report.is_scored && counts.len() > 1;
+    let mut charts = report.charts();
+    charts.retain(|chart| !(has_tables && chart.is_scaling()));
+    let drawn: HashSet<&str> =
+        charts.iter().flat_map(Chart::points).map(|point| point.workload.as_str()).collect();
+    let alone: Vec<&RunRow> =
+        report.results.iter().filter(|row| !drawn.contains(row.workload.as_str())).collect();
+    if has_tables {
+        let table = |count| table_of_copies(report, &alone, count, width, colour);
+        text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
+    } else if !alone.is_empty() || charts.is_empty() {
+        text.push_str(&table(&alone, width, colour));
+    }
+    for chart in &charts {
+        for curve in &chart.curves {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            for line in curve_lines(report, chart, curve, width, colour) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+    }
+    text.push_str(&compare_copies(report, width, colour));
+    for failure in &report.failures {
+        let failed = format!("{} gave no result: {}", failure.workload, failure.reason);
+        text.push_str(&paragraph(&failed, width));
+    }
+    for warning in &report.warnings {
+        let short = if screen.is_verbose { warning } else { &first_sentence(warning) };
+        text.push_str(&paragraph(&format!("Warning: {}", format::label(short)), width));
+    }
+    let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
+    if !screen.is_verbose {
+        let _ = writeln!(text, "more:  weigh show -v {}", report.id);
+    }
+    if let Some(html) = screen.html {
+        let _ = writeln!(text, "HTML:  {html}");
+    }
+    for index in report.indices.iter().filter(|_| !has_tables) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
+    text
+}
+
+/// What ran in so many copies, and its indices, as UnixBench has a report for each number of them.
+fn table_of_copies(
+    report: &RunReport,
+    rows: &[&RunRow],
+    count: usize,
+    width: usize,
+    colour: bool,
+) -> String {
+    let of_it: Vec<&RunRow> = rows.iter().filter(|row| row.count() == count).copied().collect();
+    let head = match count {
+        1 => "One copy of each".to_owned(),
+        _ => format!("{count} copies of each at once; the rate is that of all copies together"),
+    };
+    let mut text = format!("{head}\n{}", table(&of_it, width, colour));
+    for index in report.indices.iter().filter(|index| index.copies == count) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
+    text
+}
+
+/// The rows that are points of no curve. What comes last goes first where the terminal is narrow.
+fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
+    use Align::{Left, Right};
+    let columns = vec![
+        ("workload", Left),
+        ("rate", Right),
+        ("unit", Left),
+        ("index", Right),
+        ("efficiency", Right),
+        ("spread", Right),
+        ("samples", Right),
+        ("lowest to highest", Right),
+    ];
+    lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), width, colour)
+}
+
+fn cells(row: &RunRow) -> Vec<String> {
+    // Of one copy it is 100 % by definition.
+    let efficiency = row.efficiency_pct.filter(|_| row.count() > 1);
+    let [rate, lowest, highest] =
+        [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
+    vec![
+        format::label(&row.workload),
+        rate,
+        format::label(&row.unit),
+        row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
+        efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        spread(row),
+        format::integer(row.samples as u64),
+        format!("{lowest} to {highest}"),
+    ]
+}
+
+fn lines(table: &Table, width: usize, colour: bool) -> String {
+    let mut lines = table.to_lines(width).into_iter();
+    let head = lines.next().map(|head| paint(&head, BOLD, colour));
+    head.into_iter().chain(lines).map(|line| line + "\n").collect()
+}
+
+/// A curve as a table with bars. Each has a scale of its own, or one that gets slow would flatten the others.
+fn curve_lines(
+    report: &RunReport,
+    chart: &Chart,
+    curve: &Curve,
+    width: usize,
+    colour: bool,
+) -> Vec<String> {
+    let rows = |name: &str| report.results.iter().find(|row| row.workload == name);
+    let unit = curve.points.first().and_then(|point| rows(&point.workload)).map(|row| &row.unit);
+    let rate = format!("rate, {}", unit.map_or("", String::as_str));
+    let columns = [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency"];
+    let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
+    let points: Vec<curve_text::PlotRow> = curve
+        .points
+        .iter()
+        .filter_map(|point| {
+            let row = rows(&point.workload)?;
+            let time = chart.quantity == Quantity::Time;
+            let efficiency = row.efficiency_pct.map(|pct| format!("{pct:.0} %"));
+            let cells = vec![
+                x_text(point.x, &chart.x_unit),
+                if time { format::time_ns(point.y) } else { String::new() },
+                format::rate(row.rate, &row.unit),
+                spread(row),
+                efficiency.unwrap_or_default(),
+            ];
+            Some(curve_text::PlotRow { cells, share: point.y / longest })
+        })
+        .collect();
+    curve_text::lines(&curve.series, &columns, &points, width, colour)
+}
+
+fn spread(row: &RunRow) -> String {
+    format!("±{} %", format::unsigned(row.spread_pct))
+}
+
+/// How evenly the copies of each workload ran.
+fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
+    let Some(table) = run_page::copies(report) else { return String::new() };
+    format!(
+        "\nRates of the single copies, and their coefficient of variation:\n{}",
+        lines(&table, width, colour)
+    )
+}
+
+/// A paragraph of its own.
+fn paragraph(text: &str, width: usize) -> String {
+    wrap(&format::label(text), width, 0)
+        .into_iter()
+        .fold("\n".to_owned(), |text, line| text + &line + "\n")
+}

@@ -1,0 +1,179 @@
+//! The axis that all intervals of a report share.
+//!
+//! Log-ratios, because halving and doubling are the same distance; and of those the inverse
+//! hyperbolic sine, which is linear within the margin and logarithmic beyond it. So −85 % and −1 %
+//! can be read in the same picture, and zero is a place like any other.
+
+use crate::format;
+use crate::result::summary::Row;
+
+/// Nothing beyond a thousandfold is drawn to scale.
+const FARTHEST: f64 = 6.91;
+
+/// An interval may widen the axis to so many times the farthest estimate; more is off the scale,
+/// or one undecided row would squeeze all others.
+const WIDENING: f64 = 3.0;
+
+/// Effects that an axis may label after zero and the margin, the most useful first.
+const LABELS: [f64; 24] = [
+    -90.0, -50.0, -10.0, 10.0, 100.0, -99.0, 900.0, -99.9, -5.0, 5.0, -20.0, 20.0, -2.0, 2.0, 50.0,
+    -1.0, 1.0, 200.0, -75.0, 400.0, -0.5, 0.5, -0.1, 0.1,
+];
+
+/// An effect, as a picture needs it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub effect_pct: f64,
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+}
+
+impl From<&Row> for Span {
+    fn from(row: &Row) -> Span {
+        Span { effect_pct: row.effect_pct, low_pct: row.low_pct, high_pct: row.high_pct }
+    }
+}
+
+/// Maps effects to 0..1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EffectScale {
+    low: f64,
+    high: f64,
+    /// Where linear ends and logarithmic begins: the margin, as a log-ratio.
+    knee: f64,
+    margin_pct: f64,
+}
+
+impl EffectScale {
+    /// An axis on which zero, the margin and all estimates lie, and most intervals.
+    pub fn of(spans: impl IntoIterator<Item = Span>, margin_pct: f64) -> EffectScale {
+        let spans: Vec<Span> = spans.into_iter().collect();
+        let margin = if margin_pct.is_finite() { margin_pct.abs() } else { 1.0 };
+        let knee = log_ratio(margin.max(0.01));
+        let estimates = || {
+            let all = spans.iter().map(|span| log_ratio(span.effect_pct));
+            all.filter(|x| x.is_finite())
+        };
+        let farthest = estimates().map(f64::abs).fold(2.0 * knee, f64::max) * WIDENING;
+        let ends = spans.iter().flat_map(|span| [span.low_pct, span.high_pct]);
+        let ends = ends.flatten().map(log_ratio).filter(|x| x.is_finite());
+        let ends = ends.map(|x| x.clamp(-farthest, farthest));
+        let (mut low, mut high) = (-2.0 * knee, 2.0 * knee);
+        for x in estimates().chain(ends) {
+            low = low.min(x);
+            high = high.max(x);
+        }
+        EffectScale {
+            low: (low / knee).asinh() - 0.15,
+            high: (high / knee).asinh() + 0.15,
+            knee,
+            margin_pct: margin,
+        }
+    }
+
+    /// Where an effect lies; outside 0..1 when it is off the scale.
+    pub fn at(&self, pct: f64) -> f64 {
+        let x = (log_ratio(pct) / self.knee).asinh();
+        (x - self.low) / (self.high - self.low)
+    }
+
+    /// An axis for what is not known yet, from a thousandth of the rate to its double, so that a view that
+    /// changes keeps its places. What lies beyond is off the scale.
+    pub fn fixed(margin_pct: f64) -> EffectScale {
+        let ends = [-99.9, 100.0];
+        let spans = ends.map(|effect_pct| Span { effect_pct, low_pct: None, high_pct: None });
+        EffectScale::of(spans, margin_pct)
+    }
+
+    /// What an axis may label and where that lies, the most useful first.
+    pub fn labels(&self) -> impl Iterator<Item = (f64, String)> {
+        let margin = [0.0, -self.margin_pct, self.margin_pct];
+        // A label near the margin would be taken for the margin's.
+        let least = 2.5 * self.margin_pct;
+        let beyond = LABELS.into_iter().filter(move |pct| pct.abs() > least);
+        let all = margin.into_iter().chain(beyond).map(|pct| (self.at(pct), tick_text(pct)));
+        all.filter(|(at, _)| (0.0..=1.0).contains(at))
+    }
+
+    /// Labels and their places, as many as do not collide; `room` is the width of one character.
+    pub fn ticks(&self, room: f64) -> Vec<(f64, String)> {
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for (at, text) in self.labels() {
+            let length = |text: &str| text.chars().count() as f64;
+            let free = ticks.iter().all(|(other, taken)| {
+                // Half of each label, and a blank between them.
+                (at - other).abs() >= ((length(&text) + length(taken)) / 2.0 + 1.0) * room
+            });
+            if free {
+                ticks.push((at, text));
+            }
+        }
+        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ticks
+    }
+}
+
+fn tick_text(pct: f64) -> String {
+    match pct {
+        0.0 => "0".to_owned(),
+        _ => format!("{}{}%", if pct < 0.0 { "−" } else { "+" }, format::per_op(pct.abs())),
+    }
+}
+
+/// The log-ratio of an effect, no farther out than can be drawn.
+fn log_ratio(pct: f64) -> f64 {
+    if pct.is_nan() {
+        return pct;
+    }
+    (1.0 + pct / 100.0).max(1e-9).ln().clamp(-FARTHEST, FARTHEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(effect_pct: f64, low: f64, high: f64) -> Span {
+        Span { effect_pct, low_pct: Some(low), high_pct: Some(high) }
+    }
+
+    #[test]
+    fn large_and_small_effects_can_both_be_read() {
+        let scale = EffectScale::of([span(-85.0, -85.5, -84.5), span(-1.0, -1.2, -0.8)], 1.0);
+        let places = [-85.0, -15.0, -1.0, 0.0, 1.0].map(|pct| scale.at(pct));
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 0.08), "{places:?}");
+        assert!(places[0] > 0.0 && places[4] < 1.0);
+    }
+
+    #[test]
+    fn halving_and_doubling_are_equally_far() {
+        let scale = EffectScale::of([span(-50.0, -50.0, 100.0)], 1.0);
+        assert!((scale.at(-50.0) + scale.at(100.0) - 2.0 * scale.at(0.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_wide_interval_does_not_squeeze_the_rest() {
+        let scale = EffectScale::of([span(0.1, -99.9, 5000.0), span(-2.0, -2.5, -1.5)], 1.0);
+        assert!(scale.at(-99.9) < 0.0 && scale.at(5000.0) > 1.0);
+    }
+
+    #[test]
+    fn any_number_has_a_scale() {
+        for pct in [f64::NAN, f64::INFINITY, -100.0, -200.0, 1e300] {
+            let scale = EffectScale::of([span(pct, pct, pct)], pct);
+            assert!(scale.at(0.0).is_finite() && scale.at(-85.0).is_finite());
+            assert!(scale.ticks(0.05).iter().any(|(_, text)| text == "0"));
+        }
+    }
+
+    #[test]
+    fn labels_do_not_collide() {
+        let scale = EffectScale::of([span(-85.0, -86.0, -84.0), span(3.0, 1.0, 5.0)], 1.0);
+        for cells in [10.0, 20.0, 60.0] {
+            let ticks = scale.ticks(1.0 / cells);
+            for pair in ticks.windows(2) {
+                let widths = (pair[0].1.chars().count() + pair[1].1.chars().count()) as f64 / 2.0;
+                assert!((pair[1].0 - pair[0].0) * cells >= widths, "{ticks:?}");
+            }
+        }
+    }
+}

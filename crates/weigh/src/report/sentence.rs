@@ -1,0 +1,224 @@
+//! The first thing a person reads: what was found, in one to three sentences.
+//!
+//! Names are set in backticks; each format shows them in its own way. The sentence says only what
+//! the verdicts say: a large effect without a verdict is not mentioned as one.
+
+use super::by_treatment;
+use super::findings::{control, found};
+use super::gate;
+use super::imported;
+use super::readings;
+use super::stalls::not_excluded;
+use crate::format::{self, quoted};
+use crate::result::summary::{Row, State, Summary};
+use paired::Verdict;
+
+/// What the experiment found.
+pub fn sentence(s: &Summary) -> String {
+    sentences(s).join(" ")
+}
+
+/// The same, for a format that sets the first sentence apart.
+pub fn sentences(s: &Summary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(from) = &s.imported {
+        if from.is_figures() {
+            return imported::sentences(s, from);
+        }
+        sentences.push(imported::head(from));
+        sentences.extend(imported::cannot(from));
+    }
+    match s.state {
+        State::Failed => {
+            sentences.push(failed(s));
+            return sentences;
+        }
+        State::Complete => {}
+        State::Interrupted if s.results.is_empty() => {
+            sentences.push("Interrupted before anything was measured.".to_owned());
+        }
+        State::Interrupted => sentences.push(format!(
+            "Interrupted after {} of {}: these are the results up to then.",
+            format::seconds(s.elapsed_s),
+            format::seconds(s.budget_s)
+        )),
+        State::Running => sentences.push(format!(
+            "Still measuring, {} of at most {}.",
+            format::seconds(s.elapsed_s),
+            format::seconds(s.budget_s)
+        )),
+    }
+    if s.results.is_empty() && s.state != State::Interrupted {
+        sentences.push("Nothing was measured, so there is no verdict.".to_owned());
+    }
+    for (treatment, rows) in by_treatment(s) {
+        sentences.push(if treatment == s.baseline {
+            control(&rows, s.margin_pct)
+        } else {
+            found(treatment, &rows, s.margin_pct)
+        });
+    }
+    sentences.extend(readings::sentence(s));
+    sentences.extend(still_wide(s));
+    if s.sessions > 1 {
+        sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
+    }
+    sentences.extend(withheld(s));
+    sentences.extend(not_excluded(s).map(|stalls| format!("This is the typical run: {stalls}.")));
+    sentences.extend(dropped_evidence(s));
+    sentences.extend(without_result(s));
+    sentences.extend(gate::sentence(s));
+    sentences
+}
+
+fn failed(s: &Summary) -> String {
+    let reason = s.failure.as_deref().unwrap_or("no reason was recorded");
+    let reason = format::label(reason.trim_end_matches(['.', ' ']));
+    format!("The experiment failed: {reason}. There is no verdict.")
+}
+
+/// What the rest of the budget was for where every row has its verdict.
+fn still_wide(s: &Summary) -> Option<String> {
+    let is_decided = s.results.iter().all(|row| row.verdict != Verdict::Inconclusive);
+    let wide = s.results.iter().filter(|row| !row.precise).count();
+    let ended = s.state == State::Complete && s.imported.is_none() && is_decided && wide > 0;
+    let intervals = format::plural(wide, "interval");
+    let were = if wide == 1 { "was" } else { "were" };
+    ended.then(|| format!("The budget ended while {intervals} {were} still being narrowed."))
+}
+
+/// An interval beside zero or within the margin, and no verdict: the reason.
+fn withheld(s: &Summary) -> Option<String> {
+    let withheld = s.results.iter().filter_map(|row| row.withheld.map(|withheld| (row, withheld)));
+    let all: Vec<_> = withheld.collect();
+    let (row, first) = all.first()?;
+    let verdict = format::verdict(first.verdict, false, s.margin_pct);
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        others => format!(" ({others} more verdicts are withheld, see the notes)"),
+    };
+    let name = quoted(&row.workload);
+    Some(format!("{name} is not called {verdict}: {}{others}.", format::doubt(first.because)))
+}
+
+/// A cost that is low because records were thrown away is not a low cost.
+fn dropped_evidence(s: &Summary) -> Option<String> {
+    let dropped: Vec<&Row> =
+        s.results.iter().filter(|row| row.evidence.lost.is_some_and(|lost| lost > 0)).collect();
+    let share = |row: &&&Row| row.evidence.lost_pct.unwrap_or(0.0);
+    let worst = dropped
+        .iter()
+        .max_by(|a, b| share(a).total_cmp(&share(b)).then(a.evidence.lost.cmp(&b.evidence.lost)))?;
+    let lost = dropped.iter().filter_map(|row| row.evidence.lost).fold(0, u64::saturating_add);
+    let others = match dropped.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {} more", format::integer(others as u64)),
+    };
+    let name = quoted(&worst.workload);
+    let what = match worst.evidence.lost_pct.map(format::unsigned) {
+        Some(pct) if others.is_empty() => format!("at least {pct} % of the records were dropped"),
+        Some(pct) => format!("records were dropped, of {name} at least {pct} %"),
+        None => "evidence was dropped".into(),
+    };
+    Some(format!(
+        "{name}{others} came out cheaper because {what}: {} were counted as lost.",
+        format::integer(lost)
+    ))
+}
+
+fn without_result(s: &Summary) -> Option<String> {
+    let mut names: Vec<String> = s.failures.iter().map(|f| quoted(&f.workload)).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("{name} gave no result.")),
+        _ => Some(format!("{} workloads gave no result.", names.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn dropped_evidence_and_missing_results_are_said() {
+        let said = sentences(&sample::audit());
+        assert_eq!(said.len(), 3);
+        assert_eq!(
+            said[1],
+            "`pipe` came out cheaper because at least 0.43 % of the records were dropped: 16,910 \
+             were counted as lost."
+        );
+        let mut several = sample::audit();
+        several.results[0].evidence.lost = Some(20_000);
+        assert_eq!(
+            sentences(&several)[1],
+            "`pipe` and 1 more came out cheaper because records were dropped, of `pipe` at least 0.43 %: \
+             36,910 were counted as lost."
+        );
+        several.results[4].evidence.lost_pct = None;
+        assert!(sentences(&several)[1].contains("because evidence was dropped: 36,910"));
+        assert_eq!(said[2], "`fsdisk` gave no result.");
+    }
+
+    #[test]
+    fn a_failed_experiment_has_no_verdict() {
+        let mut s = sample::audit();
+        s.state = State::Failed;
+        s.failure = Some("A canary's record did not arrive.".to_owned());
+        assert_eq!(
+            sentence(&s),
+            "The experiment failed: A canary's record did not arrive. There is no verdict."
+        );
+    }
+
+    #[test]
+    fn an_interrupted_one_says_so_first() {
+        let mut s = sample::audit();
+        s.state = State::Interrupted;
+        assert!(sentence(&s).starts_with(
+            "Interrupted after 2 min 23 s of 5 min 00 s: these are the results up to then. `audit`"
+        ));
+    }
+
+    #[test]
+    fn what_was_measured_after_the_last_verdict_is_said() {
+        let mut s = sample::control();
+        assert!(!sentence(&s).contains("narrowed"));
+        s.results[0].precise = false;
+        assert!(
+            sentence(&s).contains("while 1 interval was still being narrowed."),
+            "{}",
+            sentence(&s)
+        );
+        s.results[1].verdict = Verdict::Inconclusive;
+        assert!(!sentence(&s).contains("narrowed"));
+    }
+
+    #[test]
+    fn it_is_said_that_an_experiment_was_gone_on_with() {
+        let mut s = sample::audit();
+        assert!(!sentence(&s).contains("session"));
+        s.sessions = 3;
+        assert!(sentence(&s).contains(" Measured in 3 sessions."), "{}", sentence(&s));
+    }
+
+    #[test]
+    fn each_treatment_has_its_own_sentence() {
+        let mut s = sample::audit();
+        s.failures.clear();
+        for row in &mut s.results[6..] {
+            row.treatment = "none".to_owned();
+        }
+        let said = sentences(&s);
+        assert!(said[0].starts_with("`audit` slows 4 of 6"), "{said:?}");
+        assert!(said[1].starts_with("False alarm:"), "{said:?}");
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_quotation() {
+        assert_eq!(quoted("a`b\n"), "`a'b\u{fffd}`");
+    }
+}

@@ -1,0 +1,52 @@
+//! What the pairs do not exclude: a typical run says nothing of rare long delays.
+
+use crate::format;
+use crate::result::summary::{Row, StallSummary, Summary};
+use paired::Verdict;
+
+/// The clause about the rows that are equivalent, or differ by less than the margin; none without such rows.
+pub fn not_excluded(s: &Summary) -> Option<String> {
+    let is_claimed = |row: &&Row| row.verdict == Verdict::Equivalent || row.within_margin;
+    let claimed = s.results.iter().filter(is_claimed);
+    let stalls = claimed.filter_map(|row| row.stalls.map(|stalls| (row, stalls)));
+    let share = |(_, stalls): &(&Row, StallSummary)| stalls.treated_at_most_pct;
+    let (row, worst) = stalls.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let many = (100.0 / worst.treated_at_most_pct).floor();
+    let runs = match many >= 2.0 {
+        true => format!("fewer than 1 of {many} treated runs"),
+        false => format!("up to {} % of the treated runs", worst.treated_at_most_pct.ceil()),
+    };
+    let seen = match worst.treated {
+        0 => String::new(),
+        treated => format!(" ({treated} of {} were seen)", row.pairs),
+    };
+    let longer = format::unsigned(worst.longer_pct);
+    Some(format!("stalls (runs {longer} % longer or more) in {runs} are not excluded{seen}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_claim_that_is_worst_supported_decides() {
+        let mut s = sample::audit();
+        assert_eq!(not_excluded(&s), None);
+        let stalls = |treated_at_most_pct, treated| {
+            Some(StallSummary { longer_pct: 7.1, baseline: 0, treated, treated_at_most_pct })
+        };
+        s.results[0].stalls = stalls(99.0, 0);
+        for (row, at_most) in s.results.iter_mut().skip(1).zip([7.68, 3.0]) {
+            row.verdict = Verdict::Equivalent;
+            row.stalls = stalls(at_most, 0);
+        }
+        assert_eq!(
+            not_excluded(&s).unwrap(),
+            "stalls (runs 7.10 % longer or more) in fewer than 1 of 13 treated runs are not excluded"
+        );
+        s.results[2].stalls = stalls(60.2, 3);
+        assert!(not_excluded(&s).unwrap().contains("in up to 61 % of the treated runs are not"));
+        assert!(not_excluded(&s).unwrap().ends_with("(3 of 30 were seen)"));
+    }
+}

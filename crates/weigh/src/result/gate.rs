@@ -1,0 +1,27 @@
+//! The gate of a CI job (`--fail-above`): which rows are shown to cost more than the limit.
+
+use serde::{Deserialize, Serialize};
+
+/// What became of it. What passes is not shown to cost less than the limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// The limit, in per cent of the baseline's rate.
+    pub fail_above_pct: f64,
+    pub passed: bool,
+    /// The rows that are shown to cost more.
+    pub above: Vec<Above>,
+}
+
+/// A row by its names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Above {
+    pub workload: String,
+    pub treatment: String,
+}
+
+impl Gate {
+    /// Whether this row is why it failed.
+    pub fn is_above(&self, workload: &str, treatment: &str) -> bool {
+        self.above.iter().any(|row| row.workload == workload && row.treatment == treatment)
+    }
+}

@@ -1,0 +1,18 @@
+//! What was found, as data: no layout, and no words but those that are part of a document. The engine and the
+//! importers make it, every format shows it.
+
+pub mod budget;
+pub mod calibration;
+pub mod cost;
+pub mod curve;
+pub mod diff;
+pub mod gate;
+pub mod imported;
+pub mod metrics;
+pub mod plausible;
+pub mod reading;
+pub mod rules;
+pub mod run;
+pub mod suite_index;
+pub mod summary;
+pub mod unixbench_index;

@@ -1,0 +1,158 @@
+//! This machine alone: the rate of every workload with its spread, and the indices of the suites that were
+//! measured.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::curve::{self, COPIES, Chart, CurvePoint, OnCurve, Quantity};
+use super::suite_index::SuiteIndex;
+use super::summary::{Failure, State};
+use crate::machine::Facts;
+
+/// The version of the JSON document.
+pub const SCHEMA: &str = "weighbridge/run/1";
+
+/// What a run found.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    pub schema: &'static str,
+    pub id: String,
+    pub started: String,
+    pub state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    pub command: String,
+    pub machine: Facts,
+    pub results: Vec<RunRow>,
+    /// Of every suite whose workloads were all measured, in each number of copies: compatible with the
+    /// formulas of the originals, computed from workloads of our own.
+    pub indices: Vec<SuiteIndex>,
+    /// Whether it was measured as UnixBench does, which has a table for each number of copies.
+    #[serde(skip)]
+    pub is_scored: bool,
+    pub failures: Vec<Failure>,
+    pub warnings: Vec<String>,
+}
+
+impl RunReport {
+    /// The numbers of copies, ascending.
+    pub fn counts(&self) -> Vec<usize> {
+        counts(&self.results)
+    }
+
+    /// The rows that are points of curves.
+    pub fn charts(&self) -> Vec<Chart> {
+        curve::charts(self.results.iter().filter_map(|row| {
+            let on_curve = row.on_curve.as_ref()?;
+            Some((on_curve, row.quantity(), row.point(on_curve.x)))
+        }))
+    }
+
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
+    }
+}
+
+/// The numbers of copies of these rows, ascending.
+pub fn counts(rows: &[RunRow]) -> Vec<usize> {
+    let counts: BTreeSet<usize> = rows.iter().map(RunRow::count).collect();
+    counts.into_iter().collect()
+}
+
+/// One workload.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    pub workload: String,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
+    pub unit: String,
+    /// Median of the samples' rates; for a classic run, UnixBench's score: the geometric mean of
+    /// all but the lowest third of the passes.
+    pub rate: f64,
+    /// 1.4826 · MAD over the median: the standard deviation of an undisturbed sample, in per cent.
+    pub spread_pct: f64,
+    pub lowest: f64,
+    pub highest: f64,
+    pub samples: usize,
+    /// What it is in the index of the suite that was asked for, or of `unixbench`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<f64>,
+    /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency_pct: Option<f64>,
+    /// Where several copies ran at the same time; `rate` is their sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesSpread>,
+}
+
+/// How the copies of a workload compare. Each one's rate is the median of its samples.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct CopiesSpread {
+    pub count: usize,
+    pub lowest: f64,
+    pub highest: f64,
+    /// Their standard deviation over their mean, in per cent.
+    pub variation_pct: f64,
+}
+
+impl RunRow {
+    /// What an operation takes, where the rate is one of operations done one after the other.
+    pub fn time_ns(&self) -> Option<f64> {
+        (self.unit == "lps" && self.copies.is_none()).then(|| 1e9 / self.rate)
+    }
+
+    /// Sweeps of latencies are read as times; how a workload scales shows in its rate.
+    pub fn quantity(&self) -> Quantity {
+        match self.time_ns() {
+            Some(_) if self.copies_on_curve().is_none() => Quantity::Time,
+            _ => Quantity::Rate(self.unit.clone()),
+        }
+    }
+
+    pub fn point(&self, x: f64) -> CurvePoint {
+        let spread = self.spread_pct / 100.0;
+        let slowest = (spread < 1.0).then_some(self.rate * (1.0 - spread));
+        let fastest = self.rate * (1.0 + spread);
+        let workload = self.workload.clone();
+        match self.quantity() {
+            Quantity::Time => {
+                let [y, low] = [self.rate, fastest].map(|rate| 1e9 / rate);
+                CurvePoint { workload, x, y, low: Some(low), high: slowest.map(|rate| 1e9 / rate) }
+            }
+            _ => CurvePoint {
+                workload,
+                x,
+                y: self.rate,
+                low: Some(slowest.unwrap_or(0.0)),
+                high: Some(fastest),
+            },
+        }
+    }
+
+    /// The curve over copies that it is on, and where.
+    pub fn copies_on_curve(&self) -> Option<(&str, f64)> {
+        let on_curve = self.on_curve.as_ref().filter(|on| on.x_unit == COPIES);
+        on_curve.map(|on| (on.series.as_str(), on.x))
+    }
+
+    /// How many ran at the same time.
+    pub fn count(&self) -> usize {
+        self.copies.as_ref().map_or(1, |copies| copies.count)
+    }
+
+    /// Whether this is the row of so many copies of a workload.
+    pub fn is_of(&self, workload: &str, count: usize) -> bool {
+        self.count() == count
+            && match count {
+                1 => self.workload == workload,
+                _ => self.workload == name_of_copies(workload, count),
+            }
+    }
+}
+
+/// What the row of several copies of a workload is called.
+pub fn name_of_copies(workload: &str, copies: usize) -> String {
+    format!("{workload} x {copies}")
+}

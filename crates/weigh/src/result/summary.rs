@@ -1,0 +1,324 @@
+//! What an experiment found, in the form that every report shows.
+//!
+//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each file of this
+//! room turns it into one format. Serialised, it *is* the documented JSON
+//! (`weighbridge/experiment/1`, `docs/json.md`): a field added here is added there.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::cost::AddedCost;
+use super::curve::OnCurve;
+use super::gate::Gate;
+use super::imported::Imported;
+use super::metrics::Metrics;
+use super::reading::{Metric, Reading};
+use crate::machine::Facts;
+use paired::judge::MIN_PAIRS;
+use paired::multiplicity::Multiplicity;
+use paired::{Verdict, Withheld};
+
+/// The version of the JSON document; it changes when a field changes its meaning or goes.
+pub const SCHEMA: &str = "weighbridge/experiment/1";
+
+/// How an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Its process is still measuring.
+    Running,
+    /// Every row has its verdict, or the budget is spent.
+    Complete,
+    /// Ctrl-C, or the process died: what was measured is kept.
+    Interrupted,
+    /// A treatment was not in force, or the store could not be written.
+    Failed,
+}
+
+/// One experiment, ready to be shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Short random identifier, as `weigh show` takes it.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub state: State,
+    /// Why it failed, as one sentence; only with [`State::Failed`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The command line that measures the same again, ready for a shell.
+    pub command: String,
+    pub seed: u64,
+    /// In how many sessions it was measured: more than one where it was continued.
+    #[serde(default = "one")]
+    pub sessions: usize,
+    pub elapsed_s: f64,
+    pub budget_s: f64,
+    /// Error rate of the intervals, e.g. 0.05.
+    pub alpha: f64,
+    /// What `alpha` promises of all claims of slower and faster together: `holm`, the chance that any
+    /// is false, or `e-bh`, the share of false ones.
+    #[serde(default = "holm")]
+    pub multiplicity: String,
+    /// The margin of equivalence, e.g. 1.0.
+    pub margin_pct: f64,
+    pub machine: Facts,
+    /// Label of the baseline arm, e.g. `none`.
+    pub baseline: String,
+    /// What kind of baseline that was, e.g. `clean` or `residual`; absent where it has no meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_state: Option<String>,
+    /// What the baseline's own treatment says of itself; empty for `none`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub baseline_facts: Vec<String>,
+    /// The treatments, in the order given on the command line.
+    pub treatments: Vec<AppliedTreatment>,
+    pub results: Vec<Row>,
+    pub failures: Vec<Failure>,
+    /// What a reader must know before he believes the numbers; whole sentences.
+    pub warnings: Vec<String>,
+    /// What became of `--fail-above`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
+    /// Where it is from, if it was not measured here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub imported: Option<Imported>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What documents were made with that do not say.
+fn holm() -> String {
+    Multiplicity::Holm.as_str().to_owned()
+}
+
+/// A treatment, and what it says about itself once it was applied.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AppliedTreatment {
+    /// As given on the command line, e.g. `audit:backlog=64`.
+    pub label: String,
+    /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
+    pub facts: Vec<String>,
+}
+
+/// One workload under one treatment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub workload: String,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
+    pub treatment: String,
+    /// What is compared; `rate` for now.
+    pub metric: String,
+    /// The unit of `baseline` and `treated`, e.g. `lps`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
+    pub unit: String,
+    /// Median rate of the baseline's samples.
+    pub baseline: f64,
+    /// The rate that follows from `baseline` and the effect, so that the three agree:
+    /// `baseline × (1 + effect_pct / 100)`.
+    pub treated: f64,
+    /// Median rate of the treated samples, which pairs nothing; absent in documents of before, where
+    /// `treated` is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub treated_median: Option<f64>,
+    #[serde(flatten)]
+    pub cost: AddedCost,
+    /// Treated rate over baseline rate − 1, in per cent: negative is slower.
+    pub effect_pct: f64,
+    /// The interval of the effect; `None` while there are too few pairs to bound that side.
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
+    /// negative where it certainly gains; `None` while the pairs do not bound it.
+    #[serde(default)]
+    pub cost_at_most_pct: Option<f64>,
+    pub verdict: Verdict,
+    /// The verdict that the interval would bear, and why it is not given; only of an inconclusive row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
+    /// Whether a slower or faster row also stays within the margin.
+    pub within_margin: bool,
+    /// Whether its interval is as narrow as measuring aims at: half its width is at most the margin, or a
+    /// share of the effect.
+    #[serde(default)]
+    pub precise: bool,
+    pub pairs: usize,
+    /// For an inconclusive row: how many more pairs it would probably take, as the middle of a forecast;
+    /// absent where that is beyond what the forecast looked at, and with fewer pairs than a verdict needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed: Option<usize>,
+    /// What one in ten such rows does not need, and what nine in ten do not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_low: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_high: Option<usize>,
+    /// `pairs_needed` as time: how many seconds these pairs would probably take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_needed: Option<f64>,
+    /// How many of the pairs were disturbed: others took the CPU while a sample ran. They count like
+    /// the others.
+    #[serde(default, alias = "spoilt_pairs")]
+    pub disturbed_pairs: usize,
+    /// What the pairs say, and what they cannot say, of rare long delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StallSummary>,
+    /// What the same pairs say of other metrics; of CPU time, unless the number of pairs was fixed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
+    pub evidence: RowEvidence,
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// Why this row needs care, e.g. "cheaper because at least 12 % of the records were dropped".
+    pub notes: Vec<String>,
+    /// The effect of each set of `--sets`, in order; empty with one set.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sets: Vec<SetEffect>,
+    /// The forecast itself; not part of the JSON.
+    #[serde(skip)]
+    pub futures: Vec<Future>,
+    /// Every pair in the order measured: for charts and CSV, not part of the JSON.
+    #[serde(skip)]
+    pub series: Vec<Pair>,
+}
+
+impl Row {
+    /// Whether it has fewer pairs than any verdict needs.
+    pub fn has_few_pairs(&self) -> bool {
+        self.pairs < MIN_PAIRS
+    }
+}
+
+/// What may become of an undecided row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Future {
+    /// What its pairs take until it has a verdict.
+    pub seconds: f64,
+    /// Whether it was not followed any further: it takes longer than that.
+    pub is_at_least: bool,
+}
+
+/// Samples that took much longer than usual, beside the other one of their pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StallSummary {
+    /// How much longer is a stall, in per cent.
+    pub longer_pct: f64,
+    /// How many samples of the baseline stalled, and of the treatment.
+    pub baseline: usize,
+    pub treated: usize,
+    /// The share of treated samples that may stall, in per cent: more is excluded, with error rate `alpha`.
+    pub treated_at_most_pct: f64,
+}
+
+/// The effect within one complete, separate set of the experiment (a Delta of Nitzberg's Table 2).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SetEffect {
+    pub effect_pct: f64,
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    pub pairs: usize,
+}
+
+/// One pair: two samples next to each other in time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Seconds from the start of the experiment to the start of the pair.
+    pub started_s: f64,
+    /// From the start of its first sample to that of its second.
+    pub first_s: f64,
+    pub baseline_rate: f64,
+    pub treated_rate: f64,
+    /// CPU time per operation of the baseline and of the treated sample, where both used any.
+    pub cpu_ns_per_op: Option<[f64; 2]>,
+    /// The coin: whether the baseline was measured first.
+    pub baseline_first: bool,
+    /// Whether the sample launched before this pair, of whatever row, was a treated one.
+    pub after_treated: bool,
+    /// Which set of `--sets`, from 0.
+    pub set: usize,
+    /// Whether others took the CPU while one of the two ran; `docs/statistics.md` has the thresholds.
+    pub is_disturbed: bool,
+}
+
+impl Pair {
+    /// ln(treated rate / baseline rate): what the statistics work on.
+    pub fn log_ratio(&self) -> f64 {
+        (self.treated_rate / self.baseline_rate).ln()
+    }
+
+    /// The same of any metric, positive where the treatment is better; `None` where the pair has it not.
+    pub fn log_ratio_of(&self, metric: Metric) -> Option<f64> {
+        let log_ratio = match metric {
+            Metric::Rate => self.log_ratio(),
+            Metric::CpuTime => {
+                let [baseline, treated] = self.cpu_ns_per_op?;
+                (baseline / treated).ln()
+            }
+        };
+        Some(log_ratio).filter(|d| d.is_finite())
+    }
+}
+
+/// What the treatment produced while the treated samples ran, per operation of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowEvidence {
+    /// System calls that one operation makes, as the workload declares them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syscalls_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes_per_op: Option<f64>,
+    /// Records that the kernel counted as lost during the treated samples, in total.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// Their share of themselves and those that arrived, in per cent: so much at least was dropped, as the
+    /// kernel does not count every record that it did not make. Absent where none was lost, or it is not
+    /// known how many arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_pct: Option<f64>,
+    /// Seconds that processes waited for room in the audit backlog, in total.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_wait_s: Option<f64>,
+    /// The same per operation, in nanoseconds: the part of an operation's cost that is waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_wait_ns_per_op: Option<f64>,
+    /// CPU time of the processes that received the records of the treated samples, in total, until all was
+    /// written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_cpu_s: Option<f64>,
+    /// The same per operation, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_cpu_ns_per_op: Option<f64>,
+    /// CPU time of the kernel's thread that sent them the records, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kauditd_cpu_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kauditd_cpu_ns_per_op: Option<f64>,
+    /// Records of the timed operations of all treated samples of this row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Log bytes of the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub treated_s: Option<f64>,
+    /// Anything else that a treatment wants shown, e.g. `"seccomp_mode": "2"`.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, String>,
+}
+
+/// A workload that gave no result; the rest of the experiment went on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    pub workload: String,
+    pub arm: String,
+    /// One sentence that says what happened.
+    pub reason: String,
+}

@@ -1,0 +1,165 @@
+//! The arms of an experiment: their treatments in force, and a launcher for each. The life of a treatment,
+//! from `prepare` to `restore`, is here and nowhere else.
+
+use std::time::Instant;
+
+use crate::machine::pressure::Pressure;
+use crate::treatment::guard::Guard;
+use crate::treatment::{self, Bench, Evidence, Launch, Named, Role};
+use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
+
+/// Why there is no launch, or none that counts.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmsError {
+    #[error(transparent)]
+    Treatment(#[from] treatment::TreatmentError),
+    #[error(transparent)]
+    Launcher(#[from] launcher::LauncherError),
+}
+
+/// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
+pub struct Arms<'a> {
+    pub bench: Bench<'a>,
+    arms: Vec<Arm>,
+}
+
+struct Arm {
+    named: Named,
+    setup: Setup,
+    launcher: Launcher,
+}
+
+/// A launch whose arm's treatment proved that it was in force.
+pub struct Proved {
+    pub launched: Launched,
+    pub evidence: Evidence,
+    /// When it began and ended, with what tasks had waited for by then.
+    pub began: (Instant, Pressure),
+    pub ended: (Instant, Pressure),
+}
+
+impl<'a> Arms<'a> {
+    /// Applies the treatments, the first one's first, and starts a launcher for every arm. `announce` is told
+    /// what a person should know before the system is changed.
+    ///
+    /// # Errors
+    /// Where a treatment cannot be applied; what was applied is the guard's to undo.
+    pub fn raise(
+        bench: Bench<'a>,
+        mut treatments: Vec<Named>,
+        guard: &mut Guard,
+        announce: &mut dyn FnMut(&str),
+    ) -> Result<Arms<'a>, ArmsError> {
+        for named in &mut treatments {
+            for sentence in named.treatment.prepare(&bench, guard)? {
+                announce(&sentence);
+            }
+        }
+        for named in &mut treatments {
+            named.treatment.apply(&bench, guard)?;
+        }
+        let setups: Vec<Setup> = (0..treatments.len())
+            .map(|own| {
+                let others = treatments.iter().enumerate().filter(|(index, _)| *index != own);
+                let others = others.fold(Setup::default(), |setup, (_, other)| {
+                    setup.overridden_by(other.treatment.setup(false))
+                });
+                others.overridden_by(treatments[own].treatment.setup(true))
+            })
+            .collect();
+        let mut arms = Vec::new();
+        for (named, setup) in treatments.into_iter().zip(setups) {
+            let launcher = Launcher::start(&setup, bench.interrupted)?;
+            arms.push(Arm { named, setup, launcher });
+        }
+        Ok(Arms { bench, arms })
+    }
+
+    /// Their treatments, in order.
+    pub fn treatments(&self) -> impl Iterator<Item = &Named> {
+        self.arms.iter().map(|arm| &arm.named)
+    }
+
+    /// What the treatment of an arm is called.
+    pub fn label(&self, arm: usize) -> &str {
+        &self.arms[arm].named.label
+    }
+
+    /// How the processes of an arm differ from others.
+    pub fn setup(&self, arm: usize) -> &Setup {
+        &self.arms[arm].setup
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.arms.len()
+    }
+
+    /// Launches a job in an arm, for a pair with the treated one. All treatments are told before and asked
+    /// after, not only those of the pair: each has a say in what the other arms are.
+    ///
+    /// # Errors
+    /// Where one does not prove what it should, or the launcher fails.
+    pub fn launch(
+        &mut self,
+        arm: usize,
+        treated_arm: usize,
+        job: &Job,
+    ) -> Result<Proved, ArmsError> {
+        for (index, one) in self.arms.iter_mut().enumerate() {
+            one.named.treatment.before(Role::of(index, arm, treated_arm))?;
+        }
+        let began = (Instant::now(), Pressure::read());
+        let launched = self.launch_unproved(arm, job)?;
+        let ended = (Instant::now(), Pressure::read());
+        let mut evidence = Evidence::default();
+        let setup = self.arms[arm].setup.clone();
+        for (index, one) in self.arms.iter_mut().enumerate() {
+            let is_treated = index == arm;
+            let launch = Launch { is_treated, setup: &setup, launched: &launched };
+            let found = one.named.treatment.after(&launch)?;
+            if is_treated {
+                evidence = found;
+            }
+        }
+        Ok(Proved { launched, evidence, began, ended })
+    }
+
+    /// The same without any proof, for whoever changes a treatment's settings meanwhile: it gives no sample.
+    ///
+    /// # Errors
+    /// Where the launcher fails.
+    pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
+        let mut job = job.clone();
+        if let Some(ppm) = self.arms[arm].setup.planted_ppm {
+            job.argv = self.bench.executable.planting_argv(job.argv, ppm);
+        }
+        Ok(self.arms[arm].launcher.run(&job, self.bench.interrupted)?)
+    }
+
+    /// A new launcher: where a process lies in memory may make all that it forks a little faster or slower,
+    /// and no coin would take that out.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub fn renew(&mut self, arm: usize) -> Result<(), ArmsError> {
+        let arm = &mut self.arms[arm];
+        arm.launcher = Launcher::start(&arm.setup, self.bench.interrupted)?;
+        Ok(())
+    }
+
+    /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
+    ///
+    /// # Errors
+    /// What is left, and how to undo it.
+    pub fn lower(self, guard: &mut Guard) -> Result<(), String> {
+        let treatments: Vec<Named> = self.arms.into_iter().map(|arm| arm.named).collect();
+        let mut left = Vec::new();
+        for mut named in treatments.into_iter().rev() {
+            if let Err(error) = named.treatment.restore(guard) {
+                left.push(error.to_string());
+            }
+        }
+        if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+    }
+}

@@ -1,0 +1,99 @@
+//! What every command that measures opens first. What an earlier one left is put back, nobody else measures,
+//! what is occupied in the kernel is claimed, the guard stands by, and the workloads are unpacked.
+
+pub mod arms;
+pub mod fitness;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::machine::Facts;
+use crate::machine::file_system::file_system;
+use crate::treatment::audit::configuration::Shared;
+use crate::treatment::claim::{claim, only_one_at_a_time};
+use crate::treatment::guard::{Guard, put_back_what_was_left};
+use crate::treatment::{Bench, Named};
+use crate::workload::executable::Executable;
+
+/// Until it is closed, this process alone measures for this user, and holds what it claimed.
+pub struct Station {
+    _alone: File,
+    pub guard: Guard,
+    /// Private, and removed when the station is closed.
+    pub scratch: PathBuf,
+    pub executable: Executable,
+}
+
+impl Station {
+    /// Opens it with claims on what is `occupied` in the kernel. `announce` is told what was put back.
+    ///
+    /// # Errors
+    /// A sentence; nothing was changed, or all of it is put back.
+    pub fn open(
+        occupied: impl IntoIterator<Item = &'static str>,
+        announce: &mut dyn FnMut(&str),
+    ) -> Result<Station, String> {
+        put_back_what_was_left(announce)?;
+        let _alone = only_one_at_a_time()?;
+        let occupied: BTreeSet<&str> = occupied.into_iter().collect();
+        let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;
+        let mut guard = Guard::arm(claims).map_err(|error| error.to_string())?;
+        let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
+        let unpacked = unpacked.and_then(|scratch| Ok((Executable::unpack(&scratch)?, scratch)));
+        match unpacked {
+            Ok((executable, scratch)) => Ok(Station { _alone, guard, scratch, executable }),
+            Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),
+        }
+    }
+
+    /// What these treatments need it to claim.
+    pub fn occupied_by(treatments: &[Named]) -> impl Iterator<Item = &'static str> {
+        treatments.iter().filter_map(|named| named.treatment.occupies())
+    }
+
+    /// What treatments may use, and the guard to write down what they change.
+    pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
+        let Station { scratch, executable, guard, .. } = self;
+        (Bench { executable, scratch, interrupted, audit: Shared::default() }, guard)
+    }
+
+    /// The machine as it is now, and in whole sentences what disturbs a measurement. Room is looked for in
+    /// the directory for temporary files and in `data_directory`.
+    pub fn look(&self, data_directory: &Path) -> (Facts, Vec<String>) {
+        let file_system = file_system(&self.scratch);
+        let scratch = format!("{file_system} ({})", std::env::temp_dir().display());
+        let (machine, mut warnings) = fitness::look(Some(scratch), data_directory);
+        warnings.extend(about_build(&self.executable));
+        (machine, warnings)
+    }
+
+    /// Puts back what is still changed. Gives what is left.
+    pub fn close(self) -> Option<String> {
+        self.guard.disarm().err()
+    }
+
+    /// The same after `problem`: both, for a person.
+    pub fn close_after(self, problem: String) -> String {
+        with_what_is_left(problem, self.close())
+    }
+}
+
+fn with_what_is_left(problem: String, left: Option<String>) -> String {
+    [Some(problem), left].into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+fn about_build(executable: &Executable) -> Option<String> {
+    match &executable.foreign {
+        Some(file) => {
+            Some(format!("The workloads are those of {}, not the embedded ones.", file.display()))
+        }
+        None if executable.is_static => Some(
+            "The workloads are statically linked: this system lacks the dynamic loader for the others."
+                .into(),
+        ),
+        None => None,
+    }
+}

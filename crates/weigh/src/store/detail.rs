@@ -1,0 +1,96 @@
+//! The launches of the detail pass, written one by one and read back.
+
+use rusqlite::params;
+
+use super::read;
+use super::record::Detailed;
+use super::write;
+use super::{Error, Store};
+
+impl Store {
+    /// Stores a launch of the detail pass; when this returns, it is on disk.
+    ///
+    /// # Errors
+    /// Where it cannot be written; then the experiment must end.
+    pub fn add_detail(&self, id: &str, detailed: &Detailed) -> Result<(), Error> {
+        self.execute(
+            "INSERT INTO detail (experiment, work, arm, treated_arm, pair, position, detail)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                id,
+                detailed.work,
+                detailed.arm,
+                detailed.treated_arm,
+                detailed.pair,
+                detailed.position,
+                write::json(&detailed.detail),
+            ],
+        )
+    }
+
+    pub(super) fn details(&self, id: &str) -> Result<Vec<Detailed>, Error> {
+        self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [id], |row| {
+            Ok(Detailed {
+                work: row.get("work")?,
+                arm: row.get("arm")?,
+                treated_arm: row.get("treated_arm")?,
+                pair: row.get("pair")?,
+                position: row.get("position")?,
+                detail: read::json(row, "detail")?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{header, measured, samples};
+    use super::*;
+
+    fn detailed(pair: usize) -> Detailed {
+        let line = r#"{"operations":3,"latencies":{"clock_ns":20,"buckets":[[64,2],[70,1]]}}"#;
+        let detail = serde_json::from_str(line).unwrap();
+        Detailed { work: 0, arm: 1, treated_arm: 1, pair, position: 0, detail }
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let [id, other] = [(); 2].map(|()| store.begin(&header()).unwrap());
+        store.add_detail(&id, &detailed(0)).unwrap();
+        store.add_detail(&other, &detailed(1)).unwrap();
+        store.add_detail(&id, &detailed(2)).unwrap();
+        let stored = Store::open(&path).unwrap().load(&id).unwrap();
+        assert_eq!(stored.details, [detailed(0), detailed(2)]);
+    }
+
+    #[test]
+    fn a_database_of_version_2_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.add_sample(&id, &measured(0, 0)).unwrap();
+        store
+            .connection
+            .execute_batch(
+                "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
+                 ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;
+                 ALTER TABLE work DROP COLUMN x_unit;
+                 ALTER TABLE experiment DROP COLUMN multiplicity;
+                 ALTER TABLE experiment DROP COLUMN suites; ALTER TABLE experiment DROP COLUMN name;
+                 ALTER TABLE experiment DROP COLUMN origin; ALTER TABLE experiment DROP COLUMN sessions;
+                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
+                 ALTER TABLE experiment DROP COLUMN planned_pairs;
+            ALTER TABLE experiment DROP COLUMN metrics; PRAGMA user_version = 2;",
+            )
+            .unwrap();
+        let store = Store::open(&path).unwrap();
+        store.add_detail(&id, &detailed(0)).unwrap();
+        let stored = store.load(&id).unwrap();
+        assert_eq!(stored.samples, samples([(0, 0)]));
+        assert_eq!(stored.details, [detailed(0)]);
+    }
+}

@@ -1,0 +1,285 @@
+//! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+use open::Access;
+
+mod column;
+mod detail;
+mod imported;
+pub mod names;
+mod open;
+mod read;
+pub mod record;
+pub mod samples;
+mod schema;
+mod stream;
+mod write;
+
+/// Why the store did not do what it was asked to; a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// Where one is wanted and none is stored.
+pub const NO_EXPERIMENT: &str = "there is no experiment yet: `weigh compare` makes one";
+
+/// How long a reader or writer waits for another program's turn to end.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An open database.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    access: Access,
+}
+
+/// Where the database is unless the user says otherwise: `$XDG_DATA_HOME/weighbridge/weigh.db`,
+/// else `~/.local/share/weighbridge/weigh.db`.
+///
+/// # Errors
+/// Where neither `XDG_DATA_HOME` nor `HOME` is set.
+pub fn default_path() -> Result<PathBuf, Error> {
+    let variable =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("XDG_DATA_HOME")
+        .or_else(|| Some(variable("HOME")?.join(".local/share")))
+        .map(|home| home.join("weighbridge/weigh.db"))
+        .ok_or_else(|| Error("neither XDG_DATA_HOME nor HOME is set; use --database FILE".into()))
+}
+
+impl Store {
+    /// Where its file is, whose disk has to have room.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    fn explain(&self, error: &rusqlite::Error) -> Error {
+        explain(&self.path, error)
+    }
+}
+
+/// The sentence for an error of SQLite.
+fn explain(path: &Path, error: &rusqlite::Error) -> Error {
+    let has_no_file_left = || {
+        let opened = std::fs::File::open("/dev/null").map_err(|error| error.raw_os_error());
+        matches!(opened, Err(Some(libc::EMFILE | libc::ENFILE)))
+    };
+    let path = path.display();
+    let problem = match error.sqlite_error_code() {
+        // SQLite does not say why it cannot open a file.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_file_left() => format!(
+            "cannot open the database {path}: too many open files; raise the limit with `ulimit -n`"
+        ),
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => format!(
+            "the database {path} is damaged, or not a database ({error}). If you move it away, weigh \
+             creates a new one; \
+             `sqlite3 {path} .recover` may save what is in it"
+        ),
+        Some(ErrorCode::DiskFull) => {
+            format!(
+                "the disk that holds the database {path} is full; what was stored before is kept"
+            )
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            format!(
+                "cannot open the database {path} for writing ({error}); choose another with --database FILE"
+            )
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            format!("another program has locked the database {path}; stop it and try again")
+        }
+        _ => format!("the database {path}: {error}"),
+    };
+    Error(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::record::*;
+    use super::samples::{Gatherer, Samples};
+    use super::*;
+    use crate::result::reading::Metric;
+    use crate::result::summary::State;
+    use crate::workload::suite::{FromFile, embedded};
+
+    pub fn header() -> Header {
+        Header {
+            metrics: Metric::judged(None),
+            kind: Kind::Compare,
+            command: "weigh compare none".into(),
+            seed: u64::MAX,
+            budget_s: 60.0,
+            alpha: 0.05,
+            margin: 0.01,
+            fixed_pairs: None,
+            multiplicity: Default::default(),
+            planned_pairs: Some(85.5),
+            sets: 1,
+            machine: Default::default(),
+            arms: vec!["none".into(), "none".into()],
+            suites: vec![FromFile {
+                file: "./my suite.toml".into(),
+                suite: embedded().unwrap().remove(0),
+            }],
+            works: vec![Work {
+                name: "stat".into(),
+                unit: "lps".into(),
+                syscalls_per_op: Some(1.0),
+                sample_ms: Some(70),
+                start_scale: 0.0375,
+                on_curve: Some(crate::result::curve::OnCurve {
+                    series: "stat".into(),
+                    x: 4.0,
+                    x_unit: "copies".into(),
+                }),
+            }],
+            origin: Some("{}".into()),
+        }
+    }
+
+    pub fn measured(pair: usize, arm: usize) -> Measured {
+        Measured {
+            work: 0,
+            arm,
+            treated_arm: 1,
+            set: 0,
+            pair,
+            position: arm,
+            started_s: pair as f64,
+            sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
+            evidence: Default::default(),
+            disturbance: Some(Default::default()).filter(|_| arm == 1),
+        }
+    }
+
+    /// What is kept of samples of these pairs and arms.
+    pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
+        let mut gatherer = Gatherer::default();
+        of.into_iter().for_each(|(pair, arm)| gatherer.add(measured(pair, arm).into()));
+        gatherer.samples
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        for (pair, arm) in [(0, 1), (0, 0), (1, 0)] {
+            store.add_sample(&id, &measured(pair, arm)).unwrap();
+        }
+        store.finish(&id, State::Complete, None).unwrap();
+        let stored = Store::open(&path).unwrap().load(&id).unwrap();
+        assert_eq!(stored.header, header());
+        assert_eq!(stored.state, State::Complete);
+        assert_eq!(stored.samples, samples([(0, 1), (0, 0), (1, 0)]));
+        assert_eq!(stored.elapsed_s, 1.000_001);
+        assert!(store.load("zzzzzz").is_err());
+    }
+
+    #[test]
+    fn a_database_of_version_1_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.add_sample(&id, &measured(0, 0)).unwrap();
+        store
+            .connection
+            .execute_batch(
+                "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
+                 ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
+                 ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
+                 ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
+                 ALTER TABLE experiment DROP COLUMN suites;
+                 ALTER TABLE experiment DROP COLUMN origin;
+                 ALTER TABLE experiment DROP COLUMN sessions;
+                 ALTER TABLE experiment DROP COLUMN name;
+                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
+                 ALTER TABLE experiment DROP COLUMN planned_pairs;
+            ALTER TABLE experiment DROP COLUMN metrics;
+                 DROP TABLE imported;
+                 PRAGMA user_version = 1;",
+            )
+            .unwrap();
+        let stored = Store::open(&path).unwrap().load(&id).unwrap();
+        assert_eq!(stored.header.works[0].start_scale, 0.01);
+        assert_eq!(stored.samples, samples([(0, 0)]));
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().header, header());
+    }
+
+    #[test]
+    fn a_database_of_version_3_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        let back = "ALTER TABLE experiment DROP COLUMN suites;
+             ALTER TABLE experiment DROP COLUMN origin;
+             ALTER TABLE experiment DROP COLUMN planned_pairs;
+            ALTER TABLE experiment DROP COLUMN metrics;
+             ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
+             ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
+        store.connection.execute_batch(back).unwrap();
+        let store = Store::open(&path).unwrap();
+        let stored = store.load(&id).unwrap();
+        assert_eq!(
+            stored.header,
+            Header {
+                suites: vec![],
+                origin: None,
+                planned_pairs: None,
+                metrics: vec![Metric::Rate],
+                ..header()
+            }
+        );
+        assert_eq!(stored.sessions, 1);
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().header, header());
+    }
+
+    #[test]
+    fn an_experiment_that_is_opened_again_runs_in_its_next_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.finish(&id, State::Failed, Some("why")).unwrap();
+        assert_eq!(store.reopen(&id, 90.0, 2).unwrap(), 2);
+        let stored = store.load(&id).unwrap();
+        assert_eq!((stored.state, stored.failure, stored.sessions), (State::Running, None, 2));
+        assert_eq!((stored.header.budget_s, stored.header.sets), (90.0, 2));
+        assert!(store.reopen("zzzzzz", 1.0, 1).is_err());
+    }
+
+    #[test]
+    fn an_experiment_whose_process_is_gone_was_interrupted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(store.load(&id).unwrap().state, State::Running);
+        store.connection.execute("UPDATE experiment SET pid = 0", []).unwrap();
+        assert_eq!(store.load(&id).unwrap().state, State::Interrupted);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_with_a_way_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        std::fs::write(&path, "this is no database, however long it may be, of any kind").unwrap();
+        let problem = Store::open(&path).err().unwrap().to_string();
+        assert!(problem.contains("damaged") && problem.contains("weigh.db"), "{problem}");
+    }
+
+    #[test]
+    fn a_newer_database_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
+        assert!(Store::open(&path).err().unwrap().to_string().contains("newer"));
+    }
+}

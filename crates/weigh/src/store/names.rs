@@ -1,0 +1,275 @@
+//! Names and tags of experiments, and how a user says which one is meant; forgetting experiments.
+
+use std::fmt::Write as _;
+
+use rusqlite::{Transaction, TransactionBehavior, params};
+
+use super::write::is_id;
+use super::{Error, NO_EXPERIMENT, Store};
+use crate::result::summary::State;
+
+/// What the user calls an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    pub name: Option<String>,
+    pub tags: Vec<String>,
+}
+
+/// The word for the latest experiment; `latest~2` is the one two before.
+const LATEST: &str = "latest";
+
+/// A name or tag that no shell, file name or `latest` gets in the way of.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+/".contains(c);
+    let is_name = (1..=64).contains(&text.len())
+        && text.chars().all(is_plain)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text != LATEST;
+    match is_name {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "takes 1 to 64 letters, digits and . _ - + /, the first a letter or digit, and not \
+                      `latest`"
+                .into(),
+        ),
+    }
+}
+
+impl Store {
+    /// The id that a user means: an id or its unambiguous beginning, a name (of several experiments of
+    /// the same name the latest), `latest`, or `latest~N` for the one N before. With none given, the latest.
+    ///
+    /// # Errors
+    /// Where there is none such, or more than one.
+    pub fn find(&self, wanted: Option<&str>) -> Result<String, Error> {
+        let wanted = wanted.unwrap_or(LATEST);
+        if wanted.is_empty() {
+            return Err(Error(
+                "an empty word names no experiment: `weigh history` lists them".into(),
+            ));
+        }
+        if let Some(before) = steps_before_latest(wanted) {
+            return self.before_latest(before, wanted);
+        }
+        let by = |condition: &str| {
+            let order = "ORDER BY started DESC, rowid DESC";
+            let sql = format!("SELECT id FROM experiment WHERE {condition} {order}");
+            self.rows(&sql, [wanted], |row| row.get::<_, String>(0))
+        };
+        for condition in ["id = ?1", "name = ?1"] {
+            if let Some(id) = by(condition)?.into_iter().next() {
+                return Ok(id);
+            }
+        }
+        let ids = by("substr(id, 1, length(?1)) = ?1")?;
+        match &ids[..] {
+            [id] => Ok(id.clone()),
+            [] => Err(Error(format!(
+                "there is no experiment `{wanted}`, by id or by name: `weigh history` lists them"
+            ))),
+            several => Err(Error(format!(
+                "`{wanted}` is the beginning of {} experiments; give more of one of: {}",
+                several.len(),
+                several.join(", ")
+            ))),
+        }
+    }
+
+    fn before_latest(&self, before: u32, wanted: &str) -> Result<String, Error> {
+        let ids: Vec<String> = self.rows(
+            "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
+            [before],
+            |row| row.get(0),
+        )?;
+        ids.into_iter().next().ok_or_else(|| match before {
+            0 => Error(NO_EXPERIMENT.into()),
+            _ => Error(format!("there is no `{wanted}`: `weigh history` lists the experiments")),
+        })
+    }
+
+    /// Names an experiment, and adds tags. What is not given stays.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_naming(&self, id: &str, naming: &Naming) -> Result<(), Error> {
+        if let Some(name) = &naming.name {
+            self.execute("UPDATE experiment SET name = ?2 WHERE id = ?1", params![id, name])?;
+        }
+        for tag in &naming.tags {
+            self.execute("INSERT OR IGNORE INTO tag VALUES (?1, ?2)", params![id, tag])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a tag from an experiment that may have it.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn remove_tag(&self, id: &str, tag: &str) -> Result<(), Error> {
+        self.execute("DELETE FROM tag WHERE experiment = ?1 AND tag = ?2", params![id, tag])
+    }
+
+    /// Deletes experiments with all that is stored of them: all or none.
+    ///
+    /// # Errors
+    /// Where one is still measured, or it cannot be written.
+    pub fn forget(&self, ids: &[String]) -> Result<(), Error> {
+        // It also names the report's file.
+        if let Some(id) = ids.iter().find(|id| !is_id(id)) {
+            return Err(Error(format!(
+                "`{id}` is no id that weigh gives: another program wrote it, so nothing is deleted"
+            )));
+        }
+        let mut batch = String::new();
+        for id in ids {
+            for table in
+                ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"]
+            {
+                let _ = write!(batch, "DELETE FROM {table} WHERE experiment = '{id}';");
+            }
+            let _ = write!(batch, "DELETE FROM experiment WHERE id = '{id}';");
+        }
+        // Nobody begins or goes on with an experiment between the look and the deletion.
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+                .map_err(|error| self.explain(&error))?;
+        if let Some(id) = self.running()?.into_iter().find(|id| ids.contains(id)) {
+            return Err(Error(format!("the experiment {id} is still measured: end it first")));
+        }
+        let delete = || transaction.execute_batch(&batch).and_then(|()| transaction.commit());
+        delete().map_err(|error| self.explain(&error))
+    }
+
+    /// Those that are measured now.
+    fn running(&self) -> Result<Vec<String>, Error> {
+        let entries = self.history()?.into_iter();
+        Ok(entries.filter(|entry| entry.state == State::Running).map(|entry| entry.id).collect())
+    }
+
+    /// Gives the room of deleted rows back to the disk, where that is a quarter of the file or more. It
+    /// takes as much room again meanwhile; without it, later experiments use the room. Not while one is
+    /// measured: it would wait for the disk and the lock.
+    ///
+    /// # Errors
+    /// Where the disk has no room for that, or another weigh uses the database.
+    pub fn give_back_room(&self) -> Result<(), Error> {
+        if !self.running()?.is_empty() {
+            return Ok(());
+        }
+        let pragma = |name: &str| -> rusqlite::Result<i64> {
+            self.connection.pragma_query_value(None, name, |row| row.get(0))
+        };
+        let compact = || -> rusqlite::Result<()> {
+            if 4 * pragma("freelist_count")? >= pragma("page_count")? {
+                self.connection.execute_batch("VACUUM")?;
+            }
+            // The log of what was written is as long as that, until it is taken into the file.
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        };
+        compact().map_err(|error| self.explain(&error))
+    }
+}
+
+/// `latest` is 0, `latest~2` is 2; `None` for everything else.
+fn steps_before_latest(wanted: &str) -> Option<u32> {
+    match wanted.strip_prefix(LATEST)? {
+        "" => Some(0),
+        steps => steps.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{header, measured};
+    use super::*;
+
+    fn naming(name: &str, tags: &[&str]) -> Naming {
+        Naming { name: Some(name.into()), tags: tags.iter().map(|tag| (*tag).to_owned()).collect() }
+    }
+
+    fn store_of(count: usize) -> (tempfile::TempDir, Store, Vec<String>) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let ids: Vec<String> = (0..count).map(|_| store.begin(&header()).unwrap()).collect();
+        for id in &ids {
+            store.add_sample(id, &measured(0, 0)).unwrap();
+            store.finish(id, State::Complete, None).unwrap();
+        }
+        (directory, store, ids)
+    }
+
+    #[test]
+    fn an_experiment_is_found_by_id_name_or_place() {
+        let (_directory, store, ids) = store_of(3);
+        store.set_naming(&ids[0], &naming("base", &["night"])).unwrap();
+        store.set_naming(&ids[1], &naming("base", &[])).unwrap();
+        let find = |wanted: &str| store.find(Some(wanted)).map_err(|error| error.to_string());
+        assert!(find("").unwrap_err().contains("an empty word names no experiment"));
+        assert_eq!(find("base").as_ref(), Ok(&ids[1]), "the latest of that name");
+        assert_eq!(find(&ids[0]).as_ref(), Ok(&ids[0]));
+        assert_eq!(find("latest").as_ref(), Ok(&ids[2]));
+        assert_eq!(find("latest~2").as_ref(), Ok(&ids[0]));
+        assert!(find("latest~3").unwrap_err().contains("no `latest~3`"));
+        assert!(find("latest~x").unwrap_err().contains("no experiment `latest~x`"));
+        let entries = store.history().unwrap();
+        assert_eq!(
+            (entries[2].name.as_deref(), &entries[2].tags[..]),
+            (Some("base"), &["night".into()][..])
+        );
+        store.remove_tag(&ids[0], "night").unwrap();
+        assert!(store.history().unwrap()[2].tags.is_empty());
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["v6.1", "a", "main/abc-1_2+3", "0"] {
+            assert_eq!(parse_name(name).as_deref(), Ok(name));
+        }
+        for bad in ["", "latest", "latest~1", "-a", "a b", "a'b", "ü", &"x".repeat(65)] {
+            assert!(parse_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_nothing_and_takes_nothing_else() {
+        let (_directory, store, ids) = store_of(2);
+        store.set_naming(&ids[0], &naming("x", &["y"])).unwrap();
+        store.forget(&ids[..1]).unwrap();
+        store.give_back_room().unwrap();
+        assert_eq!(store.history().unwrap().len(), 1);
+        let tables = ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"];
+        for table in tables {
+            let sql = format!("SELECT count(*) FROM {table} WHERE experiment = ?1");
+            let left: i64 = store.connection.query_row(&sql, [&ids[0]], |row| row.get(0)).unwrap();
+            assert_eq!(left, 0, "{table}");
+        }
+        assert_eq!(store.load(&ids[1]).unwrap().samples.len(), 1);
+        let running = store.begin(&header()).unwrap();
+        let problem = store.forget(&[ids[1].clone(), running]).unwrap_err().to_string();
+        assert!(problem.contains("still measured"), "{problem}");
+        assert_eq!(store.history().unwrap().len(), 2, "all or none");
+        for foreign in ["../../x", "a'b", "abcdefg", "ABCDEF", ""] {
+            let problem = store.forget(&[foreign.to_owned()]).unwrap_err().to_string();
+            assert!(problem.contains("no id that weigh gives"), "{foreign}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_database_of_version_5_is_brought_up_to_date() {
+        let (directory, store, ids) = store_of(1);
+        let back = "DROP TABLE tag; ALTER TABLE experiment DROP COLUMN name;
+            ALTER TABLE experiment DROP COLUMN fail_above;
+            ALTER TABLE experiment DROP COLUMN planned_pairs;
+            ALTER TABLE experiment DROP COLUMN metrics; PRAGMA user_version = 5;";
+        store.connection.execute_batch(back).unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();
+        assert_eq!(store.find(Some("old")).unwrap(), ids[0]);
+        assert_eq!(store.load(&ids[0]).unwrap().fail_above, None);
+        store.set_fail_above(&ids[0], 0.03).unwrap();
+        assert_eq!(store.load(&ids[0]).unwrap().fail_above, Some(0.03));
+    }
+}

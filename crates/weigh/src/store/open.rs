@@ -1,0 +1,306 @@
+//! Opening a database: ours and no other program's, and without leaving a trace where it is only read.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{BUSY_TIMEOUT, Error, Store, explain, schema};
+use trust::owner;
+
+/// `PRAGMA application_id` of a database of ours: "Weig". Those made by earlier versions have none.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
+/// What every version had in it.
+const TABLES: [&str; 6] = ["experiment", "arm", "work", "sample", "startup", "failure"];
+/// Columns of `experiment` by which it is told from another program's table of that name.
+const COLUMNS: [&str; 4] = ["budget_s", "pid_started", "boot_id", "baseline_state"];
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Creates it, where there is none.
+    Create,
+    Write,
+    /// Beside others who write.
+    Read,
+    /// Where nobody writes and not even a lock can be had: on read-only file systems.
+    Immutable,
+}
+
+/// What a file is.
+enum Found {
+    Nothing,
+    Ours,
+}
+
+impl Access {
+    /// How another thread reads what this one has opened.
+    pub fn of_a_reader(self) -> Access {
+        match self {
+            Access::Create | Access::Write => Access::Read,
+            other => other,
+        }
+    }
+
+    /// Opens the file, as the user whose it is.
+    ///
+    /// # Errors
+    /// As SQLite.
+    pub fn connect(self, path: &Path) -> rusqlite::Result<Connection> {
+        // As no other thread uses a connection, it needs no lock.
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let read = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let write = flags | OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let connection = match self {
+            Access::Create => {
+                Connection::open_with_flags(path, write | OpenFlags::SQLITE_OPEN_CREATE)
+            }
+            Access::Write => Connection::open_with_flags(path, write),
+            Access::Read => Connection::open_with_flags(path, read),
+            Access::Immutable => {
+                let uri = read | OpenFlags::SQLITE_OPEN_URI;
+                Connection::open_with_flags(immutable(path), uri)
+            }
+        }?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(connection)
+    }
+}
+
+impl Store {
+    /// Opens the database, and creates it where there is none.
+    ///
+    /// # Errors
+    /// Where the file is damaged, another program's, of a newer version, or not to be written.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
+        {
+            // Command lines that were weighed may hold secrets.
+            owner::create_directory(directory, 0o700).map_err(|error| {
+                Error(format!("cannot create {}: {error}", directory.display()))
+            })?;
+        }
+        as_owner(path, || {
+            recognise(path)?;
+            Store::write(path, Access::Create)
+        })
+    }
+
+    /// Opens the database to read it; `None` where there is none. Nothing is created, but an older one is
+    /// brought up to date where it can be written.
+    ///
+    /// # Errors
+    /// Where the file is damaged, another program's, or of another version and not to be written.
+    pub fn read(path: &Path) -> Result<Option<Store>, Error> {
+        as_owner(path, || {
+            if let Found::Nothing = recognise(path)? {
+                return Ok(None);
+            }
+            let is_writable = Access::Write.connect(path).and_then(|c| c.is_readonly("main"));
+            if is_writable == Ok(false) {
+                match Store::write(path, Access::Write) {
+                    // A directory in which SQLite's own files cannot be made.
+                    Err(_) if readable(path, Access::Write).is_err() => {}
+                    other => return other.map(Some),
+                }
+            }
+            let access = reader(path).map_err(|error| explain(path, &error))?;
+            let connection = access.connect(path).map_err(|error| explain(path, &error))?;
+            schema::check(&connection, path)?;
+            Ok(Some(Store { connection, path: path.to_owned(), access }))
+        })
+    }
+
+    fn write(path: &Path, access: Access) -> Result<Store, Error> {
+        let said = |error| explain(path, &error);
+        let connection = access.connect(path).map_err(said)?;
+        schema::prepare(&connection, path)?;
+        if application_id(&connection).map_err(said)? == 0 {
+            connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(said)?;
+        }
+        Ok(Store { connection, path: path.to_owned(), access })
+    }
+}
+
+fn as_owner<T>(path: &Path, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let acting = owner::of(path).map(owner::Owner::enter).transpose();
+    let _acting = acting.map_err(|error| Error(format!("{}: {error}", path.display())))?;
+    work()
+}
+
+/// Looks at a file without changing it.
+///
+/// # Errors
+/// Where it is not a database of ours.
+fn recognise(path: &Path) -> Result<Found, Error> {
+    let problem = |error: io::Error| Error(format!("the database {}: {error}", path.display()));
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(problem(error)),
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(problem(io::Error::other("it is not a file")));
+        }
+        Ok(metadata) if metadata.len() == 0 => return Ok(Found::Nothing),
+        Ok(_) => {}
+    }
+    let said = |error| explain(path, &error);
+    let access = reader(path).map_err(said)?;
+    let connection = access.connect(path).map_err(said)?;
+    is_ours(&connection).map_err(said)?.ok_or_else(|| {
+        Error(format!(
+            "{} is the database of another program and was not changed: choose another file with --database \
+             FILE",
+            path.display()
+        ))
+    })
+}
+
+/// `None` for a database of another program.
+fn is_ours(connection: &Connection) -> rusqlite::Result<Option<Found>> {
+    match application_id(connection)? {
+        APPLICATION_ID => return Ok(Some(Found::Ours)),
+        0 => {}
+        _ => return Ok(None),
+    }
+    let tables = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let tables: Vec<String> = connection
+        .prepare(tables)?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if tables.is_empty() && version == 0 {
+        // Whoever began it died at once.
+        return Ok(Some(Found::Nothing));
+    }
+    let has_table = |table: &&str| tables.iter().any(|name| name == table);
+    let has_column = |column: &&str| connection.column_exists(None, "experiment", column);
+    let is_ours =
+        TABLES.iter().all(has_table) && COLUMNS.iter().map(has_column).all(|has| has == Ok(true));
+    Ok(is_ours.then_some(Found::Ours))
+}
+
+fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+/// How a file is read that is not to be written: where no log of changes lies beside it, all is in the file
+/// itself, and SQLite need make no file of its own.
+fn reader(path: &Path) -> rusqlite::Result<Access> {
+    let has_log = |suffix| fs::metadata(beside(path, suffix)).is_ok_and(|log| log.len() > 0);
+    match has_log("-wal") || has_log("-journal") {
+        true => readable(path, Access::Read),
+        false => readable(path, Access::Immutable),
+    }
+}
+
+/// Whether it can be read so.
+fn readable(path: &Path, access: Access) -> rusqlite::Result<Access> {
+    access.connect(path)?.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+    Ok(access)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The name of a file that nobody writes, as SQLite takes it.
+fn immutable(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = String::from("file:");
+    for &byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::header;
+    use super::*;
+
+    /// A database of another program, in either of SQLite's ways to keep a log.
+    fn foreign(path: &Path, log: &str) {
+        let connection = Connection::open(path).unwrap();
+        connection.pragma_update(None, "journal_mode", log).unwrap();
+        connection
+            .execute_batch("CREATE TABLE experiment (id TEXT); PRAGMA user_version = 4")
+            .unwrap();
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn another_programs_database_is_refused_and_stays_as_it_is() {
+        for log in ["wal", "delete"] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("theirs.db");
+            foreign(&path, log);
+            let before = fs::read(&path).unwrap();
+            for problem in [Store::open(&path).err(), Store::read(&path).err()] {
+                let problem = problem.unwrap().to_string();
+                assert!(problem.contains("the database of another program"), "{problem}");
+            }
+            assert_eq!(fs::read(&path).unwrap(), before, "{log}");
+            assert_eq!(names(directory.path()), ["theirs.db"]);
+        }
+    }
+
+    #[test]
+    fn who_only_reads_creates_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Store::read(&directory.path().join("deep/weigh.db")).unwrap().is_none());
+        assert_eq!(names(directory.path()), Vec::<String>::new());
+        fs::write(directory.path().join("empty.db"), "").unwrap();
+        assert!(Store::read(&directory.path().join("empty.db")).unwrap().is_none());
+        assert_eq!(fs::read(directory.path().join("empty.db")).unwrap(), b"");
+    }
+
+    /// Versions 1 to 4 had no `application_id`.
+    #[test]
+    fn a_database_of_before_is_known_by_its_tables_and_marked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        assert_eq!(application_id(&store.connection).unwrap(), APPLICATION_ID);
+        store.connection.pragma_update(None, "application_id", 0).unwrap();
+        drop(store);
+        let store = Store::read(&path).unwrap().unwrap();
+        assert_eq!(store.load(&id).unwrap().header, header());
+        assert_eq!(application_id(&store.connection).unwrap(), APPLICATION_ID);
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_be_written_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a b?c%d.db");
+        let id = Store::open(&path).unwrap().begin(&header()).unwrap();
+        assert_eq!(reader(&path).unwrap(), Access::Immutable);
+        let connection = Access::Immutable.connect(&path).unwrap();
+        let store = Store { connection, path: path.clone(), access: Access::Immutable };
+        assert_eq!(store.load(&id).unwrap().header, header());
+        assert_eq!(names(directory.path()), ["a b?c%d.db"]);
+        // While another writes, what it wrote last is in its log.
+        let writer = Store::open(&path).unwrap();
+        writer.begin(&header()).unwrap();
+        assert_eq!(reader(&path).unwrap(), Access::Read);
+    }
+
+    #[test]
+    fn a_pipe_or_a_directory_is_no_database() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Store::open(directory.path()).err().unwrap().to_string().contains("not a file"));
+        assert!(Store::read(Path::new("/dev/null")).err().unwrap().to_string().contains("a file"));
+    }
+}

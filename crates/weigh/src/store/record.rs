@@ -1,0 +1,182 @@
+//! What is stored, as the other rooms see it.
+
+use serde::{Deserialize, Serialize};
+
+use super::samples::Samples;
+use crate::machine::Facts;
+use crate::machine::pressure::Disturbance;
+use crate::result::curve::OnCurve;
+use crate::result::reading::Metric;
+use crate::result::summary::{Failure, State};
+use crate::treatment::Evidence;
+use crate::workload::detail::Detail;
+use crate::workload::sample::Sample;
+use crate::workload::suite::FromFile;
+use paired::multiplicity::Multiplicity;
+
+/// What kind of experiment it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Pairs of two arms.
+    Compare,
+    /// One arm: this machine alone.
+    Run,
+    /// Pairs of two identical arms.
+    Calibrate,
+    /// Not measured here: it has no samples, and its summary is stored instead.
+    Import,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Compare => "compare",
+            Kind::Run => "run",
+            Kind::Calibrate => "calibrate",
+            Kind::Import => "import",
+        }
+    }
+
+    /// The kind of this name; `None` for one that only a newer weigh knows.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        [Kind::Compare, Kind::Run, Kind::Calibrate, Kind::Import]
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What is known of an experiment before it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub kind: Kind,
+    /// The command line that measures the same again.
+    pub command: String,
+    pub seed: u64,
+    pub budget_s: f64,
+    pub alpha: f64,
+    /// As a fraction: 0.01.
+    pub margin: f64,
+    pub fixed_pairs: Option<usize>,
+    pub multiplicity: Multiplicity,
+    /// What is judged of each row; the rate first, and it alone in experiments of an earlier weigh.
+    pub metrics: Vec<Metric>,
+    /// How many pairs the budget was to allow a row; `None` where that could not be known, and in
+    /// experiments of an earlier weigh, which did not bet on it.
+    pub planned_pairs: Option<f64>,
+    /// Complete, separate sets that were planned.
+    pub sets: usize,
+    pub machine: Facts,
+    /// Labels; the first is the baseline.
+    pub arms: Vec<String>,
+    /// The user's own that were asked for: the files may be gone when a report is made.
+    pub suites: Vec<FromFile>,
+    pub works: Vec<Work>,
+    /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
+    pub origin: Option<String>,
+}
+
+/// A workload of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    pub name: String,
+    pub unit: String,
+    pub syscalls_per_op: Option<f64>,
+    /// Length of its samples; that of the later ones where the first chose it. `None` for a
+    /// command, and in experiments of an earlier weigh.
+    pub sample_ms: Option<u64>,
+    /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
+    pub start_scale: f64,
+    /// Where it is a point of a curve. As it was then: the workloads of a later weigh may say otherwise.
+    pub on_curve: Option<OnCurve>,
+}
+
+/// One sample, with its place in the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs; 0 in a run without one.
+    pub treated_arm: usize,
+    pub set: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    /// From the start of the experiment.
+    pub started_s: f64,
+    pub sample: Sample,
+    pub evidence: Evidence,
+    /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// What one launch produced besides its operations, measured once per workload and arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Startup {
+    pub work: usize,
+    pub arm: usize,
+    pub operations: f64,
+    pub evidence: Evidence,
+}
+
+/// One launch of the detail pass, with its place in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detailed {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs.
+    pub treated_arm: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    pub detail: Detail,
+}
+
+/// A stored experiment, whole.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub id: String,
+    pub header: Header,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub elapsed_s: f64,
+    pub state: State,
+    /// In how many sessions it was measured so far.
+    pub sessions: usize,
+    pub failure: Option<String>,
+    pub baseline_state: Option<String>,
+    /// What no row may be shown to cost more than, as a share of the rate (`--fail-above`).
+    pub fail_above: Option<f64>,
+    pub warnings: Vec<String>,
+    /// Per arm.
+    pub facts: Vec<Vec<String>>,
+    pub samples: Samples,
+    pub startups: Vec<Startup>,
+    /// In the order measured.
+    pub details: Vec<Detailed>,
+    pub failures: Vec<Failure>,
+}
+
+/// A line of the history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub tags: Vec<String>,
+    /// `None` for one that only a newer weigh knows.
+    pub kind: Option<Kind>,
+    pub started: String,
+    pub state: State,
+    pub command: String,
+    /// Labels of the arms but the baseline.
+    pub treatments: Vec<String>,
+    pub workloads: Vec<String>,
+    pub samples: usize,
+}

@@ -1,0 +1,271 @@
+//! What is kept in memory of an experiment's samples: the numbers that reports compare, sample by sample,
+//! and the sums of all else. An experiment may have a million of them.
+
+use std::collections::BTreeMap;
+
+use super::column::ReadColumn;
+use crate::treatment::Evidence;
+use crate::workload::sample::cpu_ns_per_op;
+
+/// The samples of an experiment, by which of [`super::record::Header::works`] and which treatment's arm
+/// they belong to.
+pub type Samples = BTreeMap<(usize, usize), OfRow>;
+
+/// The samples of a workload under a treatment, or in a run without one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfRow {
+    /// In the order measured.
+    pub points: Vec<Point>,
+    /// Where copies ran at the same time, their rates, in the same order.
+    pub copy_rates: Vec<Vec<f64>>,
+    /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
+    pub baseline: Option<Totals>,
+    pub treated: Option<Totals>,
+}
+
+/// A sample, without what only its arm's totals need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub is_treated: bool,
+    /// Whether it is the first of its pair.
+    pub is_first: bool,
+    /// Whether the sample before it, of whatever row, was a treated one; not for the first of a set.
+    pub after_treated: bool,
+    pub set: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// From the start of the experiment.
+    pub started_s: f64,
+    /// In the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_s: f64,
+    /// Operations per second, in the unit of the workload.
+    pub rate: f64,
+    /// CPU time per operation, where it is known and not nothing.
+    pub cpu_ns_per_op: Option<f64>,
+    /// Share of the launch's time in which some task waited for a CPU, where that is known.
+    pub waiting_share: Option<f64>,
+    /// The same of the time before it, when no launch ran.
+    pub waiting_share_before: Option<f64>,
+    /// Share of it, of one CPU, that was surely stolen, where that is known.
+    pub stolen_share: Option<f64>,
+    /// Whether a core was throttled meanwhile.
+    pub was_throttled: bool,
+}
+
+/// What launches amount to together. What one of them does not tell is not known of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    pub launches: usize,
+    /// As the first that has a unit gives it.
+    pub unit: Option<String>,
+    /// Operations in the timed parts.
+    pub operations: f64,
+    /// Operations of the whole processes, as far as they tell.
+    pub total_operations: f64,
+    /// Length of the timed parts.
+    pub elapsed_s: f64,
+    pub usage: Usage,
+    pub evidence: Evidence,
+}
+
+/// What the timed operations used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub user_ns: Option<f64>,
+    pub system_ns: Option<f64>,
+    pub voluntary_switches: Option<f64>,
+    pub involuntary_switches: Option<f64>,
+    pub minor_faults: Option<f64>,
+    pub major_faults: Option<f64>,
+}
+
+impl OfRow {
+    /// Whole pairs in the order measured, each with its two samples in that order. They are next to each
+    /// other, the one with the treatment and the other without.
+    pub fn pairs(&self) -> impl Iterator<Item = [&Point; 2]> {
+        self.points.windows(2).filter_map(|both| {
+            let [first, second] = both else { return None };
+            let is_pair = (first.set, first.pair) == (second.set, second.pair)
+                && first.is_first
+                && first.is_treated != second.is_treated;
+            is_pair.then_some([first, second])
+        })
+    }
+
+    /// Adds the next sample.
+    pub(crate) fn add(&mut self, kept: Kept) {
+        self.points.push(kept.point);
+        if !kept.copy_rates.is_empty() {
+            self.copy_rates.push(kept.copy_rates);
+        }
+        let of_arm = if kept.point.is_treated { &mut self.treated } else { &mut self.baseline };
+        match of_arm {
+            Some(totals) => totals.add(kept.totals),
+            None => *of_arm = Some(kept.totals),
+        }
+    }
+}
+
+/// Puts samples in their rows, in the order measured.
+#[derive(Default)]
+pub(crate) struct Gatherer {
+    pub samples: Samples,
+    /// Of the sample before: its set, and whether it was treated.
+    before: Option<(usize, bool)>,
+}
+
+impl Gatherer {
+    /// Adds the next sample, of whatever row.
+    pub fn add(&mut self, mut kept: Kept) {
+        let Point { set, is_treated, .. } = kept.point;
+        kept.point.after_treated = self.before == Some((set, true));
+        self.before = Some((set, is_treated));
+        self.samples.entry(kept.row).or_default().add(kept);
+    }
+}
+
+/// What is kept of one sample.
+pub(crate) struct Kept {
+    /// Its key in [`Samples`].
+    pub(super) row: (usize, usize),
+    point: Point,
+    copy_rates: Vec<f64>,
+    /// Those of this one launch.
+    totals: Totals,
+}
+
+/// The columns of a sample that are not JSON, as [`super::record::Measured`] has them.
+pub(super) struct Place {
+    pub work: usize,
+    pub arm: usize,
+    pub treated_arm: usize,
+    pub set: usize,
+    pub pair: usize,
+    pub position: usize,
+    pub started_s: f64,
+}
+
+impl Kept {
+    /// Unit and evidence may be without what is known from earlier samples of the same row and arm.
+    pub(super) fn new(
+        place: &Place,
+        sample: ReadColumn<'_>,
+        unit: Option<String>,
+        evidence: Evidence,
+    ) -> Kept {
+        let disturbance = sample.disturbance;
+        let elapsed_ns = sample.elapsed_ns as f64;
+        let point = Point {
+            is_treated: place.arm != 0,
+            is_first: place.position == 0,
+            after_treated: false,
+            set: place.set,
+            pair: place.pair,
+            started_s: place.started_s,
+            operations: sample.operations,
+            elapsed_s: elapsed_ns / 1e9,
+            rate: sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns),
+            cpu_ns_per_op: cpu_ns_per_op(sample.user_ns, sample.system_ns, sample.operations),
+            waiting_share: disturbance.and_then(|disturbance| disturbance.waiting_share()),
+            waiting_share_before: disturbance
+                .and_then(|disturbance| disturbance.waiting_share_before()),
+            stolen_share: disturbance.and_then(|disturbance| disturbance.stolen_share()),
+            was_throttled: disturbance
+                .and_then(|disturbance| disturbance.throttle_events)
+                .is_some_and(|events| events > 0),
+        };
+        let totals = Totals {
+            launches: 1,
+            unit,
+            operations: point.operations,
+            total_operations: sample.total_operations.unwrap_or(point.operations),
+            elapsed_s: point.elapsed_s,
+            usage: Usage::from(&sample),
+            evidence,
+        };
+        let row = (place.work, place.treated_arm);
+        Kept { row, point, copy_rates: sample.copy_rates, totals }
+    }
+
+    /// When it ended, from the start of the experiment.
+    pub(super) fn end_s(&self) -> f64 {
+        self.point.started_s + self.point.elapsed_s
+    }
+}
+
+impl Totals {
+    fn add(&mut self, other: Totals) {
+        self.launches += other.launches;
+        self.operations += other.operations;
+        self.total_operations += other.total_operations;
+        self.elapsed_s += other.elapsed_s;
+        if self.unit.is_none() {
+            self.unit = other.unit;
+        }
+        self.usage.add(other.usage);
+        self.evidence.add(other.evidence);
+    }
+}
+
+impl From<&ReadColumn<'_>> for Usage {
+    fn from(sample: &ReadColumn<'_>) -> Usage {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        Usage {
+            user_ns: number(sample.user_ns),
+            system_ns: number(sample.system_ns),
+            voluntary_switches: number(sample.voluntary_switches),
+            involuntary_switches: number(sample.involuntary_switches),
+            minor_faults: number(sample.minor_faults),
+            major_faults: number(sample.major_faults),
+        }
+    }
+}
+
+impl Usage {
+    fn add(&mut self, other: Usage) {
+        let sum = |one: Option<f64>, two: Option<f64>| Some(one? + two?);
+        *self = Usage {
+            user_ns: sum(self.user_ns, other.user_ns),
+            system_ns: sum(self.system_ns, other.system_ns),
+            voluntary_switches: sum(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: sum(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: sum(self.minor_faults, other.minor_faults),
+            major_faults: sum(self.major_faults, other.major_faults),
+        };
+    }
+}
+
+#[cfg(test)]
+impl From<super::record::Measured> for Kept {
+    /// What is to be kept of a sample that was not read but measured.
+    fn from(measured: super::record::Measured) -> Kept {
+        let place = Place {
+            work: measured.work,
+            arm: measured.arm,
+            treated_arm: measured.treated_arm,
+            set: measured.set,
+            pair: measured.pair,
+            position: measured.position,
+            started_s: measured.started_s,
+        };
+        let sample = measured.sample;
+        let column = ReadColumn {
+            operations: sample.operations,
+            elapsed_ns: sample.elapsed_ns,
+            total_operations: sample.total_operations,
+            rate: sample.rate,
+            unit: None,
+            user_ns: sample.user_ns,
+            system_ns: sample.system_ns,
+            voluntary_switches: sample.voluntary_switches,
+            involuntary_switches: sample.involuntary_switches,
+            minor_faults: sample.minor_faults,
+            major_faults: sample.major_faults,
+            copy_rates: sample.copy_rates,
+            disturbance: measured.disturbance,
+        };
+        Kept::new(&place, column, sample.unit, measured.evidence)
+    }
+}

@@ -1,0 +1,205 @@
+//! The tables, and their version in `PRAGMA user_version`.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::{Error, explain};
+
+const VERSION: i64 = 8;
+
+const TABLES: &str = "
+CREATE TABLE experiment (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,                -- compare, run, calibrate, import
+    started TEXT NOT NULL,             -- RFC 3339, UTC
+    elapsed_s REAL,
+    state TEXT NOT NULL,               -- running, complete, interrupted, failed
+    failure TEXT,
+    command TEXT NOT NULL,
+    seed INTEGER NOT NULL,             -- the bits of an unsigned number
+    budget_s REAL NOT NULL,
+    alpha REAL NOT NULL,
+    margin REAL NOT NULL,              -- as a fraction
+    fixed_pairs INTEGER,
+    multiplicity TEXT NOT NULL DEFAULT 'holm', -- holm, e-bh
+    sets INTEGER NOT NULL,
+    machine TEXT NOT NULL,             -- JSON
+    baseline_state TEXT,
+    warnings TEXT NOT NULL,            -- JSON
+    pid INTEGER NOT NULL,              -- whose process measures, while it is running
+    pid_started INTEGER,               -- when that started, in ticks since boot: pids come again
+    boot_id TEXT NOT NULL
+) STRICT;
+CREATE TABLE arm (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    number INTEGER NOT NULL,           -- 0 is the baseline
+    label TEXT NOT NULL,
+    facts TEXT NOT NULL,               -- JSON
+    PRIMARY KEY (experiment, number)
+) STRICT;
+CREATE TABLE work (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    syscalls_per_op REAL,
+    start_scale REAL NOT NULL,         -- the spread of log-ratios expected before the first pair
+    sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
+    series TEXT,                       -- of which curve it is a point, where it is one
+    x REAL,                            -- and where on it
+    x_unit TEXT,
+    PRIMARY KEY (experiment, number)
+) STRICT;
+CREATE TABLE sample (
+    number INTEGER PRIMARY KEY,        -- in the order measured
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
+    set_number INTEGER NOT NULL,
+    pair INTEGER NOT NULL,             -- within work and treatment
+    position INTEGER NOT NULL,         -- 0 was measured first
+    started_s REAL NOT NULL,           -- from the start of the experiment
+    sample TEXT NOT NULL,              -- JSON, as the workload printed it, and `disturbance`
+    evidence TEXT NOT NULL             -- JSON
+) STRICT;
+CREATE INDEX sample_of_experiment ON sample (experiment, number);
+CREATE TABLE startup (                 -- what a launch costs besides its operations
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    operations REAL NOT NULL,
+    evidence TEXT NOT NULL,            -- JSON
+    PRIMARY KEY (experiment, work, arm)
+) STRICT;
+CREATE TABLE failure (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work TEXT NOT NULL,
+    arm TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+";
+
+/// What each operation of a workload took: launches beside the samples; and what was not measured here.
+const NEW_IN_3: &str = "
+CREATE TABLE detail (
+    number INTEGER PRIMARY KEY,        -- in the order measured
+    experiment TEXT NOT NULL REFERENCES experiment,
+    work INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
+    pair INTEGER NOT NULL,             -- within work and treatment
+    position INTEGER NOT NULL,         -- 0 was measured first
+    detail TEXT NOT NULL               -- JSON: latencies, or what the PMU counted
+) STRICT;
+CREATE INDEX detail_of_experiment ON detail (experiment, number);
+CREATE TABLE imported (                -- what was not measured here
+    experiment TEXT PRIMARY KEY REFERENCES experiment,
+    summary TEXT NOT NULL              -- JSON, as docs/json.md has it
+) STRICT;
+";
+
+/// JSON: suites of the user's own, whose files may be gone when a report is made.
+const NEW_IN_4: &str = "ALTER TABLE experiment ADD COLUMN suites TEXT NOT NULL DEFAULT '[]';";
+
+/// JSON: what a later session needs to go on with the experiment; and in how many it was measured.
+const NEW_IN_5: &str = "ALTER TABLE experiment ADD COLUMN origin TEXT;
+    ALTER TABLE experiment ADD COLUMN sessions INTEGER NOT NULL DEFAULT 1;";
+/// What the user calls an experiment, and the limit of its gate.
+const NEW_IN_6: &str = "
+ALTER TABLE experiment ADD COLUMN name TEXT;
+ALTER TABLE experiment ADD COLUMN fail_above REAL;         -- as a fraction
+CREATE TABLE tag (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (experiment, tag)
+) STRICT;
+";
+
+/// n*, on which half of the capital bets; without it, an experiment is judged as it was then.
+const NEW_IN_7: &str = "ALTER TABLE experiment ADD COLUMN planned_pairs REAL;";
+
+/// JSON: what is judged of each row.
+const NEW_IN_8: &str =
+    r#"ALTER TABLE experiment ADD COLUMN metrics TEXT NOT NULL DEFAULT '["rate"]';"#;
+
+/// What each version after the third added.
+const SINCE_3: [&str; 5] = [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8];
+
+/// From version 1, which expected a spread of 1 % everywhere.
+const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
+/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
+/// curves.
+const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
+    ALTER TABLE work ADD COLUMN sample_ms INTEGER;
+    ALTER TABLE work ADD COLUMN series TEXT;
+    ALTER TABLE work ADD COLUMN x REAL;
+    ALTER TABLE work ADD COLUMN x_unit TEXT;";
+/// The first databases of version 1 did not keep the number of sets.
+const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
+
+/// Creates the tables in a new database, brings an older one up to date, and refuses one that it
+/// does not know.
+pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let said = |error| explain(path, &error);
+    // A reader never blocks the experiment that writes.
+    connection.pragma_update(None, "journal_mode", "wal").map_err(said)?;
+    // A committed sample survives the machine's death too, not only ours.
+    connection.pragma_update(None, "synchronous", "full").map_err(said)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(said)?;
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
+    let old: Vec<&str> = match version {
+        VERSION => return Ok(()),
+        0 => vec![TABLES, NEW_IN_3],
+        1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
+            vec![FROM_1, FROM_2, NEW_IN_3]
+        }
+        1 => vec![SETS, FROM_1, FROM_2, NEW_IN_3],
+        2 => vec![FROM_2, NEW_IN_3],
+        3..VERSION => Vec::new(),
+        newer => return Err(is_newer(newer, path)),
+    };
+    let later = &SINCE_3[usize::try_from(version - 3).unwrap_or(0)..];
+    let steps = [&old, later].concat().join(" ");
+    connection
+        .execute_batch(&format!(
+            "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
+        ))
+        .or_else(|error| {
+            // Ends what failed half-way; fails itself where BEGIN did.
+            let _ = connection.execute_batch("ROLLBACK");
+            // Another weigh may have done it just now.
+            let now: rusqlite::Result<i64> =
+                connection.pragma_query_value(None, "user_version", |row| row.get(0));
+            if now == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
+        })
+}
+
+/// Whether it can be read as it is, without being brought up to date.
+///
+/// # Errors
+/// A sentence, where it cannot.
+pub fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let version: i64 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|error| explain(path, &error))?;
+    match version {
+        VERSION => Ok(()),
+        newer if newer > VERSION => Err(is_newer(newer, path)),
+        older => Err(Error(format!(
+            "the database {} is of version {older}, and weigh can bring it to version {VERSION} only where \
+             it can write: copy it, and name the copy with --database FILE",
+            path.display()
+        ))),
+    }
+}
+
+fn is_newer(version: i64, path: &Path) -> Error {
+    Error(format!(
+        "the database {} is of version {version}, newer than this weigh's {VERSION}: use a newer weigh, or \
+         another file with --database FILE",
+        path.display()
+    ))
+}

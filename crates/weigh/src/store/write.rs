@@ -1,0 +1,262 @@
+//! Writing an experiment, sample by sample.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::column::SampleColumn;
+use super::record::{Header, Measured, Startup};
+use super::{Error, Store};
+use crate::machine;
+use crate::machine::process::process_start;
+use crate::result::summary::{Failure, State};
+
+/// An id has so many characters, without those that are taken for others.
+const ID_LENGTH: usize = 6;
+const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
+
+impl Store {
+    /// Stores a new experiment and gives its id.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn begin(&self, header: &Header) -> Result<String, Error> {
+        let id = self.new_id()?;
+        self.insert(&id, header).map_err(|error| self.explain(&error))?;
+        Ok(id)
+    }
+
+    fn insert(&self, id: &str, header: &Header) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute(
+            "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
+                fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
+                pid_started, boot_id, metrics)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                '[]', ?16, ?17, ?18, ?19)",
+            params![
+                id,
+                header.kind.as_str(),
+                jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                header.command,
+                header.seed.cast_signed(),
+                header.budget_s,
+                header.alpha,
+                header.margin,
+                header.fixed_pairs,
+                header.multiplicity.as_str(),
+                header.planned_pairs,
+                header.sets,
+                json(&header.machine),
+                json(&header.suites),
+                header.origin,
+                std::process::id(),
+                process_start(std::process::id()),
+                machine::boot_id(),
+                json(&header.metrics),
+            ],
+        )?;
+        for (number, label) in header.arms.iter().enumerate() {
+            transaction
+                .execute("INSERT INTO arm VALUES (?1, ?2, ?3, '[]')", params![id, number, label])?;
+        }
+        for (number, work) in header.works.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
+                    series, x, x_unit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                params![
+                    id,
+                    number,
+                    work.name,
+                    work.unit,
+                    work.syscalls_per_op,
+                    work.start_scale,
+                    work.sample_ms,
+                    work.on_curve.as_ref().map(|on| &on.series),
+                    work.on_curve.as_ref().map(|on| on.x),
+                    work.on_curve.as_ref().map(|on| &on.x_unit),
+                ],
+            )?;
+        }
+        transaction.commit()
+    }
+
+    /// Opens an experiment again for another session of this process, and gives its number.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn reopen(&self, id: &str, budget_s: f64, sets: usize) -> Result<usize, Error> {
+        self.connection
+            .query_row(
+                "UPDATE experiment SET state = 'running', failure = NULL, sessions = sessions + 1,
+                    budget_s = ?2, sets = ?3, pid = ?4, pid_started = ?5, boot_id = ?6
+                 WHERE id = ?1 RETURNING sessions",
+                params![
+                    id,
+                    budget_s,
+                    sets,
+                    std::process::id(),
+                    process_start(std::process::id()),
+                    machine::boot_id(),
+                ],
+                |row| row.get(0),
+            )
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// Stores a sample; when this returns, it is on disk.
+    ///
+    /// # Errors
+    /// Where it cannot be written; then the experiment must end.
+    pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
+        let column = SampleColumn { sample: &measured.sample, disturbance: measured.disturbance };
+        self.execute(
+            "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
+                started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                id,
+                measured.work,
+                measured.arm,
+                measured.treated_arm,
+                measured.set,
+                measured.pair,
+                measured.position,
+                measured.started_s,
+                json(&column),
+                json(&measured.evidence),
+            ],
+        )
+    }
+
+    /// Stores what one launch produced besides its operations; a later set's replaces an earlier.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_startup(&self, id: &str, startup: &Startup) -> Result<(), Error> {
+        self.execute(
+            "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, startup.work, startup.arm, startup.operations, json(&startup.evidence)],
+        )
+    }
+
+    /// Stores that a workload gave no result.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_failure(&self, id: &str, failure: &Failure) -> Result<(), Error> {
+        self.execute(
+            "INSERT INTO failure VALUES (?1, ?2, ?3, ?4)",
+            params![id, failure.workload, failure.arm, failure.reason],
+        )
+    }
+
+    /// Keeps how long the samples of a work are from now on.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_sample_ms(&self, id: &str, work: usize, sample_ms: u64) -> Result<(), Error> {
+        self.execute(
+            "UPDATE work SET sample_ms = ?3 WHERE experiment = ?1 AND number = ?2",
+            params![id, work, sample_ms],
+        )
+    }
+
+    /// Stores what a treatment says of itself.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_facts(&self, id: &str, arm: usize, facts: &[String]) -> Result<(), Error> {
+        self.execute(
+            "UPDATE arm SET facts = ?3 WHERE experiment = ?1 AND number = ?2",
+            params![id, arm, json(&facts)],
+        )
+    }
+
+    /// Stores what kind of baseline was measured.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_baseline_state(&self, id: &str, state: Option<&str>) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET baseline_state = ?2 WHERE id = ?1", params![id, state])
+    }
+
+    /// Keeps the limit that a cost may not be shown to exceed, as a share of the rate.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_fail_above(&self, id: &str, limit: f64) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![id, limit])
+    }
+
+    /// Adds a sentence that a reader must know.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_warning(&self, id: &str, warning: &str) -> Result<(), Error> {
+        self.execute(
+            "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', ?2) WHERE id = ?1",
+            params![id, warning],
+        )
+    }
+
+    /// Keeps the time that the experiment has taken so far, for one that will not end in order.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_elapsed(&self, id: &str, elapsed_s: f64) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET elapsed_s = ?2 WHERE id = ?1", params![id, elapsed_s])
+    }
+
+    /// Closes the experiment.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn finish(&self, id: &str, state: State, failure: Option<&str>) -> Result<(), Error> {
+        let state = match state {
+            State::Running => "running",
+            State::Complete => "complete",
+            State::Interrupted => "interrupted",
+            State::Failed => "failed",
+        };
+        self.execute(
+            "UPDATE experiment SET state = ?2, failure = ?3 WHERE id = ?1",
+            params![id, state, failure],
+        )
+    }
+
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<(), Error> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(parameters))
+            .map(drop)
+            .map_err(|error| self.explain(&error))
+    }
+
+    pub(super) fn new_id(&self) -> Result<String, Error> {
+        loop {
+            let id: String = (0..ID_LENGTH)
+                .map(|_| char::from(ALPHABET[rand::random_range(0..ALPHABET.len())]))
+                .collect();
+            let taken: Option<i64> = self
+                .connection
+                .query_row("SELECT 1 FROM experiment WHERE id = ?1", [&id], |row| row.get(0))
+                .optional()
+                .map_err(|error| self.explain(&error))?;
+            if taken.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+}
+
+/// Whether this can be the id of an experiment: six lowercase letters and digits.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() == ID_LENGTH && text.bytes().all(is_part)
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain data with text keys")
+}

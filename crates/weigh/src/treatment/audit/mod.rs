@@ -1,0 +1,51 @@
+//! What the kinds of treatment that change auditing share: the host's state and how it is put back,
+//! the stream of records, and what auditing leaves behind.
+
+use std::io;
+
+use super::TreatmentError;
+
+pub mod arm_rules;
+pub mod configuration;
+pub mod context;
+pub mod grace;
+pub mod host;
+pub mod limits;
+pub mod live;
+pub mod probe;
+pub mod receiver;
+pub mod residual;
+pub mod sink_choice;
+pub mod state;
+pub mod stream;
+pub mod untouched;
+pub mod watch;
+
+/// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
+/// match the treated processes as they would match a person's.
+pub const BASELINE_LOGINUID: u32 = 1_994_000_001;
+pub const TREATED_LOGINUID: u32 = 1_994_000_002;
+
+/// An error of the audit socket, as what is missing.
+pub fn needs(error: io::Error) -> TreatmentError {
+    TreatmentError::Unavailable(match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "auditing needs root: CAP_AUDIT_CONTROL and CAP_AUDIT_WRITE are missing (try `sudo \
+             weigh …`)"
+                .into()
+        }
+        Some(libc::ECONNREFUSED) => {
+            "auditing can only be changed from the initial user and PID namespaces, not from a container"
+                .into()
+        }
+        Some(libc::EPROTONOSUPPORT) => {
+            "this kernel was built without auditing (CONFIG_AUDIT)".into()
+        }
+        _ => format!("the kernel's audit interface: {error}"),
+    })
+}
+
+/// Anything else that went wrong.
+pub fn system(problem: impl ToString) -> TreatmentError {
+    TreatmentError::Unavailable(format!("cannot set up auditing: {}", problem.to_string()))
+}

@@ -1,0 +1,202 @@
+//! The parent's side of the sink: starting it, and learning what came out of the kernel's queue.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::receiver::Receiver;
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::machine::cpu_time;
+use crate::own_program::{self, Helper, PROMPTLY};
+use crate::treatment::{Bench, TreatmentError};
+use linux_audit::netlink::Client;
+use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
+use linux_audit::tally::RecordCounts;
+
+/// A receiver that does not read for a tenth of a second, as on a disk that stalls, has what waits put
+/// aside (`kauditd_send_queue` and `kauditd_retry_skb` in kernel/audit.c), the marker among it. The
+/// kernel sends that again when the next record is made; and may have dropped the marker.
+pub(super) const SEND_AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// The hidden subcommand that turns `weigh` into a sink.
+pub const SUBCOMMAND: &str = "__sink";
+/// What sends the records, or prints them.
+const KERNEL_THREAD: &str = "kauditd";
+
+/// The stream of audit records, as seen by a sink process.
+pub struct Stream {
+    sink: Helper,
+    marker: String,
+    number: u64,
+    receiver: Receiver,
+    /// The processes that receive the records, and those that they started.
+    processes: Vec<u32>,
+    kauditd: Option<u32>,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// How long something is waited for, which the user may cut short.
+pub(super) struct Wait<'a> {
+    interrupted: &'a AtomicBool,
+    deadline: Instant,
+    is_cut_short: bool,
+}
+
+impl Wait<'_> {
+    pub(super) fn new(interrupted: &AtomicBool, limit: Duration) -> Wait<'_> {
+        Wait { interrupted, deadline: Instant::now() + limit, is_cut_short: false }
+    }
+
+    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment
+    /// for it.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when that is over.
+    pub(super) fn goes_on(&mut self) -> Result<bool, TreatmentError> {
+        if !self.is_cut_short && self.interrupted.load(Ordering::Relaxed) {
+            self.is_cut_short = true;
+            self.deadline = self.deadline.min(Instant::now() + AFTER_INTERRUPT);
+        }
+        let is_over = Instant::now() > self.deadline;
+        if is_over && self.is_cut_short { Err(TreatmentError::Interrupted) } else { Ok(!is_over) }
+    }
+}
+
+/// CPU time of those that handle the records, in nanoseconds; `None` where it is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    sink_ns: Option<u64>,
+    kauditd_ns: Option<u64>,
+}
+
+impl Stream {
+    /// Starts a sink: as the receiver of the records, or as a listener beside another.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it the records.
+    pub fn start(
+        bench: &Bench,
+        canary: &Path,
+        receiver: Receiver,
+    ) -> Result<Stream, TreatmentError> {
+        let marker = format!("weigh-marker-{}", std::process::id());
+        let is_own = matches!(receiver, Receiver::Own);
+        let request = SinkRequest {
+            log: is_own.then(|| bench.scratch.join("audit.log")),
+            treated_loginuid: TREATED_LOGINUID,
+            exempt_loginuid: BASELINE_LOGINUID,
+            canary: canary.to_owned(),
+            marker: marker.clone(),
+        };
+        let mut sink = Helper::start(SUBCOMMAND).map_err(system)?;
+        sink.send(&request).map_err(system)?;
+        match sink.receive(bench.interrupted, Instant::now() + PROMPTLY) {
+            Ok(SinkReply::Ready) => {}
+            Ok(SinkReply::Error(problem)) => return Err(system(problem)),
+            Ok(SinkReply::Counts(_)) => return Err(system("the sink counts before it was asked")),
+            Err(own_program::HelperError::Interrupted) => return Err(TreatmentError::Interrupted),
+            Err(other) => return Err(system(other)),
+        }
+        let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
+        let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
+        let interrupted = Arc::clone(bench.interrupted);
+        Ok(Stream { sink, marker, number: 0, receiver, processes, kauditd, interrupted })
+    }
+
+    /// What came out since the last call. Returns when everything that was queued until now has
+    /// been drained and written, so that no record of one sample is left for the next.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] where the records do not arrive.
+    pub fn window(&mut self, client: &mut Client) -> Result<RecordCounts, TreatmentError> {
+        self.number += 1;
+        let marker = format!("{} {}", self.marker, self.number);
+        client.send_text(&marker).map_err(needs)?;
+        let counts = self.counts(client, &marker)?;
+        self.receiver.wait_until_written(client, &marker, &self.interrupted)?;
+        Ok(counts)
+    }
+
+    fn counts(
+        &mut self,
+        client: &mut Client,
+        marker: &str,
+    ) -> Result<RecordCounts, TreatmentError> {
+        let mut wait = Wait::new(&self.interrupted, self.receiver.drain_limit());
+        // The wait itself looks at the user's.
+        let interrupted = AtomicBool::new(false);
+        let mut sent = Instant::now();
+        loop {
+            match self.sink.receive(&interrupted, Instant::now() + LOOK_UP) {
+                Ok(SinkReply::Counts(counts)) if counts.marker == self.number => return Ok(counts),
+                Ok(SinkReply::Counts(_) | SinkReply::Ready) => {}
+                Ok(SinkReply::Error(problem)) => return Err(TreatmentError::NotKept(problem)),
+                Err(own_program::HelperError::TimedOut) if wait.goes_on()? => {
+                    if sent.elapsed() > SEND_AGAIN_EVERY {
+                        client.send_text(marker).map_err(needs)?;
+                        sent = Instant::now();
+                    }
+                }
+                Err(problem) => {
+                    return Err(TreatmentError::NotInForce(format!(
+                        "audit records no longer arrive ({problem}): auditing may have been switched \
+                         off, the audit socket taken over, or the log's disk be full"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Whether records may be missing from these counts that the kernel does not count as lost.
+    pub fn has_missed(&self, counts: &RecordCounts) -> bool {
+        let enough = if matches!(self.receiver, Receiver::Own) { MISSED_TRIES } else { 1 };
+        counts.failed_tries >= enough
+    }
+
+    /// What that means.
+    pub fn why_not_counted(&self) -> &'static str {
+        match self.receiver {
+            Receiver::Own => "the receiver of the records stalled, and some may have been dropped",
+            Receiver::Nobody => "records came faster than weigh could read them",
+            _ => {
+                "records came faster than weigh could read them beside the audit daemon, which has them all"
+            }
+        }
+    }
+
+    /// CPU time so far of those that handle the records.
+    pub fn cpu(&self) -> Cpu {
+        let times = self.processes.iter().map(|pid| cpu_time::of_process_ns(*pid));
+        Cpu { sink_ns: times.sum(), kauditd_ns: self.kauditd.and_then(cpu_time::of_process_ns) }
+    }
+
+    /// Who drains and stores the records.
+    pub fn fact(&self) -> String {
+        self.receiver.fact()
+    }
+}
+
+impl Cpu {
+    /// What was used since an earlier reading.
+    pub fn since(self, earlier: Cpu) -> Cpu {
+        let grew = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Cpu {
+            sink_ns: grew(self.sink_ns, earlier.sink_ns),
+            kauditd_ns: grew(self.kauditd_ns, earlier.kauditd_ns),
+        }
+    }
+
+    /// Of the processes that receive the records.
+    pub fn sink_s(self) -> Option<f64> {
+        self.sink_ns.map(|ns| ns as f64 / 1e9)
+    }
+
+    /// Of the kernel's thread that sends them.
+    pub fn kauditd_s(self) -> Option<f64> {
+        self.kauditd_ns.map(|ns| ns as f64 / 1e9)
+    }
+}

@@ -1,0 +1,224 @@
+//! Proving with every sample that auditing is on as we set it, for the treated and for nobody else,
+//! and collecting what it produced.
+
+use std::path::PathBuf;
+
+use super::limits::Limits;
+use super::receiver::Receiver;
+use super::stream::{Cpu, Stream};
+use super::{TREATED_LOGINUID, needs, system, untouched};
+use crate::treatment::{Bench, Evidence, Launch, TreatmentError};
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
+use linux_audit::status::{Status, jiffies_to_s};
+use linux_audit::tally::RecordCounts;
+
+/// What is watched from the moment that auditing is on.
+pub struct Watch {
+    client: Client,
+    stream: Stream,
+    pub canary: PathBuf,
+    /// What the kernel lists, and how it is set, as long as nobody interferes.
+    rules: Vec<Rule>,
+    status: Status,
+    status_before_sample: Status,
+    cpu_before_sample: Cpu,
+}
+
+impl Watch {
+    /// Creates the canary and starts draining records, or counting those that another receives.
+    ///
+    /// # Errors
+    /// Where the kernel refuses the records.
+    pub fn start(bench: &Bench, receiver: Receiver) -> Result<Watch, TreatmentError> {
+        let client = Client::open().map_err(needs)?;
+        let canary = bench.scratch.join("canary");
+        std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
+        let stream = Stream::start(bench, &canary, receiver)?;
+        let status = Status::default();
+        Ok(Watch {
+            client,
+            stream,
+            canary,
+            rules: Vec::new(),
+            status,
+            status_before_sample: status,
+            cpu_before_sample: Cpu::default(),
+        })
+    }
+
+    /// Takes what is loaded and set now for what it has to stay.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell, or the records do not arrive.
+    pub fn begin(&mut self, rules: Vec<Rule>) -> Result<(), TreatmentError> {
+        self.rules = rules;
+        self.status = self.client.status().map_err(needs)?;
+        self.stream.window(&mut self.client).map(drop)
+    }
+
+    /// From now on, these rules and limits; to get there, we made so many changes. Their records are
+    /// no part of the next sample.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] where somebody else made changes as well.
+    pub fn expect(
+        &mut self,
+        rules: Vec<Rule>,
+        limits: Limits,
+        our_changes: usize,
+    ) -> Result<(), TreatmentError> {
+        self.rules = rules;
+        self.status.backlog_limit = limits.backlog;
+        self.status.backlog_wait_time = limits.wait;
+        let counts = self.stream.window(&mut self.client)?;
+        let changes: Vec<_> =
+            counts.config_changes.iter().filter_map(|c| interference(c)).collect();
+        match changes.last() {
+            Some((what, change)) if changes.len() > our_changes => Err(changed(what, change)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Before a sample.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell its status.
+    pub fn before(&mut self) -> Result<(), TreatmentError> {
+        self.status_before_sample = self.client.status().map_err(needs)?;
+        self.cpu_before_sample = self.stream.cpu();
+        Ok(())
+    }
+
+    /// After a sample.
+    ///
+    /// # Errors
+    /// [`Error::NotInForce`] with what was found.
+    pub fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        if self.client.status().map_err(needs)?.enabled == 0 {
+            return Err(TreatmentError::NotInForce(
+                "auditing was switched off during the measurement".into(),
+            ));
+        }
+        let counts = self.stream.window(&mut self.client)?;
+        let cpu = self.stream.cpu().since(self.cpu_before_sample);
+        if let Some((what, change)) = counts.config_changes.iter().find_map(|c| interference(c)) {
+            return Err(changed(what, change));
+        }
+        let status = self.check_configuration()?;
+        let mut evidence = self.evidence(&status, &counts, cpu);
+        let has_lost = evidence.lost > Some(0) || self.stream.has_missed(&counts);
+        if has_lost && !counts.canaries.contains(&launch.launched.pid) {
+            // The beginning cannot be told. The few records before it are less than all that would be missed.
+            evidence.records = evidence.records.map(|_| counts.treated_records);
+            evidence.log_bytes = evidence.log_bytes.map(|_| counts.treated_log_bytes);
+        }
+        self.check_canaries(launch, &counts, has_lost)?;
+        Ok(evidence)
+    }
+
+    /// Who drains and stores the records.
+    pub fn fact(&self) -> String {
+        self.stream.fact()
+    }
+
+    /// What is loaded must be what we loaded: with every sample, before its number counts.
+    fn check_configuration(&mut self) -> Result<Status, TreatmentError> {
+        let now = self.client.status().map_err(needs)?;
+        let settings = untouched::settings(&self.status, &now);
+        if !settings.is_empty() {
+            return Err(TreatmentError::NotInForce(format!(
+                "the audit settings (`auditctl -s`) were changed during the measurement: {}",
+                settings.join("; ")
+            )));
+        }
+        let rules = self.client.rules().map_err(needs)?;
+        if rules != self.rules {
+            return Err(TreatmentError::NotInForce(format!(
+                "the audit rules were changed during the measurement: {} were loaded, now there are {}",
+                self.rules.len(),
+                rules.len()
+            )));
+        }
+        Ok(now)
+    }
+
+    fn check_canaries(
+        &self,
+        launch: &Launch,
+        counts: &RecordCounts,
+        has_lost: bool,
+    ) -> Result<(), TreatmentError> {
+        let was_seen = |pid: Option<u32>| pid.is_some_and(|pid| counts.canaries.contains(&pid));
+        let launched = launch.launched;
+        let seen = [Some(launched.pid), launched.canary_after_pid].map(was_seen);
+        // Whichever of several arms it is of.
+        let is_audited = launch.setup.loginuid == Some(TREATED_LOGINUID);
+        // Where records were dropped, a canary's may be among them; what did arrive is proof as well.
+        let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
+        if is_audited && !is_proved {
+            return Err(TreatmentError::NotInForce(format!(
+                "the treated process was not audited: it opened the file {}, but the kernel sent no record \
+                 of that; the audit rules may have been removed",
+                self.canary.display()
+            )));
+        }
+        if !is_audited && seen != [false, false] {
+            return Err(TreatmentError::NotInForce(
+                "the baseline was audited although a `never,task` rule exempts it".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn evidence(&self, now: &Status, counts: &RecordCounts, cpu: Cpu) -> Evidence {
+        let before = &self.status_before_sample;
+        let waited = now.backlog_wait_time_actual.zip(before.backlog_wait_time_actual);
+        let mut evidence = Evidence {
+            records: Some(counts.records),
+            log_bytes: Some(counts.log_bytes),
+            lost: Some(now.lost.wrapping_sub(before.lost).into()),
+            received: Some(counts.received),
+            backlog_wait_s: waited.map(|(now, before)| jiffies_to_s(now.wrapping_sub(before))),
+            sink_cpu_s: cpu.sink_s(),
+            kauditd_cpu_s: cpu.kauditd_s(),
+            ..Evidence::default()
+        };
+        if self.stream.has_missed(counts) {
+            // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
+            // many. Of those that only we receive the kernel may have dropped some, and has not counted them
+            // as lost (`kauditd_hold_skb` in kernel/audit.c).
+            evidence.not_counted(self.stream.why_not_counted());
+        }
+        evidence
+    }
+}
+
+fn changed(what: &str, change: &str) -> TreatmentError {
+    TreatmentError::NotInForce(format!(
+        "the audit {what} were changed during the measurement ({change})"
+    ))
+}
+
+/// Rules that come or go, settings that change. The kernel also records when a watched file comes or
+/// goes, which is its own doing.
+fn interference(text: &str) -> Option<(&'static str, &str)> {
+    let is_of_rules = ["op=add_rule", "op=remove_rule"].iter().any(|change| text.contains(change));
+    if is_of_rules {
+        return Some(("rules", text));
+    }
+    text.contains("op=set audit_").then_some(("settings", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_somebody_did_is_interference() {
+        let what = |text| interference(text).map(|(what, _)| what);
+        assert_eq!(what("audit(1:2): op=remove_rule key=\"weigh\" list=4 res=1"), Some("rules"));
+        assert_eq!(what("audit(1:2): op=set audit_enabled=0 old=1 auid=0 res=1"), Some("settings"));
+        assert_eq!(what("audit(1:2): op=updated_rules path=\"/etc/x\" list=4 res=1"), None);
+    }
+}

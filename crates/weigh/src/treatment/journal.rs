@@ -1,0 +1,391 @@
+//! The journal: what was changed and how to undo it, in a file that survives every process.
+//!
+//! A change is written down, and on disk, *before* it is made. Entries are undone last first.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::find;
+use super::scratch;
+use super::settings::{self, SETTINGS};
+use super::started::{self, STARTED};
+use super::state_dir::{StateDir, lock_name, pid_of};
+use crate::machine;
+use crate::orphans::wait_until;
+
+/// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+
+/// An entry that removes a directory tree instead of undoing a treatment.
+pub const SCRATCH: &str = "scratch directory";
+
+/// What one experiment changed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Journal {
+    /// The process that made the changes.
+    pub pid: u32,
+    /// In which life of the kernel it did so.
+    pub boot_id: String,
+    pub entries: Vec<JournalEntry>,
+}
+
+/// One change.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// The kind of treatment that undoes this, or [`SCRATCH`], [`SETTINGS`] or [`STARTED`].
+    pub kind: String,
+    pub state: Value,
+}
+
+/// Where a journal is, and what its entries may be about: whatever they say, nothing else is touched.
+pub struct JournalPlace<'a> {
+    pub directory: &'a StateDir,
+    /// Of the journal.
+    pub name: &'a str,
+    /// Below which settings are: `/`, but for a machine that is made up of files.
+    pub root: &'a Path,
+}
+
+/// Undoes a journal of an experiment that is dead.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
+    let path = place.directory.path(place.name);
+    let say = |error: io::Error| format!("{}: {error}", path.display());
+    let lock = place.directory.lock_file(&lock_name(place.name)).map_err(say)?;
+    // The guard and `weigh restore` may both be at it: the second finds nothing left.
+    let is_ours = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if !wait_until(Instant::now() + LOCK_LIMIT, is_ours) {
+        return Err(format!(
+            "{}: another process is undoing it, and has not ended within {} s; see which with `fuser` on \
+             the lock beside it",
+            path.display(),
+            LOCK_LIMIT.as_secs()
+        ));
+    }
+    let text = match place.directory.read(place.name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            place.directory.remove_journal(place.name);
+            return Ok(());
+        }
+        other => other.map_err(say)?,
+    };
+    let damaged = |what: &str| {
+        format!(
+            "the journal {} is damaged ({what}); check `auditctl -s` and `auditctl -l`, correct what is \
+             wrong, and delete the file",
+            path.display()
+        )
+    };
+    let mut journal: Journal =
+        serde_json::from_slice(&text).map_err(|error| damaged(&error.to_string()))?;
+    if pid_of(place.name) != Some(journal.pid) {
+        return Err(damaged("its process is not the one in its name"));
+    }
+    undo_all(place, &mut journal)
+}
+
+/// Undoes all entries, and removes the journal; those that cannot be undone stay.
+///
+/// # Errors
+/// A sentence for each that stays.
+pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), String> {
+    let mut left = Vec::new();
+    // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
+    if journal.boot_id != machine::boot_id() {
+        journal.entries.retain(|entry| entry.kind == SCRATCH);
+    }
+    for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
+        if let Err(problem) = undo(&entry, journal.pid, place.root) {
+            left.push(problem);
+            journal.entries.insert(0, entry);
+        }
+    }
+    if left.is_empty() {
+        place.directory.remove_journal(place.name);
+        return Ok(());
+    }
+    let _ = write(place, journal);
+    Err(left.join("\n"))
+}
+
+/// Undoes one entry of the journal of this process.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn undo(entry: &JournalEntry, pid: u32, root: &Path) -> Result<(), String> {
+    match entry.kind.as_str() {
+        SCRATCH => scratch::remove(&entry.state, pid),
+        SETTINGS => settings::undo(&entry.state, root),
+        STARTED => started::undo(&entry.state, pid),
+        kind => match find(kind) {
+            Some(kind) => kind.undo(&entry.state),
+            None => Err(format!(
+                "the journal names a treatment `{kind}`, which this version of weigh does \
+                not have"
+            )),
+        },
+    }
+}
+
+/// Replaces the journal in one step, and returns when it is on disk.
+///
+/// # Errors
+/// With what can be done; then the change must not be made.
+pub fn write(place: &JournalPlace, journal: &Journal) -> io::Result<()> {
+    place.directory.replace(place.name, &serde_json::to_vec(journal)?).map_err(|error| {
+        let problem = format!(
+            "cannot write the journal of changes, {}: {error}; nothing is changed without it. Free some \
+             space there, or set XDG_STATE_HOME to another directory",
+            place.directory.path(place.name).display()
+        );
+        io::Error::new(error.kind(), problem)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::PathBuf;
+    use std::process::{Child, Command};
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::machine::process::process_start;
+
+    /// A directory of journals, and others that are none of its business.
+    struct Home {
+        directory: tempfile::TempDir,
+        state: StateDir,
+    }
+
+    impl Home {
+        fn new() -> Home {
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir(directory.path().join("state")).unwrap();
+            let state = StateDir::at(&directory.path().join("state")).unwrap();
+            Home { directory, state }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.directory.path().join(name)
+        }
+
+        fn place(&self) -> JournalPlace<'_> {
+            JournalPlace { directory: &self.state, name: "7.journal", root: self.directory.path() }
+        }
+
+        fn undo(&self, bytes: &[u8]) -> Result<(), String> {
+            self.state.replace("7.journal", bytes).unwrap();
+            undo_journal(&self.place())
+        }
+
+        /// All but the journals: what leads where, and what is in it.
+        fn files(&self) -> BTreeMap<PathBuf, String> {
+            let mut found = BTreeMap::new();
+            let mut open = vec![self.directory.path().to_owned()];
+            while let Some(directory) = open.pop() {
+                for entry in fs::read_dir(directory).unwrap() {
+                    let path = entry.unwrap().path();
+                    let content = match fs::symlink_metadata(&path).unwrap().file_type() {
+                        kind if kind.is_dir() && path.ends_with("state") => continue,
+                        kind if kind.is_dir() => {
+                            open.push(path.clone());
+                            "directory".into()
+                        }
+                        kind if kind.is_symlink() => format!("{:?}", fs::read_link(&path).unwrap()),
+                        _ => fs::read_to_string(&path).unwrap(),
+                    };
+                    found.insert(path, content);
+                }
+            }
+            found
+        }
+    }
+
+    fn journal(boot_id: String, scratch: &Path) -> Vec<u8> {
+        let entry = |kind: &str, state| JournalEntry { kind: kind.into(), state };
+        // No kind of treatment has this name, so undoing its entry is an error.
+        let entries = vec![
+            entry(SCRATCH, Value::String(scratch.display().to_string())),
+            entry("no such treatment", Value::Null),
+        ];
+        serde_json::to_vec(&Journal { pid: 7, boot_id, entries }).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_in_the_journal_and_the_rest_is_undone() {
+        let home = Home::new();
+        let scratch = home.path("weigh-7-01234567");
+        fs::create_dir(&scratch).unwrap();
+        let left = home.undo(&journal(machine::boot_id(), &scratch)).unwrap_err();
+        assert!(left.contains("no such treatment") && !scratch.exists());
+        let left: Journal = serde_json::from_slice(&home.state.read("7.journal").unwrap()).unwrap();
+        assert_eq!(left.entries.len(), 1);
+    }
+
+    #[test]
+    fn a_journal_of_an_earlier_boot_touches_the_kernel_no_more() {
+        let home = Home::new();
+        let scratch = home.path("weigh-7-01234567");
+        fs::create_dir(&scratch).unwrap();
+        home.undo(&journal("another boot".into(), &scratch)).unwrap();
+        assert!(!scratch.exists() && !home.path("state/7.journal").exists());
+        fs::write(home.path("state/7.new"), "{").unwrap();
+        home.undo(&journal("another boot".into(), &scratch)).unwrap();
+        assert_eq!(fs::read_dir(home.path("state")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_damaged_journal_is_named() {
+        let home = Home::new();
+        assert!(home.undo(b"{").unwrap_err().contains("7.journal is damaged"));
+        let other = br#"{"pid":8,"boot_id":"","entries":[]}"#;
+        assert!(home.undo(other).unwrap_err().contains("not the one in its name"));
+    }
+
+    /// What somebody would like root to remove, overwrite or end.
+    struct Victims {
+        home: Home,
+        process: Child,
+    }
+
+    impl Victims {
+        fn new() -> Victims {
+            let home = Home::new();
+            for directory in ["victim/weigh-7-01234567", "sys/kernel", "weigh-8-0123456789abcdef"] {
+                fs::create_dir_all(home.path(directory)).unwrap();
+            }
+            for file in ["victim/file", "victim/weigh-7-01234567/file", "sys/kernel/other"] {
+                fs::write(home.path(file), "precious").unwrap();
+            }
+            for link in ["weigh-7-0123456789abcdef", "sys/kernel/rcu_expedited"] {
+                std::os::unix::fs::symlink(home.path("victim/file"), home.path(link)).unwrap();
+            }
+            // Nobody would trust a journal whose scratch lies where others can write.
+            use std::os::unix::fs::PermissionsExt;
+            let open = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(home.path("victim"), open).unwrap();
+            Victims { home, process: Command::new("sleep").arg("600").spawn().unwrap() }
+        }
+
+        /// States that are well formed and name what no experiment can have made or changed.
+        fn states(&self) -> Vec<Value> {
+            let paths = [
+                "victim",
+                "victim/file",
+                "victim/weigh-7-01234567",
+                "weigh-7-0123456789abcdef",
+                "",
+                "weigh-7-0123456789abcdef/",
+                "weigh-7-01234567/../victim",
+                "weigh-7-",
+                "sys",
+                "weigh-8-0123456789abcdef",
+                "sys/kernel/rcu_expedited",
+                "sys/kernel/other",
+                "sys/devices/system/cpu/cpufreq/policy0/../../../../../../victim/file",
+                "sys/devices/system/cpu/cpufreq/policy0/scaling_governor/../../../../victim/file",
+            ];
+            let paths: Vec<PathBuf> = paths.into_iter().map(|path| self.home.path(path)).collect();
+            let mut states: Vec<Value> = paths.iter().map(|path| json!(path)).collect();
+            for was in ["0", "performance", "a b", "", "../x"] {
+                let setting = |file| json!([{ "file": file, "was": was, "wanted": "1" }]);
+                states.extend(paths.iter().map(setting));
+            }
+            let pid = self.process.id();
+            states.push(json!({ "pid": pid, "start": process_start(pid) }));
+            states.push(json!({ "pid": 1, "start": process_start(1) }));
+            states.push(json!({ "pid": 0, "start": 0 }));
+            states
+        }
+    }
+
+    impl Drop for Victims {
+        fn drop(&mut self) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+
+    /// Every kind with every state, in this boot of the kernel.
+    #[test]
+    fn a_forged_journal_removes_overwrites_and_ends_nothing() {
+        let mut victims = Victims::new();
+        let before = victims.home.files();
+        for state in victims.states() {
+            for kind in [SCRATCH, SETTINGS, STARTED, "audit", "seccomp", "none", ""] {
+                let entries = [json!({ "kind": kind, "state": state })];
+                let forged = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+                let _ = victims.home.undo(forged.to_string().as_bytes());
+                assert_eq!(victims.home.files(), before, "{forged}");
+            }
+        }
+        assert!(victims.process.try_wait().unwrap().is_none(), "the process was ended");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_bytes_as_a_journal_change_nothing_else(
+            journals in proptest::collection::vec(bytes_of_journal(), 32)
+        ) {
+            let mut victims = Victims::new();
+            let before = victims.home.files();
+            for journal in journals {
+                let _ = victims.home.undo(&journal);
+                prop_assert_eq!(victims.home.files(), before.clone());
+            }
+            prop_assert!(victims.process.try_wait().unwrap().is_none());
+        }
+    }
+
+    /// Bytes of any kind, and journals of this boot with any state, some cut off.
+    fn bytes_of_journal() -> impl Strategy<Value = Vec<u8>> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z0-9/.\\-]{0,40}".prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        let key =
+            prop_oneof!["file", "was", "wanted", "pid", "start", "status", "rules", "[a-z]{1,5}"];
+        let state = leaf.prop_recursive(4, 32, 4, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map(key.clone(), inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        let kind = prop_oneof![
+            Just(SCRATCH.to_owned()),
+            Just(SETTINGS.to_owned()),
+            Just(STARTED.to_owned()),
+            Just("audit".to_owned()),
+            any::<String>(),
+        ];
+        let entries = proptest::collection::vec((kind, state), 0..4);
+        let journal = (entries, 0..4000usize).prop_map(|(entries, length)| {
+            let entries: Vec<Value> = entries
+                .into_iter()
+                .map(|(kind, state)| json!({ "kind": kind, "state": state }))
+                .collect();
+            let text = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+            let mut bytes = text.to_string().into_bytes();
+            bytes.truncate(length);
+            bytes
+        });
+        prop_oneof![proptest::collection::vec(any::<u8>(), 0..300), journal]
+    }
+}

@@ -1,0 +1,305 @@
+//! `audit`: kernel auditing, every system call by default, or a rule file.
+//!
+//! Both arms run while auditing is on. The baseline's processes are born under a login uid that a
+//! `never,task` rule exempts, so they carry no audit context at all; the treated ones under another.
+//! Rules are only ever added, and the socket of a healthy audit daemon is left to it.
+
+use std::cell::{RefCell, RefMut};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use crate::treatment::audit::configuration::Configuration;
+use crate::treatment::audit::limits::Wanted;
+use crate::treatment::audit::live::HostRules;
+use crate::treatment::audit::probe::probe;
+use crate::treatment::audit::residual::Residual;
+use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
+use crate::treatment::audit::state::Snapshot;
+use crate::treatment::audit::watch::Watch;
+use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::treatment::claim;
+use crate::treatment::guard::Guard;
+use crate::treatment::label::Parameters;
+use crate::treatment::{
+    Bench, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
+};
+use crate::workload::launcher::Setup;
+use linux_audit::netlink::Client;
+use linux_audit::rule::{KEY, Rule};
+use linux_audit::rule_load::{self, CONFINED, Watcher};
+use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
+
+pub static KIND: Audit = Audit;
+
+pub struct Audit;
+
+impl Kind for Audit {
+    fn name(&self) -> &'static str {
+        "audit"
+    }
+
+    fn summary(&self) -> &'static str {
+        "kernel auditing of every system call, or with the rules of a file"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                form: "rules=FILE",
+                help: "load the rules of this file or directory instead of auditing everything",
+            },
+            Parameter { form: "backlog=N", help: "the backlog limit, in records; default 8192" },
+            SINK,
+            FLUSH,
+            Parameter {
+                form: "wait=TIME",
+                help: "how long a process blocks when the backlog is full; 0 drops the record; default: the \
+                    host's setting",
+            },
+            Parameter {
+                form: "live",
+                help: "weigh the rules that are loaded on this host, without unloading them",
+            },
+            Parameter {
+                form: "residual",
+                help: "weigh what remains of the cost after auditing is switched off, until the next boot",
+            },
+        ]
+    }
+
+    fn probe(&self) -> Probe {
+        probe()
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let wanted = Wanted::read(parameters)?;
+        let rules = parameters.value("rules").map(absolute).transpose()?;
+        let sink = SinkChoice::parse(parameters)?;
+        let is_plain = rules.is_none() && wanted == Wanted::default() && sink == SinkChoice::Usual;
+        match (parameters.has("residual"), parameters.has("live")) {
+            (false, false) => {}
+            (true, false) if is_plain => return Ok(Box::new(Residual::default())),
+            (false, true) if is_plain => return Ok(Box::new(HostRules::new()?)),
+            (true, false) => {
+                return Err(
+                    "audit:residual takes no rules, backlog or sink, as auditing is off".into()
+                );
+            }
+            (_, true) => {
+                return Err(
+                    "audit:live takes no other parameter: it weighs this host as it is".into()
+                );
+            }
+        }
+        let rules = rules
+            .map(|path| Ok::<_, String>((RuleSet::read(std::slice::from_ref(&path))?, path)))
+            .transpose()?;
+        let (lines, shared, arm) = (Vec::new(), None, None);
+        Ok(Box::new(Auditing { rules, wanted, sink, lines, shared, arm }))
+    }
+
+    fn undo(&self, state: &Value) -> Result<(), String> {
+        Snapshot::from_journal(state)?.undo()
+    }
+}
+
+struct Auditing {
+    rules: Option<(RuleSet, PathBuf)>,
+    wanted: Wanted,
+    sink: SinkChoice,
+    /// What became of the rule file's lines.
+    lines: Vec<RuleLine>,
+    shared: Option<Rc<RefCell<Configuration>>>,
+    /// The number under which the configuration knows this arm.
+    arm: Option<usize>,
+}
+
+impl Auditing {
+    fn configuration(&self) -> Result<RefMut<'_, Configuration>, TreatmentError> {
+        let shared = self.shared.as_ref().ok_or_else(|| system("apply before prepare"))?;
+        Ok(shared.borrow_mut())
+    }
+
+    fn arm(&self) -> Result<usize, TreatmentError> {
+        self.arm.ok_or_else(|| system("sample before apply"))
+    }
+}
+
+impl Treatment for Auditing {
+    fn occupies(&self) -> Option<&'static str> {
+        Some(claim::AUDIT)
+    }
+
+    fn sets_in_late(&self) -> bool {
+        true
+    }
+
+    fn shares(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        let (shared, sentences) = bench.audit.join(bench, guard, self.sink)?;
+        self.shared = Some(shared);
+        Ok(sentences)
+    }
+
+    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+        let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
+        let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
+        if let Some((file, _)) = &mut self.rules {
+            file.confine_to = self.shared.as_ref().and_then(|shared| shared.borrow().confine_to());
+        }
+        let mut lines = Vec::new();
+        let load = |client: &mut Client, watch: &Watch| {
+            match &self.rules {
+                None => {
+                    client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs)?;
+                }
+                Some((file, path)) => lines = load_file(file, path, bench, client)?,
+            }
+            // It asks for no login uid, so a baseline that is not exempt would be seen, too.
+            client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
+        };
+        let arm = self.configuration()?.add_arm(bench, guard, wanted, load)?;
+        (self.arm, self.lines) = (Some(arm), lines);
+        Ok(())
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        Setup {
+            loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
+            exempt_loginuid: Some(BASELINE_LOGINUID),
+            canary: self.shared.as_ref().and_then(|shared| shared.borrow().canary()),
+            ..Setup::default()
+        }
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        let arm = self.arm()?;
+        self.configuration()?.before(arm, role)
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let arm = self.arm()?;
+        self.configuration()?.after(arm, launch)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        self.rules.as_ref().map(|(file, _)| file.text().into_bytes()).unwrap_or_default()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let (Ok(configuration), Some(arm)) = (self.configuration(), self.arm) else {
+            return Vec::new();
+        };
+        let mut facts = vec![match &self.rules {
+            None => "Every system call of the treated processes is audited.".into(),
+            Some((_, path)) => rule_file_fact(path, &self.lines),
+        }];
+        facts.extend(configuration.facts(arm));
+        if let Some((_, path)) = &self.rules {
+            facts.extend(self.lines.iter().filter_map(|line| line_fact(path, line)));
+        }
+        facts
+    }
+
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        Some(if is_treated { "audited" } else { "clean" })
+    }
+
+    fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
+        // The last arm that leaves puts it back for all.
+        match self.shared.take().and_then(Rc::into_inner) {
+            Some(configuration) => configuration.into_inner().restore(guard),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What became of a file's lines, of which at least one has to be in force.
+fn load_file(
+    file: &RuleSet,
+    path: &Path,
+    bench: &Bench,
+    client: &mut Client,
+) -> Result<Vec<RuleLine>, TreatmentError> {
+    let auditctl = rule_load::find_auditctl().map_err(TreatmentError::Unavailable)?;
+    let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
+    let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
+    let lines = file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
+        () if is_interrupted() => TreatmentError::Interrupted,
+        () => system(problem),
+    })?;
+    let is_in_force =
+        |line: &RuleLine| matches!(line.outcome, LineOutcome::Loaded | LineOutcome::Present);
+    if lines.iter().any(is_in_force) {
+        return Ok(lines);
+    }
+    let reasons: Vec<String> =
+        lines.iter().filter_map(|line| line_fact(path, line)).take(5).collect();
+    Err(TreatmentError::Unavailable(format!(
+        "no rule of {} could be loaded: {}",
+        path.display(),
+        reasons.join("; ")
+    )))
+}
+
+fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
+    let count = |wanted: fn(&LineOutcome) -> bool| {
+        lines.iter().filter(|line| wanted(&line.outcome)).count()
+    };
+    format!(
+        "{}: {} rules loaded, {} already present on this host, {} refused, {} lines skipped.",
+        path.display(),
+        count(|outcome| *outcome == LineOutcome::Loaded),
+        count(|outcome| *outcome == LineOutcome::Present),
+        count(|outcome| matches!(outcome, LineOutcome::Refused(_))),
+        count(|outcome| matches!(outcome, LineOutcome::Skipped(_))),
+    )
+}
+
+/// What a reader must know of a line that is not in force as it is written; with the file's name where there
+/// are several.
+fn line_fact(path: &Path, line: &RuleLine) -> Option<String> {
+    let what = match &line.outcome {
+        LineOutcome::Loaded if line.is_confined => {
+            format!(
+                "confined to login uid {TREATED_LOGINUID} ({CONFINED}; its cost is that of a rule with one \
+                 more condition)"
+            )
+        }
+        LineOutcome::Loaded | LineOutcome::Present => return None,
+        LineOutcome::Refused(reason) => format!("refused ({reason})"),
+        LineOutcome::Skipped(reason) => format!("skipped ({reason})"),
+    };
+    let place = match line.file.strip_prefix(path) {
+        Ok(name) if !name.as_os_str().is_empty() => format!("{}, line", name.display()),
+        _ => "Line".into(),
+    };
+    Some(format!("{place} {} {what}: {}", line.number, line.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::treatment::label;
+
+    fn build(text: &str) -> Result<Box<dyn Treatment>, String> {
+        KIND.build(&label::split(text).unwrap().1)
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused() {
+        assert!(build("audit:backlog=0").err().unwrap().contains("backlog=0"));
+        assert!(build("audit:residual,backlog=64").err().unwrap().contains("auditing is off"));
+        assert!(build("audit:live,backlog=64").err().unwrap().contains("as it is"));
+        assert!(build("audit:live,residual").err().unwrap().contains("as it is"));
+        assert!(build("audit:wait=soon").err().unwrap().contains("wait=soon"));
+        assert!(build("audit:rules=/nonexistent/x").err().unwrap().contains("/nonexistent/x"));
+        assert!(build("audit").is_ok());
+    }
+}

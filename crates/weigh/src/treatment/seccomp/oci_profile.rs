@@ -1,0 +1,287 @@
+//! Seccomp profiles in the JSON of the OCI runtime specification (`config-linux.md`, "Seccomp"),
+//! with the conditions that Docker and Podman add, compiled for the machine's own ABI.
+//!
+//! As libseccomp does it: a rule without arguments outweighs those with; the others of one system
+//! call are tried in the order written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::bpf::{self, Comparison, Condition, Instruction};
+use super::host::HostFeatures;
+use trust::user_file;
+
+/// Docker's profile has 12 KB.
+const LONGEST_FILE: u64 = 4 << 20;
+
+/// A profile, compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    pub program: Vec<Instruction>,
+    /// What it amounts to, for the report; no full stop.
+    pub description: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OciProfile {
+    default_action: String,
+    default_errno_ret: Option<u16>,
+    #[serde(default)]
+    syscalls: Vec<OciRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OciRule {
+    #[serde(default)]
+    names: Vec<String>,
+    /// Docker's older form.
+    name: Option<String>,
+    action: String,
+    errno_ret: Option<u16>,
+    args: Option<Vec<Argument>>,
+    includes: Option<OciConditions>,
+    excludes: Option<OciConditions>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Argument {
+    index: u32,
+    value: u64,
+    #[serde(default)]
+    value_two: u64,
+    op: String,
+}
+
+/// When an entry is meant; all that is stated must hold.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct OciConditions {
+    caps: Vec<String>,
+    arches: Vec<String>,
+    min_kernel: String,
+}
+
+/// Reads and compiles a profile.
+///
+/// # Errors
+/// A sentence with the file, the place, and what is wrong.
+pub fn read(path: &Path) -> Result<Compiled, String> {
+    let text = user_file::read_text(path, LONGEST_FILE)
+        .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
+    compile(&text, &HostFeatures::read())
+        .map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
+    let profile: OciProfile = serde_json::from_str(text)
+        .map_err(|error| format!("line {}: {error}; is this a seccomp profile?", error.line()))?;
+    let default = action(&profile.default_action, profile.default_errno_ret)?;
+    let mut rules: BTreeMap<u32, Vec<(Vec<Condition>, u32)>> = BTreeMap::new();
+    let mut unknown_names = 0;
+    for entry in profile.syscalls.iter().filter(|entry| entry.is_meant(host)) {
+        let conditions = entry.conditions()?;
+        let result = action(&entry.action, entry.errno_ret)?;
+        for name in entry.names.iter().chain(&entry.name) {
+            match name.parse::<syscalls::Sysno>() {
+                Ok(number) => {
+                    rules.entry(number.id() as u32).or_default().push((conditions.clone(), result));
+                }
+                Err(()) => unknown_names += 1,
+            }
+        }
+    }
+    let program = assemble(&rules, default);
+    if program.len() > bpf::MAX_INSTRUCTIONS {
+        return Err(format!(
+            "it compiles to {} BPF instructions; the kernel takes {}",
+            program.len(),
+            bpf::MAX_INSTRUCTIONS
+        ));
+    }
+    let mut description = format!("{} system calls have rules", rules.len());
+    if unknown_names > 0 {
+        description += &format!("; {unknown_names} names belong to other architectures or kernels");
+    }
+    Ok(Compiled { program, description })
+}
+
+fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> Vec<Instruction> {
+    let mut program = vec![
+        bpf::load_architecture(),
+        bpf::skip_unless_equal(bpf::NATIVE_ARCHITECTURE, 1),
+        bpf::load_number(),
+    ];
+    // A foreign ABI skips the load: its architecture, taken for a number, matches no rule.
+    if cfg!(target_arch = "x86_64") {
+        const X32_BIT: u32 = 0x4000_0000;
+        program.extend([bpf::skip_next_if_below(X32_BIT), bpf::return_action(default)]);
+    }
+    for (number, choices) in rules {
+        let mut block = Vec::new();
+        match choices.iter().find(|(conditions, _)| conditions.is_empty()) {
+            Some((_, action)) => block.push(bpf::return_action(*action)),
+            None => {
+                for (conditions, action) in choices {
+                    block.extend(bpf::conditional_return(conditions, *action));
+                }
+                block.push(bpf::return_action(default));
+            }
+        }
+        match u8::try_from(block.len()) {
+            Ok(length) => program.push(bpf::skip_unless_equal(*number, length)),
+            Err(_) => {
+                // Too long to be jumped over in one step: an unconditional jump does it.
+                program.push((0x15, 1, 0, *number));
+                program.push((0x05, 0, 0, block.len() as u32));
+            }
+        }
+        program.extend(block);
+    }
+    program.push(bpf::return_action(default));
+    program
+}
+
+fn action(name: &str, errno: Option<u16>) -> Result<u32, String> {
+    const EPERM: u16 = 1;
+    Ok(match name {
+        "SCMP_ACT_ALLOW" => libc::SECCOMP_RET_ALLOW,
+        "SCMP_ACT_ERRNO" => libc::SECCOMP_RET_ERRNO | u32::from(errno.unwrap_or(EPERM)),
+        "SCMP_ACT_KILL" | "SCMP_ACT_KILL_THREAD" => libc::SECCOMP_RET_KILL_THREAD,
+        "SCMP_ACT_KILL_PROCESS" => libc::SECCOMP_RET_KILL_PROCESS,
+        "SCMP_ACT_TRAP" => libc::SECCOMP_RET_TRAP,
+        "SCMP_ACT_TRACE" => libc::SECCOMP_RET_TRACE | u32::from(errno.unwrap_or(EPERM)),
+        "SCMP_ACT_LOG" => libc::SECCOMP_RET_LOG,
+        "SCMP_ACT_NOTIFY" => {
+            return Err("SCMP_ACT_NOTIFY needs a supervisor, which weigh does not provide".into());
+        }
+        other => {
+            return Err(format!("`{other}` is not an action (SCMP_ACT_ALLOW, SCMP_ACT_ERRNO, …)"));
+        }
+    })
+}
+
+impl OciRule {
+    fn conditions(&self) -> Result<Vec<Condition>, String> {
+        let arguments = self.args.as_deref().unwrap_or_default();
+        if arguments.len() > 6 {
+            return Err(format!("{:?}: a system call has six arguments at most", self.names));
+        }
+        arguments.iter().map(Argument::condition).collect()
+    }
+
+    fn is_meant(&self, host: &HostFeatures) -> bool {
+        self.includes.as_ref().is_none_or(|filter| filter.all_hold(host))
+            && !self.excludes.as_ref().is_some_and(|filter| filter.any_holds(host))
+    }
+}
+
+impl Argument {
+    fn condition(&self) -> Result<Condition, String> {
+        if self.index > 5 {
+            return Err(format!("argument {} does not exist: they are 0 to 5", self.index));
+        }
+        let (comparison, value) = match self.op.as_str() {
+            "SCMP_CMP_EQ" => (Comparison::Equal, self.value),
+            "SCMP_CMP_NE" => (Comparison::NotEqual, self.value),
+            "SCMP_CMP_LT" => (Comparison::Less, self.value),
+            "SCMP_CMP_LE" => (Comparison::LessOrEqual, self.value),
+            "SCMP_CMP_GT" => (Comparison::Greater, self.value),
+            "SCMP_CMP_GE" => (Comparison::GreaterOrEqual, self.value),
+            "SCMP_CMP_MASKED_EQ" => (Comparison::MaskedEqual { mask: self.value }, self.value_two),
+            other => return Err(format!("`{other}` is not a comparison (SCMP_CMP_EQ, …)")),
+        };
+        Ok(Condition { argument: self.index, comparison, value })
+    }
+}
+
+impl OciConditions {
+    fn all_hold(&self, host: &HostFeatures) -> bool {
+        self.caps.iter().all(|capability| host.has(capability))
+            && (self.arches.is_empty() || self.names_this_machine())
+            && (self.min_kernel.is_empty() || host.is_at_least(&self.min_kernel))
+    }
+
+    fn any_holds(&self, host: &HostFeatures) -> bool {
+        self.caps.iter().any(|capability| host.has(capability))
+            || self.names_this_machine()
+            || (!self.min_kernel.is_empty() && host.is_at_least(&self.min_kernel))
+    }
+
+    fn names_this_machine(&self) -> bool {
+        let names: &[&str] =
+            if cfg!(target_arch = "x86_64") { &["amd64", "x86_64"] } else { &["arm64", "aarch64"] };
+        self.arches.iter().any(|arch| names.contains(&arch.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HOST: HostFeatures = HostFeatures { capabilities: 1 << 21, kernel: (6, 1) };
+    const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+    const DENY: u32 = libc::SECCOMP_RET_ERRNO | 1;
+
+    fn run(program: &[Instruction], name: &str, arguments: [u64; 6]) -> u32 {
+        let number = name.parse::<syscalls::Sysno>().unwrap().id() as u32;
+        bpf::tests::run(program, bpf::NATIVE_ARCHITECTURE, number, arguments)
+    }
+
+    #[test]
+    fn a_profile_does_what_it_says() {
+        let text = r#"{"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_X86_64"],
+            "syscalls":[
+              {"names":["read","write","no_such_call"],"action":"SCMP_ACT_ALLOW"},
+              {"names":["personality"],"action":"SCMP_ACT_ALLOW",
+               "args":[{"index":0,"value":8,"op":"SCMP_CMP_EQ"}]},
+              {"names":["clone"],"action":"SCMP_ACT_ALLOW",
+               "args":[{"index":0,"value":2114060288,"valueTwo":0,"op":"SCMP_CMP_MASKED_EQ"}]},
+              {"names":["mount"],"action":"SCMP_ACT_ALLOW","includes":{"caps":["CAP_SYS_ADMIN"]}},
+              {"names":["bpf"],"action":"SCMP_ACT_ALLOW","includes":{"caps":["CAP_BPF"]}},
+              {"names":["ptrace"],"action":"SCMP_ACT_ALLOW","includes":{"minKernel":"4.8"}},
+              {"names":["socket"],"action":"SCMP_ACT_ERRNO","errnoRet":97}]}"#;
+        let Compiled { program, description } = compile(text, &HOST).unwrap();
+        assert_eq!(run(&program, "read", [0; 6]), ALLOW);
+        assert_eq!(run(&program, "getppid", [0; 6]), DENY);
+        assert_eq!(run(&program, "personality", [8, 0, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(run(&program, "personality", [9, 0, 0, 0, 0, 0]), DENY);
+        assert_eq!(run(&program, "clone", [0x11, 0, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(run(&program, "clone", [0x1000_0000, 0, 0, 0, 0, 0]), DENY);
+        assert_eq!(run(&program, "mount", [0; 6]), ALLOW);
+        assert_eq!(run(&program, "bpf", [0; 6]), DENY);
+        assert_eq!(run(&program, "ptrace", [0; 6]), ALLOW);
+        assert_eq!(run(&program, "socket", [0; 6]), libc::SECCOMP_RET_ERRNO | 97);
+        assert_eq!(bpf::tests::run(&program, 0x4000_0003, 0, [0; 6]), DENY);
+        assert!(description.contains("1 names"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let problem = |text: &str| compile(text, &HOST).unwrap_err();
+        assert!(problem("{").contains("line 1"));
+        assert!(problem(r#"{"defaultAction":"ALLOW"}"#).contains("`ALLOW` is not an action"));
+        let entry = |rest: &str| {
+            format!(
+                r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{{"names":["read"],"action":"SCMP_ACT_ALLOW",{rest}}}]}}"#
+            )
+        };
+        assert!(
+            problem(&entry(r#""args":[{"index":9,"value":0,"op":"SCMP_CMP_EQ"}]"#))
+                .contains("argument 9")
+        );
+        assert!(problem(&entry(r#""args":[{"index":0,"value":0,"op":"=="}]"#)).contains("`==`"));
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_text_never_panics(text in "\\PC{0,200}") {
+            let _ = compile(&text, &HOST);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Which workloads there are, as they declare themselves.
+
+use serde::{Deserialize, Serialize};
+
+use super::executable::Executable;
+
+/// One workload, in its own words (`workloads/workload.h`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// The folder that it lives in: `cpu`, `syscall`, `process`, `ipc`, `file`, …
+    pub group: String,
+    /// The unit of its rate.
+    pub unit: String,
+    /// rate = operations × this / seconds.
+    pub units_per_op: f64,
+    /// System calls that one operation makes.
+    pub syscalls_per_op: f64,
+    /// What that number depends on, where it is not exact everywhere.
+    pub syscalls_note: Option<String>,
+    /// Where the definition is from.
+    pub source: String,
+    /// One operation by itself is not what each of many is, so no latencies can be told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_in_batches: bool,
+    /// The curve that it is a point of, as in a sweep over sizes, and where on that curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_unit: Option<String>,
+}
+
+/// All workloads of a build, sorted by name.
+///
+/// # Errors
+/// Where the executable's listing is not what this version expects.
+pub fn read(executable: &Executable) -> Result<Vec<Workload>, String> {
+    executable
+        .listing()
+        .lines()
+        .map(|line| {
+            serde_json::from_str(line).map_err(|error| {
+                format!(
+                    "the workload program printed an invalid list entry ({error}): \
+                    {line}"
+                )
+            })
+        })
+        .collect()
+}
+
+/// The names that resemble one that does not exist, best first.
+pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut near: Vec<(usize, &str)> = known
+        .map(|candidate| (edit_distance(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 2 || candidate.contains(name))
+        .collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// Levenshtein's distance.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_name() {
+        let known = ["getppid", "stat", "pipe", "unixbench"];
+        assert_eq!(similar("getpid", known.into_iter()), ["getppid"]);
+        assert_eq!(similar("unix", known.into_iter()), ["unixbench"]);
+        assert!(similar("zzzzzz", known.into_iter()).is_empty());
+    }
+}

@@ -1,0 +1,345 @@
+//! The executable with the workloads: embedded in `weigh`, unpacked where it runs, removed with the scratch
+//! directory. The static build stands in where the dynamic one finds no loader, and another build
+//! altogether where the user names one.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::catalogue;
+use trust::path::trusted_also;
+use trust::user_file;
+
+/// Names the build to use instead of the embedded ones.
+pub const VARIABLE: &str = "WEIGH_WORKLOADS";
+/// Its former name, which stands in scripts and in stored command lines.
+const FORMER_VARIABLE: &str = "WEIGH_KERNELS";
+/// What the build adds to the name of an executable to find the small one beside it, which it executes for
+/// workloads that fork or execute themselves.
+const SMALL_SUFFIX: &str = "-small";
+/// Ours list some 370 workloads in 90 KB. What prints more is another program.
+const MAX_LISTING_BYTES: u64 = 4 << 20;
+/// Ours take a few milliseconds.
+const LISTING_LIMIT: Duration = Duration::from_secs(30);
+
+/// A static build with all debugging information has 3 MB.
+const MAX_BUILD_BYTES: u64 = 64 << 20;
+
+static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/workloads/weigh-workloads"));
+static SMALL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/workloads/weigh-workloads-small"));
+static STATIC: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/workloads/weigh-workloads-static"));
+
+/// How long the timed part of a sample should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    pub target_ms: u64,
+    /// How long it works before that at least.
+    pub warm_up_ms: u64,
+    /// Whether the times of its equal parts are wanted too.
+    pub has_slices: bool,
+}
+
+impl Length {
+    /// Of about so many milliseconds, after as little warm-up as finding the number of operations takes.
+    pub fn of_ms(target_ms: u64) -> Length {
+        Length { target_ms, warm_up_ms: 0, has_slices: false }
+    }
+
+    /// The same after half as long a warm-up: for what costs more after a while.
+    pub fn settled(target_ms: u64) -> Length {
+        Length { warm_up_ms: target_ms / 2, ..Length::of_ms(target_ms) }
+    }
+}
+
+/// The multi-call executable, unpacked and known to run here.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    path: PathBuf,
+    /// What `weigh-workloads list` prints.
+    listing: String,
+    /// Linked statically, because the dynamic build does not run here.
+    pub is_static: bool,
+    /// The user's own build, where it is that.
+    pub foreign: Option<PathBuf>,
+}
+
+impl Executable {
+    /// Unpacks the executable into a directory: the embedded one, or the one that `WEIGH_WORKLOADS` names.
+    ///
+    /// # Errors
+    /// A sentence, where the directory cannot be written to, or does not allow execution, or the file
+    /// that is named is no build of the workloads.
+    pub fn unpack(directory: &Path) -> Result<Executable, String> {
+        let path = directory.join("weigh-workloads");
+        let named = [VARIABLE, FORMER_VARIABLE].into_iter().find_map(|variable| {
+            env::var_os(variable).filter(|file| !file.is_empty()).map(|file| (variable, file))
+        });
+        if let Some((variable, file)) = named {
+            return Executable::copy(Path::new(&file), path)
+                .map_err(|problem| format!("{variable}={}: {problem}", file.display()));
+        }
+        let small = beside(&path);
+        write_executable(&small, SMALL).map_err(|error| cannot_unpack(&small, &error))?;
+        let mut problem = String::new();
+        for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
+            write_executable(&path, bytes).map_err(|error| cannot_unpack(&path, &error))?;
+            match list(&path, LISTING_LIMIT) {
+                Ok(listing) => return Ok(Executable { path, listing, is_static, foreign: None }),
+                Err(error) => problem = error.to_string(),
+            }
+        }
+        Err(format!(
+            "cannot execute the workload programs in {}: {problem}; if that file system is mounted \
+             `noexec`, set TMPDIR to a directory on another",
+            directory.display()
+        ))
+    }
+
+    /// A copy, so that a build that is made anew meanwhile changes no experiment.
+    fn copy(file: &Path, path: PathBuf) -> Result<Executable, String> {
+        let unreadable = |error: io::Error| format!("cannot read it: {error}");
+        // Looked at before it is read: what nobody can change then is what is read. Said after: what is no
+        // file at all is not to be fixed by its owner.
+        let trusted = may_execute(file);
+        let bytes = user_file::read(file, MAX_BUILD_BYTES).map_err(unreadable)?;
+        let file = &trusted.map_err(unreadable)?;
+        let foreign = Some(file.canonicalize().map_err(unreadable)?);
+        write_executable(&path, &bytes).map_err(|error| cannot_unpack(&path, &error))?;
+        // A static build has none, nor has one of before.
+        let small = beside(file);
+        if small.exists() {
+            let bytes =
+                may_execute(&small).and_then(|file| user_file::read(&file, MAX_BUILD_BYTES));
+            let bytes =
+                bytes.map_err(|error| format!("cannot read {}: {error}", small.display()))?;
+            let small = beside(&path);
+            write_executable(&small, &bytes).map_err(|error| cannot_unpack(&small, &error))?;
+        }
+        let is_no_build = |problem: String| {
+            format!(
+                "it is not a build of the workloads ({problem}); `make -C workloads OUT=DIR` creates one"
+            )
+        };
+        let listing = list(&path, LISTING_LIMIT).map_err(|error| is_no_build(error.to_string()))?;
+        let executable = Executable { path, listing, is_static: false, foreign };
+        match catalogue::read(&executable) {
+            Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
+            Ok(_) => Ok(executable),
+            Err(problem) => Err(is_no_build(problem)),
+        }
+    }
+
+    /// Where the executable is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One JSON object per workload and line.
+    pub fn listing(&self) -> &str {
+        &self.listing
+    }
+
+    /// The command of one sample of about this length.
+    pub fn sample_argv(&self, workload: &str, copies: usize, length: Length) -> Vec<String> {
+        let mut options = vec!["--target-ms".into(), length.target_ms.to_string()];
+        if length.warm_up_ms > 0 {
+            options.extend(["--warm-up-ms".into(), length.warm_up_ms.to_string()]);
+        }
+        if length.has_slices && copies == 1 {
+            options.push("--slices".into());
+        }
+        self.run_argv(workload, copies, &options)
+    }
+
+    /// The command that does just this many operations per copy, after the warm-up.
+    pub fn operations_argv(&self, workload: &str, copies: usize, operations: u64) -> Vec<String> {
+        self.run_argv(workload, copies, &["--operations".into(), operations.to_string()])
+    }
+
+    /// The command of a launch of about this length that is looked at more closely: `--latencies` or
+    /// `--count-instructions`.
+    pub fn detail_argv(&self, workload: &str, target_ms: u64, option: &str) -> Vec<String> {
+        self.run_argv(workload, 1, &["--target-ms".into(), target_ms.to_string(), option.into()])
+    }
+
+    /// The same launch, of a workload that is to do so many millionths more work than it reports; what is
+    /// no workload stays as it is. All such command lines are of the same length, as that moves the stack.
+    pub fn planting_argv(&self, mut argv: Vec<String>, planted_ppm: u32) -> Vec<String> {
+        if argv.first().is_some_and(|program| Path::new(program) == self.path) {
+            argv.extend(["--planted-ppm".into(), format!("{planted_ppm:06}")]);
+        }
+        argv
+    }
+
+    fn run_argv(&self, workload: &str, copies: usize, options: &[String]) -> Vec<String> {
+        let mut argv = vec![self.path.display().to_string(), "run".into(), workload.into()];
+        argv.extend_from_slice(options);
+        if copies > 1 {
+            argv.extend(["--copies".into(), copies.to_string()]);
+        }
+        argv
+    }
+}
+
+/// What root executes, only root and who called `sudo` may have been able to change. Others execute what they
+/// like.
+fn may_execute(file: &Path) -> io::Result<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(file.to_owned());
+    }
+    let caller = env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    trusted_also(file, caller)
+}
+
+/// The small executable of a build.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(SMALL_SUFFIX);
+    name.into()
+}
+
+fn write_executable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(path)?;
+    file.write_all(bytes)?;
+    // Whatever the umask: the arms may run under another user.
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+fn cannot_unpack(path: &Path, error: &io::Error) -> String {
+    format!("cannot unpack the workload programs into {}: {error}", path.display())
+}
+
+fn list(path: &Path, limit: Duration) -> io::Result<String> {
+    let mut child = Command::new(path)
+        .arg("list")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let group = Pid::from_child(&child);
+    // With its pipes gone, a program that goes on printing ends.
+    // Both at once: a program that waits for one to be read says nothing on the other.
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (has_ended, ended) = channel::<()>();
+    let (listing, complaint, status, is_too_late) = thread::scope(|scope| {
+        let complaint = scope.spawn(|| read_some(stderr));
+        let is_too_late = scope.spawn(move || {
+            let is_too_late = ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if is_too_late {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            is_too_late
+        });
+        let listing = read_some(stdout);
+        let complaint = complaint.join().expect("reading does not panic");
+        let status = child.wait();
+        drop(has_ended);
+        (listing, complaint, status, is_too_late.join().expect("waiting does not panic"))
+    });
+    let status = status?;
+    if is_too_late {
+        return Err(io::Error::other(format!("it does not end within {} s", limit.as_secs())));
+    }
+    if !status.success() {
+        let complaint = complaint?;
+        let complaint = String::from_utf8_lossy(&complaint);
+        return Err(io::Error::other(format!("{status} {}", complaint.trim()).trim().to_owned()));
+    }
+    String::from_utf8(listing?).map_err(io::Error::other)
+}
+
+fn read_some(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pipe.map(|pipe| pipe.take(MAX_LISTING_BYTES).read_to_end(&mut bytes)).transpose()?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn both_builds_run_and_know_the_same_workloads() {
+        let directory = tempfile::tempdir().unwrap();
+        let listings = [DYNAMIC, STATIC].map(|bytes| {
+            let path = directory.path().join("k");
+            write_executable(&path, bytes).unwrap();
+            list(&path, LISTING_LIMIT).unwrap()
+        });
+        let names = |listing: &str| -> Vec<String> {
+            let value = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+            listing.lines().map(|line| value(line)["name"].to_string()).collect()
+        };
+        assert_eq!(names(&listings[0]), names(&listings[1]));
+        assert!(names(&listings[0]).len() >= 19);
+    }
+
+    #[test]
+    fn root_executes_no_build_that_a_third_party_can_change() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("build");
+        fs::write(&file, DYNAMIC).unwrap();
+        let unpack = || Executable::copy(&file, directory.path().join("copy"));
+        assert!(unpack().is_ok());
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(unpack().unwrap_err().contains("can be written by everybody"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+        assert!(unpack().unwrap_err().contains("belongs to another user (uid 65534)"));
+    }
+
+    /// What a script prints as its listing. `None` where that hangs.
+    fn listed(script: &str) -> Option<io::Result<String>> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k");
+        write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(list(&path, LISTING_LIMIT)));
+        receiver.recv_timeout(Duration::from_secs(30)).ok()
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_what_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k");
+        write_executable(&path, b"#!/bin/sh\nsleep 600 & sleep 600\n").unwrap();
+        let problem = list(&path, Duration::from_millis(300)).unwrap_err().to_string();
+        assert!(problem.contains("does not end within"), "{problem}");
+    }
+
+    /// A pipe holds 64 KiB: who reads one to its end first waits for ever.
+    #[test]
+    fn a_program_that_floods_both_pipes_is_read_or_refused() {
+        let chatty = "yes complaint | head -c 1000000 >&2; echo first; yes x | head -c 1000000";
+        let listing = listed(chatty).expect("it hangs").unwrap();
+        assert!(listing.starts_with("first\n") && listing.len() == 1_000_006, "{}", listing.len());
+
+        let failing = "yes x | head -c 1000000; yes complaint | head -c 1000000 >&2; exit 7";
+        let problem = listed(failing).expect("it hangs").unwrap_err().to_string();
+        assert!(problem.starts_with("exit status: 7 complaint\ncomplaint"), "{problem:.60}");
+
+        let endless = "yes complaint >&2 & exec yes";
+        listed(endless).expect("it hangs").expect_err("it ends only because nobody reads on");
+    }
+}

@@ -1,0 +1,265 @@
+//! The launcher itself: reads jobs from stdin, runs each as a fresh process, answers on stdout.
+//!
+//! It is single-threaded, so that forking is safe, and it ends at the end of its input, whatever
+//! ended the parent; the worker's whole process group goes with it.
+
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
+    waitid, waitpid,
+};
+
+use super::launcher::{Answer, Job, Launched, Setup, status_number};
+use super::pipes::{Pipes, Printed};
+use super::stamp::{Stamp, monotonic_ns};
+use crate::orphans;
+use crate::own_program::be_signalled_as_usual;
+
+/// Runs the launcher on stdin and stdout until end of input.
+///
+/// # Errors
+/// Where stdin or stdout fail.
+pub fn run() -> io::Result<()> {
+    let mut requests = io::stdin().lock();
+    let mut line = String::new();
+    requests.read_line(&mut line)?;
+    let setup: Setup = serde_json::from_str(&line)?;
+    if let Err(problem) = take(&setup) {
+        return answer(&Answer::Error(problem));
+    }
+    let stamp = Stamp::map()?;
+    answer(&Answer::Ready)?;
+    loop {
+        line.clear();
+        if requests.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let job: Job = serde_json::from_str(&line)?;
+        match launch(&setup, &job, stamp) {
+            Ok(Some(launched)) => answer(&Answer::Launched(Box::new(launched)))?,
+            Ok(None) => return Ok(()), // the parent is gone
+            Err(error) => answer(&Answer::Error(format!(
+                "cannot run `{}`: {error}",
+                job.argv.first().map_or("", String::as_str)
+            )))?,
+        }
+    }
+}
+
+fn answer(answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()
+}
+
+fn take(setup: &Setup) -> Result<(), String> {
+    if let Some(exempt) = setup.exempt_loginuid {
+        // A process keeps what it was born with: forked under the exempt login uid, the launcher
+        // itself makes no records, also when it then takes the login uid of its workers.
+        set_loginuid(exempt)?;
+        become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
+    }
+    if let Some(loginuid) = setup.loginuid {
+        set_loginuid(loginuid)?;
+    }
+    // Orphans of a worker become ours, so that none outlives its sample.
+    orphans::adopt().map_err(|error| error.to_string())
+}
+
+/// Takes a login uid; what is forked from now on has it from birth.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn set_loginuid(loginuid: u32) -> Result<(), String> {
+    fs::write("/proc/self/loginuid", loginuid.to_string()).map_err(|error| {
+        format!(
+            "cannot set the login uid ({error}): this needs CAP_AUDIT_CONTROL, and a host without \
+             `--loginuid-immutable`"
+        )
+    })
+}
+
+/// Forks, and goes on in the child; the parent only waits for it and ends as it did. For processes of
+/// a single thread.
+///
+/// # Errors
+/// As `fork(2)`.
+pub fn become_a_child() -> io::Result<()> {
+    // SAFETY: the launcher has one thread, so the forked child may use the heap.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?),
+        child => {
+            let mut status = 0;
+            // SAFETY: the pointer is to a live variable. Ends at once, without the child's clean-up.
+            unsafe {
+                libc::waitpid(child, &raw mut status, 0);
+                libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1 })
+            }
+        }
+    }
+}
+
+/// Runs a job; `None` where the parent went away meanwhile.
+fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
+    let mut child = spawn(setup, job, stamp)?;
+    let pid = Pid::from_child(&child);
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms);
+    if watched.is_err() {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
+    reap(pid, &mut launched)?;
+    launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
+    let Watched { outcome, wall_ns, printed } = watched?;
+    if let WorkerEnd::ParentGone = outcome {
+        return Ok(None);
+    }
+    launched.timed_out = matches!(outcome, WorkerEnd::TimedOut);
+    launched.wall_ns = wall_ns;
+    launched.stdout = printed.stdout;
+    launched.stderr = printed.stderr;
+    launched.printed_bytes = printed.bytes;
+    let number = |name| status.as_ref().ok().and_then(|text| status_number(text, name));
+    launched.seccomp_mode = number("Seccomp");
+    launched.seccomp_filters = number("Seccomp_filters");
+    if let Some(canary) = &setup.canary {
+        launched.canary_after_pid = Some(open_in_child(canary)?);
+    }
+    Ok(Some(launched))
+}
+
+fn spawn(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Child> {
+    let (program, arguments) =
+        job.argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(job.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&job.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let setup = setup.clone();
+    // SAFETY: the launcher has one thread, so the forked child may use the heap.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            be_signalled_as_usual()?;
+            stamp.get_ready();
+            if let Some(canary) = &setup.canary {
+                drop(fs::File::open(canary)?);
+            }
+            if let Some(program) = &setup.seccomp {
+                crate::workload::seccomp::install(program)?;
+            }
+            stamp.execute();
+            Ok(())
+        });
+    }
+    command.spawn()
+}
+
+enum WorkerEnd {
+    Ended,
+    TimedOut,
+    ParentGone,
+}
+
+struct Watched {
+    outcome: WorkerEnd,
+    wall_ns: u64,
+    printed: Printed,
+}
+
+/// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
+/// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
+/// and nothing that it started is left.
+fn watch(child: &mut Child, pid: Pid, executed_ns: u64, timeout_ms: u64) -> io::Result<Watched> {
+    // Linux 5.3; before, we look every millisecond.
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    let mut pipes = Pipes::new(child);
+    let elapsed_ns = || monotonic_ns().saturating_sub(executed_ns);
+    let outcome = loop {
+        let left =
+            Duration::from_millis(timeout_ms).saturating_sub(Duration::from_nanos(elapsed_ns()));
+        let parent_gone = pipes.wait(pidfd.as_ref(), left)?;
+        if has_ended(pid)? {
+            break WorkerEnd::Ended;
+        }
+        if parent_gone {
+            break WorkerEnd::ParentGone;
+        }
+        if left.is_zero() {
+            break WorkerEnd::TimedOut;
+        }
+    };
+    let wall_ns = elapsed_ns();
+    end_everything(pid)?;
+    pipes.drain_all()?;
+    Ok(Watched { outcome, wall_ns, printed: pipes.into_printed() })
+}
+
+fn has_ended(pid: Pid) -> io::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+}
+
+fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain data, for which zeroes are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live variables of the right type.
+    if unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if libc::WIFEXITED(status) {
+        launched.exit_code = Some(libc::WEXITSTATUS(status));
+    } else {
+        launched.signal = Some(libc::WTERMSIG(status));
+    }
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    launched.user_ns = ns(usage.ru_utime);
+    launched.system_ns = ns(usage.ru_stime);
+    launched.voluntary_switches = usage.ru_nvcsw as u64;
+    launched.involuntary_switches = usage.ru_nivcsw as u64;
+    launched.minor_faults = usage.ru_minflt as u64;
+    launched.major_faults = usage.ru_majflt as u64;
+    Ok(())
+}
+
+/// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or
+/// outside of it. The worker itself is left to be reaped.
+fn end_everything(worker: Pid) -> io::Result<()> {
+    let _ = kill_process_group(worker, Signal::KILL);
+    waitid(WaitId::Pid(worker), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get());
+    Ok(())
+}
+
+/// Opens a file in a process forked for just that, and gives its process id once it has ended.
+fn open_in_child(path: &Path) -> io::Result<u32> {
+    // SAFETY: the launcher has one thread, so the forked child may use the heap.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let opened = fs::File::open(path).is_ok();
+            // SAFETY: ends the child at once, without the parent's clean-up.
+            unsafe { libc::_exit(i32::from(!opened)) }
+        }
+        pid => {
+            waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
+            Ok(pid as u32)
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Programs that repeat one kind of work and report how much they did: which there are, how they
+//! are launched, and how a sample is read. This room knows no other.
+
+pub mod catalogue;
+pub mod detail;
+pub mod executable;
+pub mod launcher;
+pub mod launcher_process;
+pub mod paced;
+pub mod pipes;
+pub mod sample;
+pub mod seccomp;
+pub mod stamp;
+pub mod suite;

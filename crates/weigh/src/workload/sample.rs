@@ -1,0 +1,193 @@
+//! The line of JSON that a workload prints, and what a whole process amounts to where it prints none.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+/// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
+const RATES: RangeInclusive<f64> = 1e-12..=1e21;
+/// A program may take its time from another clock than ours, which is steered by 0.05 % at most.
+const CLOCKS_DIFFER_BY: f64 = 1.01;
+const CLOCK_GRAIN_NS: f64 = 1e6;
+
+/// What one launch of a workload measured. All but the first two may be absent in the line of a
+/// foreign program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Operations in the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_ns: u64,
+    /// Operations of the whole process, warm-up and calibration included: what its audit records
+    /// are to be divided by.
+    #[serde(default)]
+    pub total_operations: Option<f64>,
+    /// Operations, converted to `unit`, per second (or per the unit's own time).
+    #[serde(default)]
+    pub rate: Option<f64>,
+    #[serde(default)]
+    pub unit: Option<String>,
+    #[serde(default)]
+    pub syscalls_per_op: Option<f64>,
+    #[serde(default)]
+    pub user_ns: Option<u64>,
+    #[serde(default)]
+    pub system_ns: Option<u64>,
+    #[serde(default)]
+    pub voluntary_switches: Option<u64>,
+    #[serde(default)]
+    pub involuntary_switches: Option<u64>,
+    #[serde(default)]
+    pub minor_faults: Option<u64>,
+    #[serde(default)]
+    pub major_faults: Option<u64>,
+    /// Times of equal parts of the timed part, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices_ns: Option<Vec<u64>>,
+    /// How long finding the number of operations took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_ms: Option<f64>,
+    /// From the PMU, where it was asked for and is there.
+    #[serde(default)]
+    pub kernel_instructions: Option<u64>,
+    /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_rates: Vec<f64>,
+}
+
+impl Sample {
+    /// The last line of a workload's output, where that is a sample.
+    ///
+    /// # Errors
+    /// A sentence, where the line is a sample but an impossible one.
+    pub fn parse(output: &str) -> Option<Result<Sample, String>> {
+        let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
+        let sample: Sample = serde_json::from_str(line.trim()).ok()?;
+        Some(sample.checked())
+    }
+
+    /// Operations per second, in the unit of the workload.
+    pub fn rate(&self) -> f64 {
+        self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
+    }
+
+    /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
+    pub fn cpu_ns_per_op(&self) -> Option<f64> {
+        cpu_ns_per_op(self.user_ns, self.system_ns, self.operations)
+    }
+
+    /// Refuses a timed part that is longer than the whole process lived.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn hold_against_wall_time(&self, wall_ns: u64) -> Result<(), String> {
+        if self.elapsed_ns as f64 <= wall_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Ok(());
+        }
+        Err(format!(
+            "it reported {} ns of work, but ran for {wall_ns} ns only: is `elapsed_ns` in nanoseconds, and \
+             measured with a clock?",
+            self.elapsed_ns
+        ))
+    }
+
+    fn checked(self) -> Result<Sample, String> {
+        let is_possible = self.elapsed_ns > 0
+            && self.operations > 0.0
+            && RATES.contains(&self.rate())
+            && self.copy_rates.iter().all(|rate| RATES.contains(rate));
+        if !is_possible {
+            return Err(format!(
+                "it reported {} operations in {} ns and a rate of {}, which is not a valid measurement",
+                self.operations,
+                self.elapsed_ns,
+                self.rate()
+            ));
+        }
+        if let Some(total) =
+            self.total_operations.filter(|total| total.is_nan() || *total < self.operations)
+        {
+            return Err(format!(
+                "it reported {total} operations in all, but {} in the timed part",
+                self.operations
+            ));
+        }
+        let numbers = [self.syscalls_per_op, self.calibration_ms];
+        if let Some(number) = numbers.into_iter().flatten().find(|n| !(n.is_finite() && *n >= 0.0))
+        {
+            return Err(format!("it reported {number} as `syscalls_per_op` or `calibration_ms`"));
+        }
+        let slices_ns = self.slices_ns.iter().flatten();
+        let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));
+        if sum_ns as f64 > self.elapsed_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Err(format!(
+                "its `slices_ns` add up to {sum_ns} ns, but its time is {} ns",
+                self.elapsed_ns
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// CPU time per operation, where both parts are known and some was used.
+pub fn cpu_ns_per_op(user: Option<u64>, system: Option<u64>, operations: f64) -> Option<f64> {
+    let time = (user? + system?) as f64 / operations;
+    Some(time).filter(|time| time.is_normal() && *time > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_line_counts_and_the_rate_is_derived_where_it_is_absent() {
+        let output = "noise\n{\"operations\":50,\"elapsed_ns\":1000000000}\n\n";
+        assert_eq!(Sample::parse(output).unwrap().unwrap().rate(), 50.0);
+    }
+
+    #[test]
+    fn an_ordinary_programs_output_is_no_sample() {
+        assert!(Sample::parse("hello\n").is_none());
+        assert!(Sample::parse("").is_none());
+        assert!(Sample::parse("{\"operations\":\"many\"}").is_none());
+    }
+
+    #[test]
+    fn work_in_no_time_is_refused() {
+        for line in [
+            r#"{"operations":5,"elapsed_ns":0}"#,
+            r#"{"operations":0,"elapsed_ns":5}"#,
+            r#"{"operations":5,"elapsed_ns":5,"rate":-1}"#,
+        ] {
+            assert!(Sample::parse(line).unwrap().is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let line = |more: &str| format!(r#"{{"operations":5,"elapsed_ns":7000000,{more}}}"#);
+        for (more, said) in [
+            (r#""total_operations":-5"#, "-5 operations in all"),
+            (r#""total_operations":4"#, "4 operations in all"),
+            (r#""rate":1e300"#, "not a valid measurement"),
+            (r#""copy_rates":[1,-1]"#, "not a valid measurement"),
+            (r#""syscalls_per_op":-1"#, "reported -1"),
+            (r#""slices_ns":[7000000,7000000]"#, "add up to 14000000"),
+        ] {
+            let problem = Sample::parse(&line(more)).unwrap().unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
+        let sample = Sample::parse(&line(r#""total_operations":5"#)).unwrap().unwrap();
+        assert!(sample.hold_against_wall_time(7_000_000).is_ok());
+        let problem = sample.hold_against_wall_time(5_000_000).unwrap_err();
+        assert!(problem.contains("ran for 5000000 ns only"), "{problem}");
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_output_never_panics(output in ".{0,200}") {
+            let _ = Sample::parse(&output);
+        }
+    }
+}

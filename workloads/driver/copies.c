@@ -1,0 +1,214 @@
+/* Several copies of a workload at the same time, each on a CPU of its own where there are enough.
+ *
+ * Every copy prepares and calibrates by itself; then all start together and work until their time is up,
+ * and on until the last one's is, so that each is measured under the load of all others. */
+#include "driver.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In memory that all copies share. */
+static struct shared {
+	atomic_int prepared, measuring;
+	_Atomic uint32_t started; /* a futex */
+	struct sample samples[];
+} *shared;
+
+static pid_t driver, group, janitor;
+static int to_janitor[2];
+
+/* Placed workloads place themselves, from the CPU that they are on. */
+static void choose_cpu(int number)
+{
+	cpu_set_t allowed;
+	int cpu = -1;
+
+	if (sched_getaffinity(0, sizeof allowed, &allowed) < 0)
+		fail("cannot tell which CPUs are allowed: %s", strerror(errno));
+	for (int skipped = number % CPU_COUNT(&allowed); skipped >= 0; skipped--)
+		while (!CPU_ISSET(++cpu, &allowed))
+			;
+	stay_on(cpu);
+	if (current->placement != ANYWHERE)
+		sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+static void start_together(int copies)
+{
+	if (atomic_fetch_add(&shared->prepared, 1) + 1 == copies) {
+		atomic_store(&shared->started, 1);
+		syscall(SYS_futex, &shared->started, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+	while (!atomic_load(&shared->started))
+		syscall(SYS_futex, &shared->started, FUTEX_WAIT, 0, NULL, NULL, 0);
+}
+
+static _Noreturn void be_copy(int number, const struct options *options)
+{
+	struct sample sample = {.operations = 0};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != driver)
+		_exit(1); /* it died before that line */
+	close(to_janitor[1]);
+	setpgid(0, group);
+	take_charge();
+	choose_cpu(number);
+	uint64_t n = warm_up(options, &sample);
+	uint64_t batch = options->operations ? n : n / 32 + 1;
+
+	start_together(options->copies);
+	struct rusage before = usage();
+	begin_planting(options);
+	uint64_t begin = now_ns();
+	do {
+		time_batch(batch);
+		sample.operations += batch;
+		sample.elapsed_ns = now_ns() - begin;
+	} while (!options->operations && sample.elapsed_ns < options->target_ns);
+	struct rusage after = usage();
+	end_planting(options, &sample);
+	atomic_fetch_sub(&shared->measuring, 1);
+	while (atomic_load(&shared->measuring) > 0)
+		time_batch(batch);
+	end_sample(&sample, before, after);
+	shared->samples[number] = sample;
+	_exit(0);
+}
+
+/* Outlives the driver, whatever ends that, and removes what it and its copies leave. */
+static _Noreturn void tidy_up_at_the_end(void)
+{
+	pid_t left = 0;
+
+	setpgid(0, 0); /* a signal to the driver's group is none for us */
+	close(to_janitor[1]);
+	while (read(to_janitor[0], &left, sizeof left) == sizeof left)
+		;
+	if (left)
+		kill(-left, SIGKILL);
+	remove_scratch_directory();
+	_exit(0);
+}
+
+static void tell_janitor(pid_t left)
+{
+	if (write(to_janitor[1], &left, sizeof left) != sizeof left)
+		fail("cannot reach the process that tidies up: %s", strerror(errno));
+}
+
+/* Returns when it has done its work. */
+static void dismiss_janitor(void)
+{
+	close(to_janitor[1]);
+	while (group && waitpid(-group, NULL, 0) > 0)
+		;
+	waitpid(janitor, NULL, 0);
+}
+
+/* The failed copy has said why, unless it could not. */
+static _Noreturn void give_up(int number, int status)
+{
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "%s: copy %d was killed by signal %d\n", current->name, number + 1,
+			WTERMSIG(status));
+	dismiss_janitor();
+	_exit(1);
+}
+
+static void start_janitor(void)
+{
+	if (pipe(to_janitor) < 0 || (janitor = fork()) < 0)
+		fail("pipe or fork: %s", strerror(errno));
+	if (janitor == 0)
+		tidy_up_at_the_end();
+	close(to_janitor[0]);
+}
+
+static void start_copies(const struct options *options, pid_t *copies)
+{
+	for (int i = 0; i < options->copies; i++) {
+		copies[i] = fork();
+		if (copies[i] == 0)
+			be_copy(i, options);
+		if (copies[i] < 0) {
+			fprintf(stderr, "%s: cannot start copy %d: %s\n", current->name, i + 1, strerror(errno));
+			dismiss_janitor();
+			_exit(1);
+		}
+		/* Here too, or a copy could be in no group yet when the next one is to join it. */
+		setpgid(copies[i], group);
+		if (i == 0) {
+			group = copies[0];
+			tell_janitor(group);
+		}
+	}
+}
+
+static void add(struct sample *total, const struct sample *one)
+{
+	total->operations += one->operations;
+	total->total_operations += one->total_operations;
+	total->planted_operations += one->planted_operations;
+	total->rate += one->rate;
+	total->user_ns += one->user_ns;
+	total->system_ns += one->system_ns;
+	total->voluntary_switches += one->voluntary_switches;
+	total->involuntary_switches += one->involuntary_switches;
+	total->minor_faults += one->minor_faults;
+	total->major_faults += one->major_faults;
+	if (total->elapsed_ns < one->elapsed_ns)
+		total->elapsed_ns = one->elapsed_ns;
+	if (total->calibration_ms < one->calibration_ms)
+		total->calibration_ms = one->calibration_ms;
+}
+
+void take_copies(const struct options *options)
+{
+	int count = options->copies;
+	size_t bytes = sizeof *shared + count * sizeof *shared->samples;
+	struct sample total = {.operations = 0};
+	pid_t copies[count];
+
+	driver = getpid();
+	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		fail("mmap: %s", strerror(errno));
+	shared->measuring = count;
+	enter_scratch_directory();
+	start_janitor();
+	start_copies(options, copies);
+	for (int left = count; left; left--) {
+		int status, number = 0;
+		pid_t ended = waitpid(-group, &status, 0);
+
+		if (ended < 0)
+			fail("waitpid: %s", strerror(errno));
+		while (copies[number] != ended)
+			number++;
+		if (status)
+			give_up(number, status);
+		add(&total, &shared->samples[number]);
+	}
+	tell_janitor(0);
+	dismiss_janitor();
+
+	print_sample(options, &total);
+	printf(",\"copies\":%d,\"copy_rates\":[", count);
+	for (int i = 0; i < count; i++)
+		printf("%s%.10g", i ? "," : "", shared->samples[i].rate);
+	printf("]}\n");
+	if (fflush(stdout) != 0)
+		fail("cannot write the result: %s", strerror(errno));
+}

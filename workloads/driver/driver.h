@@ -1,0 +1,58 @@
+/* What the parts of the driver have of each other, and no workload sees: options, samples, copies. */
+#ifndef DRIVER_H
+#define DRIVER_H
+
+#include "workload.h"
+
+/* sample.c */
+enum { MAX_SLICES = 100 };
+struct options {
+	uint64_t target_ns;
+	uint64_t operations; /* 0: calibrate */
+	uint64_t warm_up_ns; /* how long that lasts at least */
+	bool slices;         /* print the times of the timed part's batches, the first MAX_SLICES */
+	bool count_instructions;
+	bool latencies;
+	int copies;
+	bool plants;          /* --planted-ppm was given: print what was planted */
+	uint64_t planted_ppm; /* so many millionths of the timed work are done and not reported */
+};
+struct sample {
+	uint64_t operations, elapsed_ns, total_operations, planted_operations;
+	double rate;
+	int64_t user_ns, system_ns;
+	int64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
+	double calibration_ms;
+};
+void take_sample(const struct options *options);
+uint64_t now_ns(void);
+uint64_t time_batch(uint64_t n);
+/* Prepares, and returns how many operations a sample takes. */
+uint64_t warm_up(const struct options *options, struct sample *sample);
+/* Between the two, time_batch() does as much more as the options say; the second fails where that is too
+ * little to be exact. */
+void begin_planting(const struct options *options);
+void end_planting(const struct options *options, struct sample *sample);
+/* The usage of this process and its children. */
+struct rusage usage(void);
+/* With what was used between the two, checks the work and cleans up. */
+void end_sample(struct sample *sample, struct rusage before, struct rusage after);
+/* All fields but the closing brace. */
+void print_sample(const struct options *options, const struct sample *sample);
+
+/* copies.c */
+void take_copies(const struct options *options);
+
+/* main.c */
+/* What there is to clean up is this process's from now on. */
+void take_charge(void);
+void remove_scratch_directory(void);
+
+/* histogram.c */
+void histogram_add(uint64_t ns);
+void histogram_print(void); /* as JSON: [lower end of a bucket, count], the empty ones left out */
+
+/* placement.c: pins the process that calls it; fails where that cannot be. */
+void stay_on(int cpu);
+
+#endif

@@ -1,0 +1,310 @@
+/* weigh-workloads: one executable that holds every workload. */
+#include "driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const struct workload *const __start_workloads[], *const __stop_workloads[];
+
+const struct workload *current;
+
+#define SCRATCH "weigh-XXXXXX"
+
+static pid_t driver;
+static char scratch[sizeof SCRATCH];
+static int parent_directory = -1;
+
+static const char help[] =
+	"Runs one sample of one workload and prints it as a line of JSON.\n"
+	"\n"
+	"  weigh-workloads list\n"
+	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
+	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
+	"  weigh-workloads help\n"
+	"\n"
+	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
+	"  --warm-up-ms N         how long to work before that at least (1 to 600000)\n"
+	"  --operations N         run N operations, however long they take\n"
+	"  --slices               print the times of equal parts of the timed part too, 100 at the most\n"
+	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
+	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
+	"  --latencies            time each operation by itself too: a histogram\n"
+	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
+	"\n"
+	"Files are made in the current directory, and removed.\n"
+	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
+
+void fail(const char *format, ...)
+{
+	static bool failing;
+	char message[2048];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	/* In one piece: other processes of the workload may fail as well. */
+	fprintf(stderr, "%s: %s\n", current->name, message);
+	/* A child may fail as well; what there is to clean up is the driver's. */
+	if (getpid() == driver && !failing) {
+		failing = true;
+		signal(SIGCHLD, SIG_DFL); /* partner.c looks for others that fail: not now */
+		if (current->cleanup)
+			current->cleanup();
+		remove_scratch_directory();
+	}
+	_exit(1);
+}
+
+void take_charge(void)
+{
+	driver = getpid();
+}
+
+void enter_scratch_directory(void)
+{
+	strcpy(scratch, SCRATCH);
+	parent_directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent_directory < 0 || !mkdtemp(scratch))
+		fail("cannot make a directory in the current directory: %s", strerror(errno));
+	if (chdir(scratch) < 0)
+		fail("cannot enter %s: %s", scratch, strerror(errno));
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status, (void)kind, (void)place;
+	remove(path);
+	return 0; /* whatever became of it, the others are to go */
+}
+
+void remove_scratch_directory(void)
+{
+	if (parent_directory < 0)
+		return;
+	if (fchdir(parent_directory) == 0)
+		/* A child that was killed may make a file with its last system call. */
+		for (int tries = 0; tries < 100 && access(scratch, F_OK) == 0; tries++) {
+			if (tries)
+				usleep(1000);
+			nftw(scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+		}
+	close(parent_directory);
+	parent_directory = -1;
+}
+
+int create_file(const char *path, long size)
+{
+	static const char zeros[4096];
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		fail("cannot create %s: %s", path, strerror(errno));
+	while (size > 0) {
+		long part = size < (long)sizeof zeros ? size : (long)sizeof zeros;
+		if (write(fd, zeros, part) != part)
+			fail("cannot write %s: %s", path, strerror(errno));
+		size -= part;
+	}
+	return fd;
+}
+
+void expect_exit(int pid, int expected)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		fail("waitpid: %s", strerror(errno));
+	if (WIFSIGNALED(status))
+		fail("a child was killed by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) != expected)
+		fail("a child exited with status %d, not %d", WEXITSTATUS(status), expected);
+}
+
+static const struct workload *find(const char *name)
+{
+	for (const struct workload *const *w = __start_workloads; w < __stop_workloads; w++)
+		if (strcmp((*w)->name, name) == 0)
+			return *w;
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct workload *const *)a)->name, (*(const struct workload *const *)b)->name);
+}
+
+static void print_string(const char *key, const char *value, const char *end)
+{
+	printf("\"%s\":", key);
+	if (!value) {
+		printf("null%s", end);
+		return;
+	}
+	putchar('"');
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			putchar('\\');
+		putchar(*value);
+	}
+	printf("\"%s", end);
+}
+
+static int list(void)
+{
+	size_t count = __stop_workloads - __start_workloads;
+	const struct workload *sorted[count];
+
+	memcpy(sorted, __start_workloads, sizeof sorted);
+	qsort(sorted, count, sizeof *sorted, by_name);
+	for (size_t i = 0; i < count; i++) {
+		putchar('{');
+		print_string("name", sorted[i]->name, ",");
+		print_string("summary", sorted[i]->summary, ",");
+		print_string("unit", sorted[i]->unit, ",");
+		printf("\"units_per_op\":%.10g,\"syscalls_per_op\":%.10g,", sorted[i]->units_per_op,
+		       sorted[i]->syscalls_per_op);
+		print_string("syscalls_note", sorted[i]->syscalls_note, ",");
+		print_string("source", sorted[i]->source, ",");
+		if (sorted[i]->only_in_batches)
+			printf("\"only_in_batches\":true,");
+		if (sorted[i]->series) {
+			print_string("series", sorted[i]->series, ",");
+			printf("\"x\":%.10g,", sorted[i]->x);
+			print_string("x_unit", sorted[i]->x_unit, ",");
+		}
+		print_string("group", sorted[i]->group, "}\n");
+	}
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static _Noreturn void usage_error(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("weigh-workloads: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputs("\nTry 'weigh-workloads help'.\n", stderr);
+	exit(2);
+}
+
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+	char *end;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
+		usage_error("--%s takes a number from %llu to %llu, not '%s'", option,
+			    (unsigned long long)least, (unsigned long long)most, text);
+	return value;
+}
+
+#ifdef WEIGH_SMALL
+/* A fork and an exec cost what there is to copy and to map, and most of this image is other workloads. */
+static _Noreturn void execute_small_image(char **argv)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof WEIGH_SMALL);
+
+	if (length < 0)
+		fail("cannot read /proc/self/exe: %s", strerror(errno));
+	strcpy(path + length, WEIGH_SMALL);
+	execv(path, argv);
+	fail("cannot execute %s, which belongs beside this program: %s", path, strerror(errno));
+}
+#endif
+
+static int run(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"target-ms", required_argument, NULL, 't'},
+		{"warm-up-ms", required_argument, NULL, 'w'},
+		{"operations", required_argument, NULL, 'o'},
+		{"slices", no_argument, NULL, 's'},
+		{"copies", required_argument, NULL, 'n'},
+		{"count-instructions", no_argument, NULL, 'c'},
+		{"latencies", no_argument, NULL, 'l'},
+		{"planted-ppm", required_argument, NULL, 'p'},
+		{0},
+	};
+	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
+
+	opterr = 0;
+	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+		switch (option) {
+		case 't': options.target_ns = number("target-ms", optarg, 1, 600000) * 1000000; break;
+		case 'w': options.warm_up_ns = number("warm-up-ms", optarg, 1, 600000) * 1000000; break;
+		case 'o': options.operations = number("operations", optarg, 1, 1ull << 48); break;
+		case 's': options.slices = true; break;
+		case 'n': options.copies = number("copies", optarg, 1, 1024); break;
+		case 'c': options.count_instructions = true; break;
+		case 'l': options.latencies = true; break;
+		case 'p':
+			options.plants = true;
+			options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
+			break;
+		case ':': usage_error("%s needs a value", argv[optind - 1]);
+		default: usage_error("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind != argc - 1)
+		usage_error("run takes the name of one workload");
+	if (options.copies > 1 && (options.slices || options.count_instructions || options.latencies))
+		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
+	current = find(argv[optind]);
+	if (!current)
+		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
+
+	if (options.latencies && current->only_in_batches)
+		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
+	/* A parent's habits must not reach the workload: the locale changes what sort and grep cost. Once, as
+	 * it makes a heap, which forks would copy: not again in the small image. */
+	if (!getenv("LC_ALL") || strcmp(getenv("LC_ALL"), "C"))
+		setenv("LC_ALL", "C", 1);
+#ifdef WEIGH_SMALL
+	if (current->is_in_small)
+		execute_small_image(argv - 1);
+#endif
+
+	take_charge();
+	/* Where it is ignored, wait(2) finds no children. */
+	signal(SIGCHLD, SIG_DFL);
+	if (options.copies > 1)
+		take_copies(&options);
+	else
+		take_sample(&options);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	/* First, because it is part of what exec and execl time. */
+	if (argc > 0 && argv[0][0] == '@') {
+		current = find(argv[0] + 1);
+		return current && current->reenter ? current->reenter(argc, argv) : 2;
+	}
+	if (argc < 2)
+		usage_error("list, run or help?");
+	if (strcmp(argv[1], "run") == 0)
+		return run(argc - 1, argv + 1);
+	if (argc == 2 && strcmp(argv[1], "list") == 0)
+		return list();
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		fputs(help, stdout);
+		return 0;
+	}
+	usage_error("cannot do '%s'", argv[1]);
+}

@@ -1,0 +1,312 @@
+/* One sample: prepare, warm up and calibrate, time, check, clean up, print. */
+#include "counter.h"
+#include "driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t total_operations;
+static uint64_t slice_ns[MAX_SLICES];
+
+/* A batch lasts a 32nd of the target: its clock is read twice in 0.3 ms or more. */
+enum { BATCHES = 32 };
+
+/* Work that is done and not reported, so that a known effect can be looked for. What is owed is counted in
+ * millionths of an operation: over a sample the share is exact within one operation. */
+enum { MILLION = 1000000, LEAST_PLANTED = 10 };
+static struct {
+	uint64_t ppm, owed, operations;
+} planted;
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+void begin_planting(const struct options *options)
+{
+	planted.ppm = options->plants ? options->planted_ppm : 0;
+	planted.owed = MILLION / 2; /* to the nearest operation */
+	planted.operations = 0;
+}
+
+/* With what is planted beside so many operations. */
+static uint64_t with_planted(uint64_t n)
+{
+	uint64_t owed = planted.owed + n % MILLION * planted.ppm;
+	uint64_t extra = n / MILLION * planted.ppm + owed / MILLION;
+
+	planted.owed = owed % MILLION;
+	planted.operations += extra;
+	return n + extra;
+}
+
+void end_planting(const struct options *options, struct sample *sample)
+{
+	sample->planted_operations = planted.operations;
+	if (planted.ppm && !options->operations && !options->latencies && planted.operations < LEAST_PLANTED)
+		fail("%g %% of the %llu operations of a sample are %llu: fewer than %d are not planted, as they are "
+		     "rounded",
+		     planted.ppm / 1e4, (unsigned long long)sample->operations,
+		     (unsigned long long)planted.operations, LEAST_PLANTED);
+}
+
+uint64_t time_batch(uint64_t n)
+{
+	uint64_t all = with_planted(n);
+	uint64_t start = now_ns();
+	current->run(all);
+	uint64_t elapsed = now_ns() - start;
+
+	total_operations += all;
+	return elapsed;
+}
+
+/* The timed part: batches, until the target is reached. Changes n to what was done. How many operations
+ * that takes is not foretold from the warm-up, so the warm-up may be short. */
+static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_t *slices)
+{
+	const uint64_t target_ns = options->target_ns, too_short_ns = target_ns / BATCHES / 8;
+	uint64_t batch = *n / BATCHES + 1, elapsed = 0, count = 0;
+	bool has_grown = false;
+
+	do {
+		uint64_t one = time_batch(batch);
+		/* What seems long enough now may have been held up itself. */
+		if (count == 0 && has_grown && one >= too_short_ns) {
+			begin_planting(options);
+			one = time_batch(batch);
+		}
+		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
+		if (count == 0 && one < too_short_ns && batch < 1ull << 40) {
+			batch *= 8;
+			has_grown = true;
+			begin_planting(options);
+			continue;
+		}
+		if (count < MAX_SLICES)
+			slice_ns[count] = one;
+		elapsed += one;
+		count++;
+	} while (elapsed < target_ns);
+	*n = count * batch;
+	*slices = count < MAX_SLICES ? count : MAX_SLICES;
+	return elapsed;
+}
+
+/* How many operations fill the target.
+ *
+ * The batch grows until it lasts as long as one of the timed part; that is long enough to be scaled. A
+ * batch that was preempted lasts too long and would end the growth too early, so a batch that seems long
+ * enough runs again, and the faster of the two is believed; but not one operation that fills a quarter of
+ * the target, which would cost too much, where the batches of the timed part still grow. The answer is
+ * never smaller than a batch that was needed to get there, and never smaller than one operation. */
+static uint64_t calibrate(uint64_t target_ns, bool grows)
+{
+	uint64_t enough = target_ns / BATCHES, n = 1;
+
+	/* Cold caches, cold files: not representative, unless one operation takes long enough to warm them. */
+	uint64_t cold = time_batch(1);
+	for (;;) {
+		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
+		if (elapsed >= enough && !(grows && n == 1 && elapsed >= target_ns / 4)) {
+			uint64_t again = time_batch(n);
+			if (again < elapsed)
+				elapsed = again;
+		}
+		if (elapsed >= enough) {
+			uint64_t scaled = (double)n * target_ns / elapsed;
+			return scaled > n ? scaled : n;
+		}
+		if (n > 1ull << 44)
+			fail("%llu operations take no time: the work was optimised away", (unsigned long long)n);
+		n *= elapsed < enough / 16 ? 8 : 2;
+	}
+}
+
+struct rusage usage(void)
+{
+	struct rusage self, total;
+
+	getrusage(RUSAGE_CHILDREN, &total);
+	if (current->add_usage)
+		current->add_usage(&total);
+	getrusage(RUSAGE_SELF, &self);
+	timeradd(&total.ru_utime, &self.ru_utime, &total.ru_utime);
+	timeradd(&total.ru_stime, &self.ru_stime, &total.ru_stime);
+	total.ru_nvcsw += self.ru_nvcsw;
+	total.ru_nivcsw += self.ru_nivcsw;
+	total.ru_minflt += self.ru_minflt;
+	total.ru_majflt += self.ru_majflt;
+	return total;
+}
+
+static long long between_ns(struct timeval from, struct timeval to)
+{
+	return (to.tv_sec - from.tv_sec) * 1000000000ll + (to.tv_usec - from.tv_usec) * 1000ll;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* What two readings of the clock are apart with nothing between them: the median of many. */
+static uint64_t clock_cost(void)
+{
+	uint64_t apart[1001];
+	const size_t count = sizeof apart / sizeof *apart;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = now_ns();
+		apart[i] = now_ns() - start;
+	}
+	qsort(apart, count, sizeof *apart, compare_numbers);
+	return apart[count / 2];
+}
+
+/* Times every operation by itself, for the target or until n are done, whichever comes first: beside
+ * the clock, n operations may take many times as long. Changes n to what was done. */
+static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
+{
+	uint64_t start = now_ns(), end = start, done = 0;
+
+	while (done < *n && end - start < target_ns) {
+		uint64_t all = with_planted(1), before = now_ns();
+		current->run(all);
+		end = now_ns();
+		total_operations += all;
+		histogram_add(end - before > clock_ns ? end - before - clock_ns : 0);
+		done++;
+	}
+	*n = done;
+	return end - start;
+}
+
+static void print_slices(uint64_t slices)
+{
+	printf(",\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+	for (uint64_t i = 1; i < slices; i++)
+		printf(",%llu", (unsigned long long)slice_ns[i]);
+	printf("]");
+}
+
+/* Otherwise operations are timed one by one, or all at once. */
+static bool is_in_batches(const struct options *options)
+{
+	return !options->latencies && !options->count_instructions && !current->only_in_batches;
+}
+
+uint64_t warm_up(const struct options *options, struct sample *sample)
+{
+	uint64_t n = options->operations, started;
+
+	if (current->prepare)
+		current->prepare();
+	started = now_ns();
+	/* One operation alone tells what a start makes, and is all that is done. */
+	if (n > 1)
+		time_batch(n / 32 + 1);
+	else if (n == 0)
+		n = calibrate(options->target_ns, is_in_batches(options) && options->copies <= 1);
+	while (now_ns() - started < options->warm_up_ns)
+		time_batch(n / BATCHES + 1);
+	sample->calibration_ms = (now_ns() - started) / 1e6;
+	return n;
+}
+
+void end_sample(struct sample *sample, struct rusage before, struct rusage after)
+{
+	uint64_t n = sample->operations, elapsed = sample->elapsed_ns;
+
+	/* No CPU does an operation of any workload in 50 ps. */
+	if (elapsed == 0 || n / elapsed >= 20)
+		fail("%llu operations in %llu ns: the work was optimised away", (unsigned long long)n,
+		     (unsigned long long)elapsed);
+	sample->total_operations = total_operations;
+	sample->rate = n * current->units_per_op * 1e9 / elapsed;
+	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
+	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
+	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
+	sample->involuntary_switches = after.ru_nivcsw - before.ru_nivcsw;
+	sample->minor_faults = after.ru_minflt - before.ru_minflt;
+	sample->major_faults = after.ru_majflt - before.ru_majflt;
+
+	if (current->check)
+		current->check(total_operations);
+	if (current->cleanup)
+		current->cleanup();
+	remove_scratch_directory();
+}
+
+static void print_number(const char *key, int64_t number)
+{
+	printf("\"%s\":%lld,", key, (long long)number);
+}
+
+void print_sample(const struct options *options, const struct sample *sample)
+{
+	printf("{\"workload\":\"%s\",", current->name);
+	print_number("operations", sample->operations);
+	print_number("elapsed_ns", sample->elapsed_ns);
+	print_number("user_ns", sample->user_ns);
+	print_number("system_ns", sample->system_ns);
+	print_number("voluntary_switches", sample->voluntary_switches);
+	print_number("involuntary_switches", sample->involuntary_switches);
+	print_number("minor_faults", sample->minor_faults);
+	print_number("major_faults", sample->major_faults);
+	print_number("total_operations", sample->total_operations);
+	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
+	       current->unit, sample->rate);
+	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
+	if (options->plants)
+		printf(",\"planted_operations\":%llu", (unsigned long long)sample->planted_operations);
+}
+
+void take_sample(const struct options *options)
+{
+	const bool count = options->count_instructions;
+	struct counter instructions = open_counter(count, KERNEL_INSTRUCTIONS);
+	struct counter cycles = open_counter(count, CYCLES);
+	struct sample sample;
+	uint64_t n = warm_up(options, &sample);
+	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
+	struct rusage before = usage();
+	uint64_t slices = 0;
+	start_counter(&instructions);
+	start_counter(&cycles);
+	begin_planting(options);
+	if (options->latencies)
+		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
+	else if (!options->operations && is_in_batches(options))
+		sample.elapsed_ns = time_batches(&n, options, &slices);
+	else
+		sample.elapsed_ns = time_batch(n);
+	stop_counter(&cycles);
+	stop_counter(&instructions);
+	sample.operations = n;
+	end_planting(options, &sample);
+	end_sample(&sample, before, usage());
+
+	print_sample(options, &sample);
+	if (options->slices && slices)
+		print_slices(slices);
+	print_counter("kernel_instructions", &instructions);
+	print_counter("cycles", &cycles);
+	if (options->latencies) {
+		printf(",\"latencies\":{\"clock_ns\":%llu,\"buckets\":", (unsigned long long)clock_ns);
+		histogram_print();
+		printf("}");
+	}
+	printf("}\n");
+	if (fflush(stdout) != 0)
+		fail("cannot write the result: %s", strerror(errno));
+}

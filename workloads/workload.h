@@ -1,0 +1,102 @@
+/* The contract between a workload and the driver (driver/): all that a workload's file has to know.
+ *
+ * A workload is one C file in a directory that names its group. It registers itself with
+ * WORKLOAD(), and the build finds it by a wildcard: there is no list to edit. What forks or executes its
+ * own image is in process/small/: it runs in a build of the driver that has little else to copy. What several
+ * workloads use is in shared/.
+ */
+#ifndef WORKLOAD_H
+#define WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+/* Where the two processes of a workload run. */
+enum placement { ANYWHERE, SAME_CPU, CROSS_CPU };
+
+struct workload {
+	const char *name;
+	const char *summary;       /* what one operation is, in one line */
+	const char *unit;          /* what the rate is in: lps, lpm, KBps, MWIPS */
+	double units_per_op;       /* rate = operations * units_per_op / seconds */
+	double syscalls_per_op;    /* of all processes together */
+	const char *syscalls_note; /* optional: where that number depends on the machine */
+	const char *source;        /* who defined this workload */
+	const char *group;         /* set by WORKLOAD() */
+	bool is_in_small;          /* runs in the small image; set by WORKLOAD() */
+
+	/* Parameters, for a file that registers several workloads. Read them as current->size. */
+	long size;
+	long count;
+
+	enum placement placement; /* set by PLACED_WORKLOADS() */
+
+	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */
+	bool only_in_batches;
+
+	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads
+	 * with the same series are drawn as one curve over x. */
+	const char *series; /* e.g. "memory-latency, stride 64 B" */
+	double x;           /* e.g. 65536 */
+	const char *x_unit; /* e.g. "bytes" */
+
+	void (*prepare)(void);     /* optional; before everything, not timed */
+	void (*run)(uint64_t n);   /* n operations, and nothing else */
+	void (*check)(uint64_t n); /* optional; n is the sum over all calls of run() */
+	void (*cleanup)(void);     /* optional; files in the scratch directory need none */
+
+	/* Optional: add what a process that lives on has used; getrusage(2) knows reaped children only. */
+	void (*add_usage)(struct rusage *total);
+
+	/* Optional: main() of this executable, when started with argv[0] = "@name". */
+	int (*reenter)(int argc, char **argv);
+};
+
+/* A pointer per workload, in a section of its own: the linker makes the table. */
+#define WORKLOAD(id, ...)                                                                \
+	static const struct workload workload_##id = {                                   \
+		.group = GROUP, .is_in_small = IN_SMALL, __VA_ARGS__};                   \
+	static const struct workload *const workload_at_##id                             \
+		__attribute__((used, section("workloads"))) = &workload_##id
+
+/* Two workloads of two processes each, NAME@same-cpu and NAME@cross-cpu: placement is a factor, not
+ * noise. start_partner() in partner.h pins both. */
+#define PLACED_WORKLOADS(id, base, ...)                                                          \
+	WORKLOAD(id##_same_cpu, .name = base "@same-cpu", .placement = SAME_CPU, __VA_ARGS__);   \
+	WORKLOAD(id##_cross_cpu, .name = base "@cross-cpu", .placement = CROSS_CPU, __VA_ARGS__)
+
+/* The workload that this process runs. */
+extern const struct workload *current;
+
+/* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes a new empty directory in the current one and enters it.
+ * It is removed, with all that is in it, after the sample and after fail(). */
+void enter_scratch_directory(void);
+
+/* Creates a file of `size` zero bytes; it must not exist. Returns its descriptor. */
+int create_file(const char *path, long size);
+
+/* Pins the process that calls it, by the workload's placement; they fail where that cannot be. */
+void place_driver(void);
+void place_partner(void);
+
+/* Waits for one child and fails unless it exited with `status`. */
+void expect_exit(int pid, int status);
+
+/* Keeps a value from the optimiser, which has to assume that it was read and changed here. */
+#define OPAQUE(integer) __asm__ volatile("" : "+r"(integer))
+
+/* A call stays a call, as if it were compiled separately. */
+#if defined(__has_attribute)
+#if __has_attribute(noipa)
+#define SEPARATE __attribute__((noipa))
+#endif
+#endif
+#ifndef SEPARATE
+#define SEPARATE __attribute__((noinline))
+#endif
+
+#endif
