@@ -144,8 +144,11 @@ fn killed_it_puts_the_settings_back_and_ends_the_command() {
 
 /// Weigh, its guard and the command.
 fn kill_everything(machine: &Machine, running: support::Running) {
-    // Stopped first, so that the guard does not see the death of the other.
-    let processes = machine.home.processes();
+    // Stopped first, so that the guard does not see the death of the other; and weigh killed last: the kernel
+    // continues the stopped processes of a group whose parent dies (setpgid(2), "orphaned process group").
+    let (weigh, others): (Vec<i32>, Vec<i32>) =
+        machine.home.processes().into_iter().partition(|pid| *pid == running.pid());
+    let processes = [others, weigh].concat();
     for signal in [Signal::STOP, Signal::KILL] {
         for pid in &processes {
             let _ = kill_process(Pid::from_raw(*pid).unwrap(), signal);
