@@ -8,6 +8,7 @@ use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::result::budget::{KeptUp, Load, PerOperation, judge};
 use crate::treatment::Evidence;
+use crate::treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
 use crate::workload::launcher::Launched;
 use crate::workload::paced::{Pace, Paced};
 
@@ -95,10 +96,10 @@ fn load(
         asked: paced.due as f64 * records_per_step / SECONDS,
         achieved: paced.made as f64 * records_per_step / elapsed_s,
         elapsed_s,
-        waited_s: evidence.backlog_wait_s.unwrap_or(0.0),
-        lost: evidence.lost.unwrap_or(0),
-        sink_cpu: share(evidence.sink_cpu_s),
-        kauditd_cpu: share(evidence.kauditd_cpu_s),
+        waited_s: evidence.number(&BACKLOG_WAIT).unwrap_or(0.0),
+        lost: evidence.whole(&LOST).unwrap_or(0),
+        sink_cpu: share(evidence.number(&SINK_CPU)),
+        kauditd_cpu: share(evidence.number(&KAUDITD_CPU)),
         tries: 1,
         kept: 0,
         kept_up: KeptUp::Undecided,
@@ -116,7 +117,7 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     let mut trial = |steps| -> Result<(f64, f64), Stop> {
         let pace = Pace { file: file.clone(), steps, seconds: TRIAL_SECONDS };
         let (launched, evidence) = treated.launch_counted(&pace.job(treated.bench().scratch))?;
-        Ok((read(&launched)?.made as f64, evidence.records.unwrap_or(0) as f64))
+        Ok((read(&launched)?.made as f64, evidence.number(&RECORDS).unwrap_or(0.0)))
     };
     let [few, many] = TRIAL_STEPS;
     let ((few, of_few), (many, of_many)) = (trial(few)?, trial(many)?);

@@ -9,6 +9,8 @@ use crate::experiment::platform::Stop;
 use crate::experiment::resolve::resolve;
 use crate::experiment::work::Work;
 use crate::result::budget::PerOperation;
+use crate::result::quantity::EvidenceQuantity;
+use crate::treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use crate::treatment::{Bench, Evidence};
 use crate::workload::executable::Length;
 use crate::workload::sample::Sample;
@@ -92,11 +94,10 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
     let evidence = sum.unwrap_or_default();
     let startup_operations = startup.as_ref().map_or(0.0, |(operations, _)| *operations);
     let sums = Sums { launches: samples as f64, operations, startup_operations };
-    let per_operation = |value: fn(&Evidence) -> Option<f64>| {
-        let at_startup = startup.as_ref().and_then(|(_, evidence)| value(evidence));
-        sums.per_operation(value(&evidence)?, at_startup)
+    let per_operation = |quantity: &EvidenceQuantity| {
+        let at_startup = startup.as_ref().and_then(|(_, evidence)| evidence.number(quantity));
+        sums.per_operation(evidence.number(quantity)?, at_startup)
     };
-    let records = per_operation(|evidence| Some(evidence.records? as f64));
     let missed = || {
         Stop::Failed(
             "the workload does only one operation per sample, so its records cannot be told from those of \
@@ -106,12 +107,12 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
     };
     Ok(PerOperation {
         launches: samples,
-        records: records.ok_or_else(missed)?,
-        log_bytes: per_operation(|evidence| Some(evidence.log_bytes? as f64)).ok_or_else(missed)?,
+        records: per_operation(&RECORDS).ok_or_else(missed)?,
+        log_bytes: per_operation(&LOG_BYTES).ok_or_else(missed)?,
         full_speed: timed / elapsed_s,
-        lost: evidence.lost.unwrap_or(0),
-        sink_cpu_ns: per_operation(|evidence| Some(evidence.sink_cpu_s? * 1e9)),
-        kauditd_cpu_ns: per_operation(|evidence| Some(evidence.kauditd_cpu_s? * 1e9)),
+        lost: evidence.whole(&LOST).unwrap_or(0),
+        sink_cpu_ns: per_operation(&SINK_CPU).map(|cpu_s| cpu_s * 1e9),
+        kauditd_cpu_ns: per_operation(&KAUDITD_CPU).map(|cpu_s| cpu_s * 1e9),
     })
 }
 

@@ -1,79 +1,112 @@
-//! What a treatment produced besides the change of a rate: records, bytes of log, waiting.
+//! What a treatment produced besides the change of a rate: so much per operation, and in total.
 
 use super::pairs::Measurements;
+use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind, QuantityUnit};
 use crate::result::summary::RowEvidence;
-use crate::store::record::Stored;
+use crate::store::record::{Startup, Stored};
 use crate::store::samples::Totals;
-use crate::treatment;
+use crate::treatment::Evidence;
 
-/// What its treated samples produced, per operation.
+/// What its treated samples produced, as its treatment declares it.
 pub fn of_row(stored: &Stored, measurements: &Measurements) -> RowEvidence {
-    let Totals { launches, operations: timed_operations, total_operations, elapsed_s, .. } =
-        *measurements.totals;
-    let treated = &measurements.totals.evidence;
     let startup = stored
         .startups
         .iter()
         .find(|startup| (startup.work, startup.arm) == (measurements.work, measurements.arm));
-    let sums = Sums {
-        launches: launches as f64,
-        operations: total_operations,
-        startup_operations: startup.map_or(0.0, |startup| startup.operations),
-    };
+    let quantities = &stored.quantities[measurements.arm];
+    let mut amounts = account(quantities, measurements.totals, startup);
     let started = startup.map(|startup| &startup.evidence);
-    let count = |count: Option<u64>| count.map(|count| count as f64);
-    let records = count(treated.records);
-    let startup_records = count(started.and_then(|s| s.records));
-    // A start is not the same to the record every time: less than one record per launch is nothing.
-    let is_noise = startup.is_some()
-        && records.is_some_and(|records| sums.besides(records, startup_records) < sums.launches);
-    let per_op = |total: Option<f64>, at_startup: Option<f64>| {
-        // What a start makes is not nothing where it was not counted.
-        if started.is_some() && at_startup.is_none() {
-            return None;
-        }
-        let per_op = sums.per_operation(total?, at_startup)?;
-        Some(if is_noise { 0.0 } else { per_op })
-    };
-    let ns_per_op =
-        |total_s, at_startup_s| per_op(total_s, at_startup_s).map(|seconds| seconds * 1e9);
-    let sink_s = started.and_then(|s| s.sink_cpu_s);
-    let kauditd_s = started.and_then(|s| s.kauditd_cpu_s);
-    let log_bytes_per_op =
-        per_op(count(treated.log_bytes), count(started.and_then(|s| s.log_bytes)));
-    let log_bytes = log_bytes_per_op.map(|bytes| (bytes * timed_operations) as u64);
-    let records_per_op = per_op(records, startup_records);
-    let mut other = treated.other.clone();
-    if let Some(why) = started.and_then(treatment::Evidence::why_not_counted) {
-        other.entry(treatment::Evidence::NOT_COUNTED.into()).or_insert(why.into());
+    let texts = measurements.totals.evidence.amounts.texts();
+    texts.for_each(|(name, text)| amounts.set(name, text));
+    let why = started.and_then(Evidence::why_not_counted);
+    if let Some(why) = why.filter(|_| amounts.get(Evidence::NOT_COUNTED).is_none()) {
+        amounts.set(Evidence::NOT_COUNTED, why);
     }
+    let is_stored = |quantity: &EvidenceQuantity| {
+        let is_made = (quantity.unit, quantity.kind) == (QuantityUnit::Bytes, QuantityKind::Made);
+        is_made && amounts.get(&quantity.name).is_some()
+    };
     RowEvidence {
         syscalls_per_op: stored.header.works[measurements.work].syscalls_per_op,
-        records_per_op,
-        log_bytes_per_op,
-        lost: treated.lost,
-        lost_pct: lost_pct(treated.lost, treated.received),
-        backlog_wait_s: treated.backlog_wait_s,
-        backlog_wait_ns_per_op: treated
-            .backlog_wait_s
-            .map(|wait_s| wait_s * 1e9 / total_operations),
-        sink_cpu_s: treated.sink_cpu_s,
-        sink_cpu_ns_per_op: ns_per_op(treated.sink_cpu_s, sink_s),
-        kauditd_cpu_s: treated.kauditd_cpu_s,
-        kauditd_cpu_ns_per_op: ns_per_op(treated.kauditd_cpu_s, kauditd_s),
-        records: records_per_op.map(|records| (records * timed_operations) as u64),
-        log_bytes,
-        treated_s: log_bytes.map(|_| elapsed_s),
-        other,
+        treated_s: quantities.iter().any(is_stored).then_some(measurements.totals.elapsed_s),
+        amounts,
     }
 }
 
-/// Of all records that were due, of whomever, the least share that was dropped. Where the first record of a
-/// system call finds no room, the kernel counts one as lost and makes none of the others
+/// Per operation and in total.
+fn account(quantities: &[EvidenceQuantity], totals: &Totals, startup: Option<&Startup>) -> Amounts {
+    let started = startup.map(|startup| &startup.evidence.amounts);
+    let produced = &totals.evidence.amounts;
+    let sums = Sums {
+        launches: totals.launches as f64,
+        operations: totals.total_operations,
+        startup_operations: startup.map_or(0.0, |startup| startup.operations),
+    };
+    // A start is not the same to the record every time: less than one record per launch is nothing.
+    let is_noise = |quantity: &EvidenceQuantity| {
+        let name = quantity.of.as_ref().unwrap_or(&quantity.name);
+        let at_startup = started.and_then(|started| started.number(name));
+        let besides = produced.number(name).map(|total| sums.besides(total, at_startup));
+        started.is_some() && besides.is_some_and(|besides| besides < sums.launches)
+    };
+    let per_op = |quantity: &EvidenceQuantity| {
+        let at_startup = started.map(|started| started.number(&quantity.name));
+        // What a start makes is not nothing where it was not counted.
+        if at_startup == Some(None) {
+            return None;
+        }
+        let total = produced.number(&quantity.name)?;
+        let per_op = sums.per_operation(total, at_startup.flatten())?;
+        Some(if is_noise(quantity) { 0.0 } else { per_op })
+    };
+    let mut amounts = Amounts::default();
+    for quantity in quantities {
+        let name = &*quantity.name;
+        let scale = if quantity.unit == QuantityUnit::Seconds { 1e9 } else { 1.0 };
+        match quantity.kind {
+            QuantityKind::Made => {
+                if let Some(per_op) = per_op(quantity) {
+                    amounts.set(quantity.per_op(), per_op * scale);
+                    amounts.set(name, of_timed(quantity, per_op * totals.operations));
+                }
+            }
+            QuantityKind::Spent => {
+                let per_op = per_op(quantity);
+                per_op.into_iter().for_each(|it| amounts.set(quantity.per_op(), it * scale));
+                produced.get(name).into_iter().for_each(|it| amounts.set(name, it.clone()));
+            }
+            QuantityKind::Waited => {
+                if let Some(total) = produced.number(name) {
+                    amounts.set(name, total);
+                    amounts.set(quantity.per_op(), total * scale / totals.total_operations);
+                }
+            }
+            QuantityKind::Lost => {
+                produced.get(name).into_iter().for_each(|it| amounts.set(name, it.clone()));
+                let arrived = quantity.of.as_ref().and_then(|of| produced.number(of));
+                let pct = lost_pct(produced.number(name), arrived);
+                pct.into_iter().for_each(|pct| amounts.set(quantity.pct(), pct));
+            }
+            QuantityKind::Arrived => {}
+        }
+    }
+    amounts
+}
+
+/// What is counted is whole.
+fn of_timed(quantity: &EvidenceQuantity, total: f64) -> Amount {
+    match quantity.unit {
+        QuantityUnit::Count | QuantityUnit::Bytes => (total as u64).into(),
+        QuantityUnit::Seconds => total.into(),
+    }
+}
+
+/// Of all that were due, of whomever, the least share that was dropped. Of audit records, where the first of
+/// a system call finds no room, the kernel counts one as lost and makes none of the others
 /// (kernel/auditsc.c, `audit_log_exit`).
-fn lost_pct(lost: Option<u64>, received: Option<u64>) -> Option<f64> {
-    let lost = lost.filter(|lost| *lost > 0)? as f64;
-    Some(100.0 * lost / (lost + received? as f64))
+fn lost_pct(lost: Option<f64>, arrived: Option<f64>) -> Option<f64> {
+    let lost = lost.filter(|lost| *lost > 0.0)?;
+    Some(100.0 * lost / (lost + arrived?))
 }
 
 /// Launches of a workload, and the operations of one that does next to none.
@@ -104,9 +137,9 @@ mod tests {
 
     #[test]
     fn the_least_share_lost_is_of_those_counted_and_those_that_arrived() {
-        assert_eq!(lost_pct(Some(30), Some(10)), Some(75.0));
-        assert_eq!(lost_pct(Some(1), Some(0)), Some(100.0));
-        assert_eq!((lost_pct(Some(0), Some(10)), lost_pct(Some(1), None)), (None, None));
+        assert_eq!(lost_pct(Some(30.0), Some(10.0)), Some(75.0));
+        assert_eq!(lost_pct(Some(1.0), Some(0.0)), Some(100.0));
+        assert_eq!((lost_pct(Some(0.0), Some(10.0)), lost_pct(Some(1.0), None)), (None, None));
     }
 
     #[test]
@@ -116,5 +149,49 @@ mod tests {
         assert_eq!(sums.per_operation(2.0 * 50.0 + 3.0 * 202.0, Some(53.0)), Some(3.0));
         assert_eq!(sums.per_operation(0.0, Some(53.0)), Some(0.0));
         assert_eq!(Sums { operations: 2.0, ..sums }.per_operation(9.0, None), None);
+    }
+
+    /// Of a treatment of which nothing here has heard.
+    #[test]
+    fn whatever_a_treatment_declares_is_accounted_for_by_its_kind() {
+        let new = |name, unit, kind, of| EvidenceQuantity::new(name, "lookups", unit, kind, of);
+        let quantities = [
+            new("lookups", QuantityUnit::Count, QuantityKind::Made, None),
+            new("helper_s", QuantityUnit::Seconds, QuantityKind::Spent, Some("lookups")),
+            new("queue_s", QuantityUnit::Seconds, QuantityKind::Waited, None),
+            new("missed", QuantityUnit::Count, QuantityKind::Lost, Some("seen")),
+            new("seen", QuantityUnit::Count, QuantityKind::Arrived, None),
+        ];
+        let read = |text: &str| serde_json::from_str::<Evidence>(text).unwrap();
+        let totals = |lookups: u32| Totals {
+            launches: 2,
+            operations: 150.0,
+            total_operations: 202.0,
+            evidence: read(&format!(
+                r#"{{"lookups":{lookups},"helper_s":4.0,"queue_s":1.01,"missed":30,"seen":10}}"#
+            )),
+            ..Totals::default()
+        };
+        let startup = Startup {
+            work: 0,
+            arm: 1,
+            operations: 1.0,
+            evidence: read(r#"{"lookups":53,"helper_s":1.0,"queue_s":0.0,"missed":0,"seen":0}"#),
+        };
+        let of = |totals: &Totals| account(&quantities, totals, Some(&startup));
+        let amounts = of(&totals(706));
+        let number = |name: &str| amounts.number(name);
+        assert_eq!((number("lookups_per_op"), amounts.whole("lookups")), (Some(3.0), Some(450)));
+        assert_eq!((number("helper_ns_per_op"), number("helper_s")), (Some(1e7), Some(4.0)));
+        assert_eq!((number("queue_ns_per_op"), number("queue_s")), (Some(5e6), Some(1.01)));
+        assert_eq!((amounts.whole("missed"), number("missed_pct")), (Some(30), Some(75.0)));
+        assert_eq!(amounts.get("seen"), None);
+        let idle = of(&totals(107));
+        assert_eq!((idle.number("lookups_per_op"), idle.whole("lookups")), (Some(0.0), Some(0)));
+        assert_eq!(
+            idle.number("helper_ns_per_op"),
+            Some(0.0),
+            "it is of the lookups, and there are none"
+        );
     }
 }

@@ -92,7 +92,8 @@ impl<'a> Host<'a> {
     pub fn store_facts(&self) -> Result<(), Stop> {
         let Site { store, id, .. } = self.site;
         for (arm, named) in self.arms.treatments().enumerate() {
-            store.set_facts(id, arm, &named.treatment.facts())?;
+            let treatment = &named.treatment;
+            store.set_facts(id, arm, &treatment.facts(), treatment.quantities())?;
         }
         let state = (self.arms.treatments().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));

@@ -5,7 +5,8 @@ use super::metrics;
 use super::summarise::{bound, percent};
 use crate::format;
 use crate::result::metrics::Metrics;
-use crate::result::summary::{Pair, RowEvidence};
+use crate::result::quantity::EvidenceQuantity;
+use crate::result::summary::{Loss, Pair, RowEvidence};
 use crate::treatment;
 use paired::Verdict;
 use paired::betting::Betting;
@@ -21,12 +22,14 @@ pub struct Judged<'a> {
     pub judgement: &'a Judgement,
     pub series: &'a [Pair],
     pub evidence: &'a RowEvidence,
+    /// What the treatment declares.
+    pub quantities: &'a [EvidenceQuantity],
     pub metrics: &'a Metrics,
 }
 
 /// All of them, for a row of an experiment of this design; `has_failed` where nothing is concluded.
 pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
-    let mut notes = on_evidence(row.evidence);
+    let mut notes = on_evidence(row.evidence, row.quantities);
     notes.extend(metrics::note_on_stalls(row.metrics, row.judgement));
     if !has_failed {
         notes.extend(on_multiplicity(row, design));
@@ -100,20 +103,20 @@ fn on_modes(row: &Betting) -> Option<String> {
     ))
 }
 
-fn on_evidence(evidence: &RowEvidence) -> Vec<String> {
+fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(lost) = evidence.lost.filter(|lost| *lost > 0) {
-        notes.push(match evidence.lost_pct {
+    if let Some(Loss { noun, count, pct }) = evidence.loss(quantities) {
+        notes.push(match pct {
             Some(pct) => format!(
-                "cheaper because at least {} % of the records were dropped: {lost} were counted as lost",
+                "cheaper because at least {} % of the {noun} were dropped: {count} were counted as lost",
                 format::unsigned(pct)
             ),
             None => {
-                format!("cheaper because evidence was dropped: {lost} audit records were counted as lost")
+                format!("cheaper because evidence was dropped: {count} {noun} were counted as lost")
             }
         });
     }
-    if let Some(why) = evidence.other.get(treatment::Evidence::NOT_COUNTED) {
+    if let Some(why) = evidence.amounts.text(treatment::Evidence::NOT_COUNTED) {
         notes.push(format!("counted incompletely: {why}"));
     }
     notes

@@ -67,6 +67,7 @@ pub fn summarise(stored: &Stored) -> Summary {
             .map(|arm| AppliedTreatment {
                 label: header.arms[arm].clone(),
                 facts: stored.facts[arm].clone(),
+                quantities: stored.quantities[arm].clone(),
             })
             .collect(),
         results,
@@ -135,7 +136,9 @@ fn rows(stored: &Stored) -> Vec<Row> {
             row.readings = readings;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
             let Row { series, evidence, metrics, .. } = &row;
-            let judged = Judged { betting, judgement: &judgement, series, evidence, metrics };
+            let quantities = &stored.quantities[row_arm];
+            let judged =
+                Judged { betting, judgement: &judgement, series, evidence, quantities, metrics };
             row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
             row
         },

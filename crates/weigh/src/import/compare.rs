@@ -161,9 +161,11 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
                 }),
             }
         }
-        summary
-            .treatments
-            .push(AppliedTreatment { label: treatment.to_owned(), facts: Vec::new() });
+        summary.treatments.push(AppliedTreatment {
+            label: treatment.to_owned(),
+            facts: Vec::new(),
+            quantities: Vec::new(),
+        });
     }
     if summary.results.is_empty() && !summary.treatments.is_empty() {
         return Err("the files have no test in common with the same unit".into());

@@ -174,7 +174,7 @@ mod tests {
             "weigh compare audit:rules=/home/alice/acme/x.rules -- /srv/acme/bench --fast".into();
         s.treatments[0].facts.push(format!("On bench1 ({BOOT}): {CMDLINE}"));
         s.results[0].notes.push("bench1.acme.example was busy".into());
-        s.results[0].evidence.other.insert("path".into(), "/home/alice/acme/log".into());
+        s.results[0].evidence.amounts.set("path", "/home/alice/acme/log");
         s.failures[0].reason = "cannot open /home/alice/acme/file: denied".into();
         s.warnings.push("bench1: load by alice".into());
         s

@@ -3,49 +3,65 @@
 
 use serde::Serialize;
 
+use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
 use crate::result::summary::{Row, Summary};
 
-/// The rows of one treatment of which the records were counted.
+/// The rows of one treatment of which all was counted that operations make.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cumulative {
     pub treatment: String,
     /// How many rows these are.
     pub workloads: usize,
-    /// Records and bytes of log of one operation of each of them.
-    pub records_of_one_each: f64,
-    pub log_bytes_of_one_each: f64,
-    /// Of the timed operations of all treated samples.
-    pub records: u64,
-    pub log_bytes: u64,
+    /// Of what its operations make: `NAME_of_one_each` of one operation of each row, and `NAME` of the timed
+    /// operations of all treated samples.
+    #[serde(flatten)]
+    pub amounts: Amounts,
+}
+
+impl Cumulative {
+    /// Of one operation of each row.
+    pub fn of_one_each(&self, name: &str) -> Option<f64> {
+        self.amounts.number(&of_one_each(name))
+    }
+}
+
+fn of_one_each(name: &str) -> String {
+    format!("{name}_of_one_each")
 }
 
 /// One for each treatment that was counted.
 pub fn of(s: &Summary) -> Vec<Cumulative> {
     let sums = super::by_treatment(s).into_iter();
-    sums.filter_map(|(treatment, rows)| sum(treatment, &rows)).collect()
+    sums.filter_map(|(treatment, rows)| {
+        let quantities = rows.first().map(|row| s.quantities(row)).unwrap_or_default();
+        let is_made = |quantity: &&EvidenceQuantity| quantity.kind == QuantityKind::Made;
+        sum(treatment, &rows, &quantities.iter().filter(is_made).collect::<Vec<_>>())
+    })
+    .collect()
 }
 
-fn sum(treatment: &str, rows: &[&Row]) -> Option<Cumulative> {
-    let mut sum = Cumulative {
-        treatment: treatment.to_owned(),
-        workloads: 0,
-        records_of_one_each: 0.0,
-        log_bytes_of_one_each: 0.0,
-        records: 0,
-        log_bytes: 0,
+fn sum(treatment: &str, rows: &[&Row], quantities: &[&EvidenceQuantity]) -> Option<Cumulative> {
+    let is_counted = |row: &&&Row| {
+        let amounts = &row.evidence.amounts;
+        quantities.iter().all(|quantity| amounts.number(&quantity.per_op()).is_some())
     };
-    for evidence in rows.iter().map(|row| &row.evidence) {
-        let (Some(records), Some(log_bytes)) = (evidence.records_per_op, evidence.log_bytes_per_op)
-        else {
-            continue;
-        };
-        sum.workloads += 1;
-        sum.records_of_one_each += records;
-        sum.log_bytes_of_one_each += log_bytes;
-        sum.records = sum.records.saturating_add(evidence.records.unwrap_or(0));
-        sum.log_bytes = sum.log_bytes.saturating_add(evidence.log_bytes.unwrap_or(0));
+    let counted: Vec<&&Row> = rows.iter().filter(is_counted).collect();
+    if counted.is_empty() || quantities.is_empty() {
+        return None;
     }
-    (sum.workloads > 0).then_some(sum)
+    let mut amounts = Amounts::default();
+    for quantity in quantities {
+        let of = |name: &str| {
+            let all = counted.iter().filter_map(|row| row.evidence.amounts.get(name));
+            all.fold(None, |sum: Option<Amount>, amount| {
+                sum.map_or(Some(amount.clone()), |sum| sum.plus(amount))
+            })
+        };
+        let one_each = of(&quantity.per_op()).and_then(|amount| amount.number());
+        one_each.into_iter().for_each(|sum| amounts.set(of_one_each(&quantity.name), sum));
+        of(&quantity.name).into_iter().for_each(|sum| amounts.set(&*quantity.name, sum));
+    }
+    Some(Cumulative { treatment: treatment.to_owned(), workloads: counted.len(), amounts })
 }
 
 #[cfg(test)]
@@ -57,18 +73,24 @@ mod tests {
     #[test]
     fn one_operation_of_each_and_all_of_them_are_summed() {
         let mut s = sample::two_sets();
-        let counted = |records, bytes, records_per_op, bytes_per_op| RowEvidence {
-            records: Some(records),
-            log_bytes: Some(bytes),
-            records_per_op: Some(records_per_op),
-            log_bytes_per_op: Some(bytes_per_op),
-            ..RowEvidence::default()
+        let counted = |records: u64, bytes: u64, records_per_op: f64, bytes_per_op: f64| {
+            let mut evidence = RowEvidence::default();
+            evidence.amounts.set("records", records);
+            evidence.amounts.set("log_bytes", bytes);
+            evidence.amounts.set("records_per_op", records_per_op);
+            evidence.amounts.set("log_bytes_per_op", bytes_per_op);
+            evidence
         };
         s.results[0].evidence = counted(300, 50_000, 3.0, 500.0);
         s.results[1].evidence = counted(7, 700, 2.5, 250.0);
         let [sum] = &of(&s)[..] else { panic!("one treatment") };
-        assert_eq!((sum.workloads, sum.records, sum.log_bytes), (2, 307, 50_700));
-        assert_eq!((sum.records_of_one_each, sum.log_bytes_of_one_each), (5.5, 750.0));
+        let whole = |name| sum.amounts.whole(name);
+        assert_eq!(
+            (sum.workloads, whole("records"), whole("log_bytes")),
+            (2, Some(307), Some(50_700))
+        );
+        let one_each = |name| sum.of_one_each(name);
+        assert_eq!((one_each("records"), one_each("log_bytes")), (Some(5.5), Some(750.0)));
         s.results[1].evidence = RowEvidence::default();
         assert_eq!(of(&s)[0].workloads, 1, "what was not counted is not in it");
         s.results[0].evidence = RowEvidence::default();

@@ -1,13 +1,42 @@
-//! What the treatments produced, as a table: the storage cost that no benchmark shows.
+//! What the treatments produced, as a table: the storage cost that no benchmark shows. What there is to show
+//! the treatments declare.
 
 use std::collections::BTreeSet;
 
 use super::table::{Align, Table};
 use crate::format;
 use crate::format::quoted;
+use crate::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 use crate::result::summary::{Row, RowEvidence, Summary};
+use QuantityKind::{Arrived, Lost, Made, Spent, Waited};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// A column: what stands under its title, of several quantities together.
+struct EvidenceColumn<'a> {
+    title: String,
+    /// Whether the title leaves open whose amounts these are.
+    is_of_several: bool,
+    text: fn(&EvidenceQuantity, &RowEvidence) -> Option<String>,
+    quantities: Vec<&'a EvidenceQuantity>,
+}
+
+impl EvidenceColumn<'_> {
+    fn cell(&self, evidence: &RowEvidence) -> String {
+        let texts = self.quantities.iter().filter_map(|quantity| {
+            let text = (self.text)(quantity, evidence)?;
+            Some(match self.is_of_several {
+                true => format!("{} {text}", quantity.noun),
+                false => text,
+            })
+        });
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
+    fn align(&self) -> Align {
+        if self.is_of_several { Align::Left } else { Align::Right }
+    }
+}
 
 /// The rows that have evidence; `None` when no treatment gave any.
 pub fn table(s: &Summary) -> Option<Table> {
@@ -15,19 +44,13 @@ pub fn table(s: &Summary) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    let other: BTreeSet<&String> = rows.iter().flat_map(|row| row.evidence.other.keys()).collect();
-    let titles: Vec<String> = other.iter().map(|key| key.replace('_', " ")).collect();
-    let mut columns = vec![
-        ("workload", Align::Left),
-        ("treatment", Align::Left),
-        ("records/op", Align::Right),
-        ("log B/op", Align::Right),
-        ("lost", Align::Right),
-        ("wait/op", Align::Right),
-        ("max log rate", Align::Right),
-        ("CPU spent elsewhere/op", Align::Left),
-        ("syscalls/op", Align::Right),
-    ];
+    let of_treatments = columns_of(declared(s));
+    let texts = rows.iter().flat_map(|row| row.evidence.amounts.texts());
+    let said: BTreeSet<&str> = texts.map(|(name, _)| name).collect();
+    let titles: Vec<String> = said.iter().map(|name| name.replace('_', " ")).collect();
+    let mut columns = vec![("workload", Align::Left), ("treatment", Align::Left)];
+    columns.extend(of_treatments.iter().map(|column| (&*column.title, column.align())));
+    columns.push(("syscalls/op", Align::Right));
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Left)));
     let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
     let cells = rows.iter().map(|row| {
@@ -35,19 +58,101 @@ pub fn table(s: &Summary) -> Option<Table> {
             format::label(&row.workload),
             if several { format::label(&row.treatment) } else { String::new() },
         ];
-        cells.extend(measured(&row.evidence));
-        let value = |key: &&String| row.evidence.other.get(*key).map(|v| format::label(v));
-        cells.extend(other.iter().map(|key| value(key).unwrap_or_default()));
+        cells.extend(of_treatments.iter().map(|column| column.cell(&row.evidence)));
+        cells.push(row.evidence.syscalls_per_op.map(format::per_op).unwrap_or_default());
+        let value = |name: &&str| row.evidence.amounts.text(name).map(format::label);
+        cells.extend(said.iter().map(|name| value(name).unwrap_or_default()));
         cells
     });
     Some(Table::new(columns, cells.collect()))
 }
 
+/// What all treatments declare, each name once.
+fn declared(s: &Summary) -> Vec<&EvidenceQuantity> {
+    let mut declared: Vec<&EvidenceQuantity> = Vec::new();
+    for quantity in s.treatments.iter().flat_map(|treatment| &treatment.quantities) {
+        if declared.iter().all(|known| known.name != quantity.name) {
+            declared.push(quantity);
+        }
+    }
+    declared
+}
+
+/// What operations make, what was lost of it, what they wait; how fast it fills a disk; what others spend.
+fn columns_of(declared: Vec<&EvidenceQuantity>) -> Vec<EvidenceColumn<'_>> {
+    let of_kind = |kinds: &[QuantityKind]| -> Vec<&EvidenceQuantity> {
+        let declared = declared.iter().copied();
+        declared.filter(|quantity| kinds.contains(&quantity.kind)).collect()
+    };
+    let column = |title: String, quantity, text| EvidenceColumn {
+        title,
+        is_of_several: false,
+        text,
+        quantities: vec![quantity],
+    };
+    let mut columns: Vec<EvidenceColumn> = of_kind(&[Made, Lost, Waited])
+        .into_iter()
+        .map(|quantity| column(title(quantity), quantity, text))
+        .collect();
+    for quantity in of_kind(&[Made]).into_iter().filter(|it| it.unit == QuantityUnit::Bytes) {
+        columns.push(column(format!("max {} rate", quantity.noun), quantity, growth));
+    }
+    columns.push(EvidenceColumn {
+        title: "CPU spent elsewhere/op".into(),
+        is_of_several: true,
+        text,
+        quantities: of_kind(&[Spent]),
+    });
+    columns
+}
+
+fn title(quantity: &EvidenceQuantity) -> String {
+    match (quantity.kind, quantity.unit) {
+        (Lost, _) => "lost".into(),
+        (_, QuantityUnit::Bytes) => format!("{} B/op", quantity.noun),
+        _ => format!("{}/op", quantity.noun),
+    }
+}
+
+fn text(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
+    if quantity.kind == Lost {
+        return lost(quantity, evidence);
+    }
+    let per_op = evidence.amounts.number(&quantity.per_op())?;
+    match (quantity.kind, quantity.unit) {
+        (Waited, QuantityUnit::Seconds) => Some(format::seconds(per_op / 1e9)),
+        (Arrived, _) => None,
+        (_, QuantityUnit::Seconds) => Some(format::time_ns(per_op)),
+        (_, QuantityUnit::Count | QuantityUnit::Bytes) => Some(format::per_op(per_op)),
+    }
+}
+
+/// `16,910 (≥ 12.0 %)`
+fn lost(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
+    let count = format::integer(evidence.amounts.whole(&quantity.name)?);
+    Some(match evidence.amounts.number(&quantity.pct()) {
+        Some(pct) => format!("{count} (≥ {} %)", format::unsigned(pct)),
+        None => count,
+    })
+}
+
+fn growth(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
+    bytes_per_day(quantity, evidence).map(|bytes| format!("{}/day", format::bytes(bytes)))
+}
+
+/// What it would grow by in a day of nothing but this workload.
+fn bytes_per_day(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<f64> {
+    let rate = evidence.amounts.number(&quantity.name)? / evidence.treated_s?;
+    rate.is_finite().then_some(rate * SECONDS_PER_DAY)
+}
+
 /// The storage cost in a sentence, for a screen without the table; `None` where nothing was recorded.
 pub fn storage(s: &Summary) -> Option<String> {
-    let evidence = || s.results.iter().map(|row| &row.evidence);
-    let of = |number: fn(&RowEvidence) -> Option<f64>, text: fn(f64) -> String| {
-        let numbers = || evidence().filter_map(number).filter(|number| *number > 0.0);
+    let range = |name: &str, text: fn(f64) -> String| {
+        let numbers = || {
+            let numbers = s.results.iter().filter_map(|row| row.evidence.amounts.number(name));
+            numbers.filter(|number| *number > 0.0)
+        };
         let low = numbers().fold(f64::INFINITY, f64::min);
         let high = numbers().fold(0.0, f64::max);
         let [low_text, high_text] = [low, high].map(text);
@@ -57,21 +162,33 @@ pub fn storage(s: &Summary) -> Option<String> {
             false => Some(format!("{low_text} to {high_text}")),
         }
     };
-    let mut clauses =
-        vec![format!("{} records per operation", of(|e| e.records_per_op, format::per_op)?)];
-    clauses
-        .extend(of(|e| e.log_bytes_per_op, format::bytes).map(|bytes| format!("{bytes} of log")));
-    let growth = |row: &Row| bytes_per_day(&row.evidence).unwrap_or(0.0);
-    let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
-    if growth(most) > 0.0 {
-        let day = format::bytes(growth(most));
-        clauses.push(format!("up to {day} a day at maximum rate ({})", quoted(&most.workload)));
-    }
-    let lost = evidence().filter_map(|e| e.lost).fold(0, u64::saturating_add);
-    clauses.push(match lost {
-        0 => "none lost".to_owned(),
-        _ => format!("{} lost", format::integer(lost)),
+    let declared = declared(s);
+    let made = |unit| declared.iter().filter(move |it| (it.kind, it.unit) == (Made, unit));
+    let counted = made(QuantityUnit::Count).filter_map(|quantity| {
+        let range = range(&quantity.per_op(), format::per_op)?;
+        Some(format!("{range} {} per operation", quantity.noun))
     });
+    let mut clauses: Vec<String> = counted.collect();
+    if clauses.is_empty() {
+        return None;
+    }
+    for quantity in made(QuantityUnit::Bytes) {
+        let bytes = range(&quantity.per_op(), format::bytes);
+        clauses.extend(bytes.map(|bytes| format!("{bytes} of {}", quantity.noun)));
+        let growth = |row: &Row| bytes_per_day(quantity, &row.evidence).unwrap_or(0.0);
+        let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
+        if growth(most) > 0.0 {
+            let day = format::bytes(growth(most));
+            clauses.push(format!("up to {day} a day at maximum rate ({})", quoted(&most.workload)));
+        }
+    }
+    let losses = s.results.iter().filter_map(|row| row.evidence.loss(s.quantities(row)));
+    if declared.iter().any(|quantity| quantity.kind == Lost) {
+        clauses.push(match losses.map(|loss| loss.count).fold(0, u64::saturating_add) {
+            0 => "none lost".to_owned(),
+            lost => format!("{} lost", format::integer(lost)),
+        });
+    }
     Some(format!("{}.", clauses.join(", ")))
 }
 
@@ -80,62 +197,21 @@ fn says_something(evidence: &RowEvidence) -> bool {
     *evidence != RowEvidence { syscalls_per_op: evidence.syscalls_per_op, ..RowEvidence::default() }
 }
 
-fn measured(evidence: &RowEvidence) -> [String; 7] {
-    let per_op = |value: Option<f64>| value.map(format::per_op).unwrap_or_default();
-    [
-        per_op(evidence.records_per_op),
-        per_op(evidence.log_bytes_per_op),
-        lost(evidence).unwrap_or_default(),
-        evidence.backlog_wait_ns_per_op.map(|ns| format::seconds(ns / 1e9)).unwrap_or_default(),
-        bytes_per_day(evidence)
-            .map(|bytes| format!("{}/day", format::bytes(bytes)))
-            .unwrap_or_default(),
-        cpu_elsewhere(evidence).unwrap_or_default(),
-        per_op(evidence.syscalls_per_op),
-    ]
-}
-
-/// `16,910 (≥ 12.0 %)`
-fn lost(evidence: &RowEvidence) -> Option<String> {
-    let count = format::integer(evidence.lost?);
-    Some(match evidence.lost_pct {
-        Some(pct) => format!("{count} (≥ {} %)", format::unsigned(pct)),
-        None => count,
-    })
-}
-
-/// What others than the workload's processes computed because of an operation: the receiver of the
-/// records and the kernel's thread that sends them.
-fn cpu_elsewhere(evidence: &RowEvidence) -> Option<String> {
-    let kauditd_ns = evidence.kauditd_cpu_ns_per_op?;
-    let kauditd = format!("kauditd {}", format::time_ns(kauditd_ns));
-    Some(match evidence.sink_cpu_ns_per_op {
-        Some(sink_ns) => format!("receiver {}, {kauditd}", format::time_ns(sink_ns)),
-        None => kauditd,
-    })
-}
-
-/// What the log would grow by in a day of nothing but this workload.
-fn bytes_per_day(evidence: &RowEvidence) -> Option<f64> {
-    let rate = evidence.log_bytes? as f64 / evidence.treated_s?;
-    rate.is_finite().then_some(rate * SECONDS_PER_DAY)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::result::quantity::of_before;
 
     #[test]
     fn storage_is_what_full_speed_writes_in_a_day() {
-        let evidence = RowEvidence {
-            log_bytes: Some(1 << 20),
-            treated_s: Some(2.0),
-            ..RowEvidence::default()
-        };
-        assert_eq!(bytes_per_day(&evidence), Some(45_298_483_200.0));
-        let none = RowEvidence { treated_s: Some(0.0), ..evidence };
-        assert_eq!(bytes_per_day(&none), None);
+        let quantities = of_before();
+        let log = quantities.iter().find(|quantity| quantity.name == "log_bytes").unwrap();
+        let mut evidence = RowEvidence { treated_s: Some(2.0), ..RowEvidence::default() };
+        evidence.amounts.set("log_bytes", 1 << 20);
+        assert_eq!(bytes_per_day(log, &evidence), Some(45_298_483_200.0));
+        evidence.treated_s = Some(0.0);
+        assert_eq!(bytes_per_day(log, &evidence), None);
     }
 
     #[test]
@@ -147,21 +223,25 @@ mod tests {
              16,910 lost."
         );
         s.results.truncate(2);
-        s.results[1].evidence.records_per_op = Some(148.25);
+        s.results[1].evidence.amounts.set("records_per_op", 148.25);
         assert!(storage(&s).unwrap().starts_with("3 to 148.2 records"), "{:?}", storage(&s));
         assert!(storage(&s).unwrap().ends_with("none lost."));
-        s.results.iter_mut().for_each(|row| row.evidence.records_per_op = Some(0.0));
+        for row in &mut s.results {
+            row.evidence.amounts.set("records_per_op", 0.0);
+        }
         assert_eq!(storage(&s), None);
     }
 
     #[test]
     fn the_cpu_time_of_others_is_told_apart() {
-        let mut evidence =
-            RowEvidence { kauditd_cpu_ns_per_op: Some(4200.0), ..RowEvidence::default() };
-        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "kauditd 4.20 µs");
-        evidence.sink_cpu_ns_per_op = Some(12_000.0);
-        assert_eq!(cpu_elsewhere(&evidence).unwrap(), "receiver 12.0 µs, kauditd 4.20 µs");
-        assert_eq!(cpu_elsewhere(&RowEvidence::default()), None);
+        let quantities = of_before();
+        let column = columns_of(quantities.iter().collect()).pop().unwrap();
+        let mut evidence = RowEvidence::default();
+        evidence.amounts.set("kauditd_cpu_ns_per_op", 4200.0);
+        assert_eq!(column.cell(&evidence), "kauditd 4.20 µs");
+        evidence.amounts.set("sink_cpu_ns_per_op", 12_000.0);
+        assert_eq!(column.cell(&evidence), "receiver 12.0 µs, kauditd 4.20 µs");
+        assert_eq!(column.cell(&RowEvidence::default()), "");
     }
 
     #[test]
@@ -171,10 +251,50 @@ mod tests {
             row.evidence = RowEvidence::default();
         }
         assert!(table(&s).is_none());
-        s.results[0].evidence.other.insert("seccomp_mode".into(), "2".into());
+        s.results[0].evidence.amounts.set("seccomp_mode", "2");
         let table = table(&s).expect("one row has evidence");
         let titles: Vec<&str> = table.columns.iter().map(|(title, _)| title.as_str()).collect();
         assert_eq!(titles, ["workload", "seccomp mode"]);
         assert_eq!(table.rows.len(), 1);
+    }
+
+    /// Of a treatment of which nothing here has heard.
+    #[test]
+    fn whatever_a_treatment_declares_has_its_column() {
+        let mut s = sample::audit();
+        s.results.truncate(1);
+        let new = |name, noun, unit, kind| EvidenceQuantity::new(name, noun, unit, kind, None);
+        s.treatments[0].quantities = vec![
+            new("lookups", "AVC lookups", QuantityUnit::Count, Made),
+            new("trace_bytes", "trace", QuantityUnit::Bytes, Made),
+            new("missed", "events", QuantityUnit::Count, Lost),
+            new("lock_s", "lock", QuantityUnit::Seconds, Made),
+        ];
+        let mut evidence = RowEvidence { treated_s: Some(1.0), ..RowEvidence::default() };
+        evidence.amounts.set("lookups_per_op", 7.0);
+        evidence.amounts.set("trace_bytes_per_op", 64.0);
+        evidence.amounts.set("trace_bytes", 1024);
+        evidence.amounts.set("missed", 5);
+        evidence.amounts.set("lock_ns_per_op", 80.0);
+        s.results[0].evidence = evidence;
+        let table = table(&s).unwrap();
+        let shown = table.columns.iter().map(|(title, _)| title.as_str()).zip(&table.rows[0]);
+        let shown: Vec<String> =
+            shown.skip(1).map(|(title, cell)| format!("{title} {cell}")).collect();
+        assert_eq!(
+            shown,
+            [
+                "AVC lookups/op 7",
+                "trace B/op 64",
+                "lost 5",
+                "lock/op 80.0 ns",
+                "max trace rate 84.4 MiB/day"
+            ]
+        );
+        assert_eq!(
+            storage(&s).unwrap(),
+            "7 AVC lookups per operation, 64 B of trace, up to 84.4 MiB a day at maximum rate (`syscall`), \
+             5 lost."
+        );
     }
 }

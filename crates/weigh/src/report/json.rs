@@ -59,7 +59,7 @@ mod tests {
             Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
         s.results[1].pairs_needed = Some(40);
         (s.results[1].pairs_needed_low, s.results[1].pairs_needed_high) = (Some(20), Some(110));
-        s.results[1].evidence.other.insert("seccomp_mode".into(), "2".into());
+        s.results[1].evidence.amounts.set("seccomp_mode", "2");
         let count = |baseline, treated| Contrast { baseline, treated, ..Contrast::default() };
         s.results[0].metrics.counters = Some(Counters {
             kernel_instructions_per_op: Some(count(1840.0, 10_310.0)),
@@ -121,7 +121,7 @@ mod tests {
         let text = render(&s).expect("a summary is JSON");
         let back: Summary = serde_json::from_str(&text).expect("and back");
         assert_eq!(back.results.len(), s.results.len());
-        assert_eq!(back.results[0].evidence.lost, s.results[0].evidence.lost);
+        assert_eq!(back.results[0].evidence, s.results[0].evidence);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::machine::Facts;
 use crate::result::cost::AddedCost;
 use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
+use crate::result::quantity::{Amounts, of_before};
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
@@ -34,6 +35,7 @@ pub fn audit() -> Summary {
                 "Every system call is audited.".to_owned(),
                 "Records are read by weigh itself; no auditd runs.".to_owned(),
             ],
+            quantities: of_before(),
         }],
         results: rows(),
         failures: vec![Failure {
@@ -114,12 +116,13 @@ pub fn hostile() -> Summary {
             let mut row = row(&format!("a|b,\"{i}\"\n<i>`\u{1b}"), "lps", number(0), number(1), 0);
             row.low_pct = (i % 3 > 0).then(|| number(2));
             row.high_pct = (i % 3 > 1).then(|| number(3));
-            row.evidence.backlog_wait_s = Some(number(4));
-            row.evidence.backlog_wait_ns_per_op = Some(number(4));
             row.evidence.treated_s = Some(0.0);
-            row.evidence.log_bytes = Some(u64::MAX);
-            row.evidence.lost = Some(u64::MAX);
-            row.evidence.lost_pct = Some(number(4));
+            let amounts = &mut row.evidence.amounts;
+            amounts.set("backlog_wait_s", number(4));
+            amounts.set("backlog_wait_ns_per_op", number(4));
+            amounts.set("log_bytes", u64::MAX);
+            amounts.set("lost", u64::MAX);
+            amounts.set("lost_pct", number(4));
             row.series = vec![pair(number(5), number(0), number(1), 0); i % 4];
             row
         })
@@ -149,13 +152,15 @@ fn rows() -> Vec<Row> {
     }
     for quiet in [1, 2, 11] {
         rows[quiet].verdict = Verdict::Equivalent;
-        rows[quiet].evidence.records_per_op = Some(0.0);
-        rows[quiet].evidence.log_bytes_per_op = Some(0.0);
-        rows[quiet].evidence.records = Some(0);
-        rows[quiet].evidence.log_bytes = Some(0);
-        rows[quiet].evidence.backlog_wait_s = Some(0.0);
-        rows[quiet].evidence.backlog_wait_ns_per_op = Some(0.0);
-        rows[quiet].evidence.syscalls_per_op = Some(0.0);
+        let evidence = &mut rows[quiet].evidence;
+        evidence.syscalls_per_op = Some(0.0);
+        for name in
+            ["records_per_op", "log_bytes_per_op", "backlog_wait_s", "backlog_wait_ns_per_op"]
+        {
+            evidence.amounts.set(name, 0.0);
+        }
+        evidence.amounts.set("records", 0);
+        evidence.amounts.set("log_bytes", 0);
     }
     rows[10].within_margin = true;
     rows[11].verdict = Verdict::Inconclusive;
@@ -167,8 +172,8 @@ fn rows() -> Vec<Row> {
         [20.0, 25.0, 30.0, 36.0, 40.0, 45.0, 60.0, 80.0, 110.0, 200.0].map(future).to_vec();
     rows[11].seconds_needed = Some(8.4);
     rows[11].cost_at_most_pct = Some(1.79);
-    rows[4].evidence.lost = Some(16_910);
-    rows[4].evidence.lost_pct = Some(0.43);
+    rows[4].evidence.amounts.set("lost", 16_910);
+    rows[4].evidence.amounts.set("lost_pct", 0.43);
     rows[4].notes = vec!["Cheaper because at least 0.43 % of the records were dropped.".to_owned()];
     rows
 }
@@ -253,19 +258,15 @@ fn evidence(treated: f64, unit: &str) -> RowEvidence {
         "KBps" => treated / 64.0,
         _ => treated,
     };
-    RowEvidence {
-        syscalls_per_op: Some(5.0),
-        records_per_op: Some(3.0),
-        log_bytes_per_op: Some(500.0),
-        lost: Some(0),
-        lost_pct: None,
-        backlog_wait_s: Some((per_second * 2e-5).min(2.44)),
-        backlog_wait_ns_per_op: Some(11_840.0),
-        records: Some((per_second * 3.0 * 3.54) as u64),
-        log_bytes: Some((per_second * 500.0 * 3.54) as u64),
-        treated_s: Some(3.54),
-        ..RowEvidence::default()
-    }
+    let mut amounts = Amounts::default();
+    amounts.set("records_per_op", 3.0);
+    amounts.set("log_bytes_per_op", 500.0);
+    amounts.set("lost", 0);
+    amounts.set("backlog_wait_s", (per_second * 2e-5).min(2.44));
+    amounts.set("backlog_wait_ns_per_op", 11_840.0);
+    amounts.set("records", (per_second * 3.0 * 3.54) as u64);
+    amounts.set("log_bytes", (per_second * 500.0 * 3.54) as u64);
+    RowEvidence { syscalls_per_op: Some(5.0), treated_s: Some(3.54), amounts }
 }
 
 /// Two samples with the noise that real ones have: drift, jitter, now and then a stall.

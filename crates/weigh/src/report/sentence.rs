@@ -10,7 +10,7 @@ use super::imported;
 use super::readings;
 use super::stalls::not_excluded;
 use crate::format::{self, quoted};
-use crate::result::summary::{Row, State, Summary};
+use crate::result::summary::{Loss, Row, State, Summary};
 use paired::Verdict;
 
 /// What the experiment found.
@@ -103,21 +103,25 @@ fn withheld(s: &Summary) -> Option<String> {
 
 /// A cost that is low because records were thrown away is not a low cost.
 fn dropped_evidence(s: &Summary) -> Option<String> {
-    let dropped: Vec<&Row> =
-        s.results.iter().filter(|row| row.evidence.lost.is_some_and(|lost| lost > 0)).collect();
-    let share = |row: &&&Row| row.evidence.lost_pct.unwrap_or(0.0);
-    let worst = dropped
+    let dropped: Vec<(&Row, Loss)> = s
+        .results
         .iter()
-        .max_by(|a, b| share(a).total_cmp(&share(b)).then(a.evidence.lost.cmp(&b.evidence.lost)))?;
-    let lost = dropped.iter().filter_map(|row| row.evidence.lost).fold(0, u64::saturating_add);
+        .filter_map(|row| Some((row, row.evidence.loss(s.quantities(row))?)))
+        .collect();
+    let share = |loss: &Loss| loss.pct.unwrap_or(0.0);
+    let (worst, loss) = dropped
+        .iter()
+        .max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)).then(a.count.cmp(&b.count)))?;
+    let lost = dropped.iter().map(|(_, loss)| loss.count).fold(0, u64::saturating_add);
+    let noun = loss.noun;
     let others = match dropped.len() - 1 {
         0 => String::new(),
         others => format!(" and {} more", format::integer(others as u64)),
     };
     let name = quoted(&worst.workload);
-    let what = match worst.evidence.lost_pct.map(format::unsigned) {
-        Some(pct) if others.is_empty() => format!("at least {pct} % of the records were dropped"),
-        Some(pct) => format!("records were dropped, of {name} at least {pct} %"),
+    let what = match loss.pct.map(format::unsigned) {
+        Some(pct) if others.is_empty() => format!("at least {pct} % of the {noun} were dropped"),
+        Some(pct) => format!("{noun} were dropped, of {name} at least {pct} %"),
         None => "evidence was dropped".into(),
     };
     Some(format!(
@@ -152,13 +156,13 @@ mod tests {
              were counted as lost."
         );
         let mut several = sample::audit();
-        several.results[0].evidence.lost = Some(20_000);
+        several.results[0].evidence.amounts.set("lost", 20_000);
         assert_eq!(
             sentences(&several)[1],
             "`pipe` and 1 more came out cheaper because records were dropped, of `pipe` at least 0.43 %: \
              36,910 were counted as lost."
         );
-        several.results[4].evidence.lost_pct = None;
+        several.results[4].evidence.amounts.remove("lost_pct");
         assert!(sentences(&several)[1].contains("because evidence was dropped: 36,910"));
         assert_eq!(said[2], "`fsdisk` gave no result.");
     }

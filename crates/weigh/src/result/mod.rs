@@ -10,6 +10,7 @@ pub mod gate;
 pub mod imported;
 pub mod metrics;
 pub mod plausible;
+pub mod quantity;
 pub mod reading;
 pub mod rules;
 pub mod run;

@@ -4,8 +4,6 @@
 //! room turns it into one format. Serialised, it *is* the documented JSON
 //! (`weighbridge/experiment/1`, `docs/json.md`): a field added here is added there.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::cost::AddedCost;
@@ -13,6 +11,7 @@ use super::curve::OnCurve;
 use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
+use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::{Metric, Reading};
 use crate::machine::Facts;
 use paired::judge::MIN_PAIRS;
@@ -104,6 +103,17 @@ pub struct AppliedTreatment {
     pub label: String,
     /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
     pub facts: Vec<String>,
+    /// What it produces; documents of before do not say.
+    #[serde(default = "quantity::of_before")]
+    pub quantities: Vec<EvidenceQuantity>,
+}
+
+impl Summary {
+    /// What the treatment of a row produces.
+    pub fn quantities(&self, row: &Row) -> &[EvidenceQuantity] {
+        let applied = self.treatments.iter().find(|applied| applied.label == row.treatment);
+        applied.map(|applied| &*applied.quantities).unwrap_or_default()
+    }
 }
 
 /// One workload under one treatment.
@@ -270,48 +280,36 @@ pub struct RowEvidence {
     /// System calls that one operation makes, as the workload declares them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syscalls_per_op: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub records_per_op: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_bytes_per_op: Option<f64>,
-    /// Records that the kernel counted as lost during the treated samples, in total.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<u64>,
-    /// Their share of themselves and those that arrived, in per cent: so much at least was dropped, as the
-    /// kernel does not count every record that it did not make. Absent where none was lost, or it is not
-    /// known how many arrived.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_pct: Option<f64>,
-    /// Seconds that processes waited for room in the audit backlog, in total.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backlog_wait_s: Option<f64>,
-    /// The same per operation, in nanoseconds: the part of an operation's cost that is waiting.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backlog_wait_ns_per_op: Option<f64>,
-    /// CPU time of the processes that received the records of the treated samples, in total, until all was
-    /// written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sink_cpu_s: Option<f64>,
-    /// The same per operation, in nanoseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sink_cpu_ns_per_op: Option<f64>,
-    /// CPU time of the kernel's thread that sent them the records, likewise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kauditd_cpu_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kauditd_cpu_ns_per_op: Option<f64>,
-    /// Records of the timed operations of all treated samples of this row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub records: Option<u64>,
-    /// Log bytes of the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_bytes: Option<u64>,
     /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub treated_s: Option<f64>,
-    /// Anything else that a treatment wants shown, e.g. `"seccomp_mode": "2"`.
+    /// What it declares ([`EvidenceQuantity`]): `NAME` in total, `NAME_per_op`, of what was lost `NAME_pct`.
+    /// And anything else that it wants shown, e.g. `"seccomp_mode": "2"`.
     #[serde(flatten)]
-    pub other: BTreeMap<String, String>,
+    pub amounts: Amounts,
+}
+
+/// What should have been among the evidence and was dropped: the cost is too low.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss<'a> {
+    /// What the lost are called.
+    pub noun: &'a str,
+    pub count: u64,
+    /// Their share of themselves and those that arrived, in per cent: so much at least was dropped. Absent
+    /// where it is not known how many arrived.
+    pub pct: Option<f64>,
+}
+
+impl RowEvidence {
+    /// What was lost of the quantities that its treatment declares, if anything was.
+    pub fn loss<'a>(&self, quantities: &'a [EvidenceQuantity]) -> Option<Loss<'a>> {
+        let lost = quantities.iter().filter(|quantity| quantity.kind == QuantityKind::Lost);
+        let losses = lost.filter_map(|quantity| {
+            let count = self.amounts.whole(&quantity.name).filter(|count| *count > 0)?;
+            Some(Loss { noun: &quantity.noun, count, pct: self.amounts.number(&quantity.pct()) })
+        });
+        losses.max_by_key(|loss| loss.count)
+    }
 }
 
 /// A workload that gave no result; the rest of the experiment went on.

@@ -44,10 +44,20 @@ pub(super) struct ReadColumn<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// Reads [`Evidence`] without what is known, which it adds to. Derived, with `flatten`, every field would
-/// first be gathered in a list.
+/// Reads [`Evidence`] without the words that are known, to which it adds.
 pub(super) struct ReadEvidence<'a> {
     pub known: &'a mut BTreeMap<String, String>,
+}
+
+/// A number, or words that are not copied unless they have escapes.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ReadAmount<'a> {
+    Whole(u64),
+    Real(f64),
+    #[serde(borrow)]
+    Text(Text<'a>),
+    Unknown(()),
 }
 
 impl<'de> DeserializeSeed<'de> for ReadEvidence<'_> {
@@ -68,21 +78,16 @@ impl<'de> Visitor<'de> for ReadEvidence<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Evidence, A::Error> {
         let mut evidence = Evidence::default();
         while let Some(Text(key)) = map.next_key()? {
-            match &*key {
-                "records" => evidence.records = map.next_value()?,
-                "log_bytes" => evidence.log_bytes = map.next_value()?,
-                "lost" => evidence.lost = map.next_value()?,
-                "received" => evidence.received = map.next_value()?,
-                "backlog_wait_s" => evidence.backlog_wait_s = map.next_value()?,
-                "sink_cpu_s" => evidence.sink_cpu_s = map.next_value()?,
-                "kauditd_cpu_s" => evidence.kauditd_cpu_s = map.next_value()?,
-                _ => {
-                    let Text(value) = map.next_value()?;
+            match map.next_value()? {
+                ReadAmount::Whole(number) => evidence.amounts.set(key, number),
+                ReadAmount::Real(number) => evidence.amounts.set(key, number),
+                ReadAmount::Text(Text(value)) => {
                     if self.known.get(&*key).is_none_or(|known| *known != value) {
                         self.known.insert(key.to_string(), value.to_string());
-                        evidence.other.insert(key.into_owned(), value.into_owned());
+                        evidence.amounts.set(key, &*value);
                     }
                 }
+                ReadAmount::Unknown(()) => {}
             }
         }
         Ok(evidence)
@@ -120,25 +125,6 @@ mod tests {
         assert!(read(r#"{"operations":5,"elapsed_ns":7,"disturbance":3}"#).is_err());
     }
 
-    /// A field that is new in `Evidence` is missing here until it is read above as well.
-    #[test]
-    fn every_field_of_evidence_is_read() {
-        let evidence = Evidence {
-            records: Some(1),
-            log_bytes: Some(2),
-            lost: Some(3),
-            received: Some(4),
-            backlog_wait_s: Some(0.5),
-            sink_cpu_s: Some(0.25),
-            kauditd_cpu_s: Some(0.125),
-            other: BTreeMap::from([("mode".into(), "2".into())]),
-        };
-        let text = serde_json::to_string(&evidence).unwrap();
-        let seed = ReadEvidence { known: &mut BTreeMap::new() };
-        let read = seed.deserialize(&mut serde_json::Deserializer::from_str(&text));
-        assert_eq!(read.unwrap(), evidence);
-    }
-
     #[test]
     fn evidence_is_read_as_derived_but_for_what_is_known() {
         let mut known = BTreeMap::new();
@@ -148,7 +134,7 @@ mod tests {
         };
         for text in [
             "{}",
-            r#"{"records":1,"log_bytes":null,"lost":3,"backlog_wait_s":0.5}"#,
+            r#"{"records":1,"lost":3,"backlog_wait_s":0.5}"#,
             r#"{"mode":"2","b\u0061ck":"\u0061","records":7}"#,
             r#"{"mode":"3"}"#,
             r#"{"mode":"2"}"#,
@@ -157,7 +143,7 @@ mod tests {
         }
         let left = read(r#"{"mode":"2","back":"b","lost":0}"#).unwrap();
         assert_eq!(left, serde_json::from_str(r#"{"back":"b","lost":0}"#).unwrap());
-        assert!(read(r#"{"records":"many"}"#).is_err());
-        assert!(read(r#"{"mode":2}"#).is_err());
+        assert_eq!(read(r#"{"records":null}"#).unwrap(), Evidence::default());
+        assert!(read(r#"{"records":[]}"#).is_err());
     }
 }

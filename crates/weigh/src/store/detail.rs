@@ -84,7 +84,8 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN origin; ALTER TABLE experiment DROP COLUMN sessions;
                  ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
                  ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics; PRAGMA user_version = 2;",
+            ALTER TABLE experiment DROP COLUMN metrics;
+            ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 2;",
             )
             .unwrap();
         let store = Store::open(&path).unwrap();

@@ -202,6 +202,7 @@ mod tests {
                  ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
                  ALTER TABLE experiment DROP COLUMN planned_pairs;
             ALTER TABLE experiment DROP COLUMN metrics;
+            ALTER TABLE arm DROP COLUMN quantities;
                  DROP TABLE imported;
                  PRAGMA user_version = 1;",
             )
@@ -223,6 +224,7 @@ mod tests {
              ALTER TABLE experiment DROP COLUMN origin;
              ALTER TABLE experiment DROP COLUMN planned_pairs;
             ALTER TABLE experiment DROP COLUMN metrics;
+            ALTER TABLE arm DROP COLUMN quantities;
              ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
              ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
         store.connection.execute_batch(back).unwrap();

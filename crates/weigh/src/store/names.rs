@@ -263,7 +263,8 @@ mod tests {
         let back = "DROP TABLE tag; ALTER TABLE experiment DROP COLUMN name;
             ALTER TABLE experiment DROP COLUMN fail_above;
             ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics; PRAGMA user_version = 5;";
+            ALTER TABLE experiment DROP COLUMN metrics;
+            ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 5;";
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();

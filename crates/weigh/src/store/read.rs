@@ -10,6 +10,7 @@ use super::{Error, Store};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::result::curve::OnCurve;
+use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 use paired::multiplicity::Multiplicity;
 
@@ -84,12 +85,12 @@ impl Store {
             .optional()
             .map_err(|error| self.explain(&error))?
             .ok_or_else(|| Error(format!("there is no experiment `{id}`")))?;
-        let arms: Vec<(String, Vec<String>)> = self.rows(
-            "SELECT label, facts FROM arm WHERE experiment = ?1 ORDER BY number",
+        let arms: Vec<(String, Vec<String>, Vec<EvidenceQuantity>)> = self.rows(
+            "SELECT label, facts, quantities FROM arm WHERE experiment = ?1 ORDER BY number",
             [id],
-            |row| Ok((row.get(0)?, json(row, 1)?)),
+            |row| Ok((row.get(0)?, json(row, 1)?, json(row, 2)?)),
         )?;
-        (stored.header.arms, stored.facts) = arms.into_iter().unzip();
+        (stored.header.arms, stored.facts, stored.quantities) = arms.into_iter().collect();
         stored.header.works =
             self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
                 Ok(Work {
@@ -170,6 +171,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         fail_above: row.get("fail_above")?,
         warnings: json(row, "warnings")?,
         facts: Vec::new(),
+        quantities: Vec::new(),
         samples: Samples::new(),
         startups: Vec::new(),
         details: Vec::new(),

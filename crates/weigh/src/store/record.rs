@@ -6,6 +6,7 @@ use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::result::curve::OnCurve;
+use crate::result::quantity::EvidenceQuantity;
 use crate::result::reading::Metric;
 use crate::result::summary::{Failure, State};
 use crate::treatment::Evidence;
@@ -156,6 +157,8 @@ pub struct Stored {
     pub warnings: Vec<String>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
+    /// Likewise: what its treatment declares that it produces.
+    pub quantities: Vec<Vec<EvidenceQuantity>>,
     pub samples: Samples,
     pub startups: Vec<Startup>,
     /// In the order measured.

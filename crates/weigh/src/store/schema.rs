@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -124,8 +124,15 @@ const NEW_IN_7: &str = "ALTER TABLE experiment ADD COLUMN planned_pairs REAL;";
 const NEW_IN_8: &str =
     r#"ALTER TABLE experiment ADD COLUMN metrics TEXT NOT NULL DEFAULT '["rate"]';"#;
 
+/// JSON: what an arm's treatment produces; of an experiment of before, what all were taken to produce.
+const NEW_IN_9: &str = concat!(
+    "ALTER TABLE arm ADD COLUMN quantities TEXT NOT NULL DEFAULT '",
+    include_str!("../result/quantities_of_before.json"),
+    "';"
+);
+
 /// What each version after the third added.
-const SINCE_3: [&str; 5] = [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8];
+const SINCE_3: [&str; 6] = [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9];
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";

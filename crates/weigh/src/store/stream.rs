@@ -203,10 +203,11 @@ mod tests {
             sample.unit = (number > 9).then(|| format!("unit \"{}\"", number / 1000));
             sample.user_ns = Some(number as u64);
             sample.copy_rates = vec![0.3; number % 4];
-            measured.evidence.records = Some(number as u64);
-            measured.evidence.backlog_wait_s = Some(0.1 * number as f64);
-            let mode = (number / 700).to_string();
-            measured.evidence.other = [("mode".into(), mode), ("a\n".into(), "b".into())].into();
+            let amounts = &mut measured.evidence.amounts;
+            amounts.set("records", number as u64);
+            amounts.set("backlog_wait_s", 0.1 * number as f64);
+            amounts.set("mode", &*(number / 700).to_string());
+            amounts.set("a\n", "b");
             store.add_sample(&id, &measured).unwrap();
             // A number may come back one bit off, whoever reads it.
             measured.sample = again(&measured.sample);

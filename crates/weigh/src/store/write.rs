@@ -7,6 +7,7 @@ use super::record::{Header, Measured, Startup};
 use super::{Error, Store};
 use crate::machine;
 use crate::machine::process::process_start;
+use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 
 /// An id has so many characters, without those that are taken for others.
@@ -55,8 +56,10 @@ impl Store {
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {
-            transaction
-                .execute("INSERT INTO arm VALUES (?1, ?2, ?3, '[]')", params![id, number, label])?;
+            transaction.execute(
+                "INSERT INTO arm VALUES (?1, ?2, ?3, '[]', '[]')",
+                params![id, number, label],
+            )?;
         }
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
@@ -159,14 +162,20 @@ impl Store {
         )
     }
 
-    /// Stores what a treatment says of itself.
+    /// Stores what a treatment says of itself, and what it produces.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_facts(&self, id: &str, arm: usize, facts: &[String]) -> Result<(), Error> {
+    pub fn set_facts(
+        &self,
+        id: &str,
+        arm: usize,
+        facts: &[String],
+        quantities: &[EvidenceQuantity],
+    ) -> Result<(), Error> {
         self.execute(
-            "UPDATE arm SET facts = ?3 WHERE experiment = ?1 AND number = ?2",
-            params![id, arm, json(&facts)],
+            "UPDATE arm SET facts = ?3, quantities = ?4 WHERE experiment = ?1 AND number = ?2",
+            params![id, arm, json(&facts), json(&quantities)],
         )
     }
 

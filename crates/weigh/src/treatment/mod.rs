@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
+use crate::result::quantity::EvidenceQuantity;
 use crate::workload::executable::Executable;
 use crate::workload::launcher::{Launched, Setup};
 
@@ -205,6 +206,11 @@ pub trait Treatment {
     /// experiment must find the same.
     fn content(&self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// What its evidence is counted in.
+    fn quantities(&self) -> &'static [EvidenceQuantity] {
+        &[]
     }
 
     /// What was done, in whole sentences, for the report; after [`Treatment::apply`].

@@ -159,8 +159,9 @@ impl Sheet {
                 line.sets = row
                     .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
                     .unwrap_or_default();
-                line.records_per_op = row.and_then(|row| row.evidence.records_per_op);
-                line.log_bytes_per_op = row.and_then(|row| row.evidence.log_bytes_per_op);
+                let per_op = |name| row?.evidence.amounts.number(name);
+                line.records_per_op = per_op("records_per_op");
+                line.log_bytes_per_op = per_op("log_bytes_per_op");
             }
         }
         sheet

@@ -8,7 +8,8 @@ use super::probe::is_about_ours;
 use super::receiver::Receiver;
 use super::state::Snapshot;
 use super::watch::Watch;
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
+use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Role, Treatment, TreatmentError};
@@ -104,6 +105,10 @@ impl Treatment for HostRules {
 
     fn content(&self) -> Vec<u8> {
         format!("{:?}", self.rules).into_bytes()
+    }
+
+    fn quantities(&self) -> &'static [EvidenceQuantity] {
+        &quantities::ALL
     }
 
     fn facts(&self) -> Vec<String> {

@@ -13,6 +13,7 @@ pub mod host;
 pub mod limits;
 pub mod live;
 pub mod probe;
+pub mod quantities;
 pub mod receiver;
 pub mod residual;
 pub mod sink_choice;

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use super::limits::Limits;
+use super::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOG_BYTES, LOST, RECEIVED, RECORDS, SINK_CPU};
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
 use super::{TREATED_LOGINUID, needs, system, untouched};
@@ -107,11 +108,13 @@ impl Watch {
         }
         let status = self.check_configuration()?;
         let mut evidence = self.evidence(&status, &counts, cpu);
-        let has_lost = evidence.lost > Some(0) || self.stream.has_missed(&counts);
-        if has_lost && !counts.canaries.contains(&launch.launched.pid) {
+        let has_missed = self.stream.has_missed(&counts);
+        let has_lost = evidence.whole(&LOST) > Some(0) || has_missed;
+        if has_lost && !has_missed && !counts.canaries.contains(&launch.launched.pid) {
             // The beginning cannot be told. The few records before it are less than all that would be missed.
-            evidence.records = evidence.records.map(|_| counts.treated_records);
-            evidence.log_bytes = evidence.log_bytes.map(|_| counts.treated_log_bytes);
+            evidence = evidence
+                .with(&RECORDS, Some(counts.treated_records))
+                .with(&LOG_BYTES, Some(counts.treated_log_bytes));
         }
         self.check_canaries(launch, &counts, has_lost)?;
         Ok(evidence)
@@ -174,21 +177,21 @@ impl Watch {
     fn evidence(&self, now: &Status, counts: &RecordCounts, cpu: Cpu) -> Evidence {
         let before = &self.status_before_sample;
         let waited = now.backlog_wait_time_actual.zip(before.backlog_wait_time_actual);
-        let mut evidence = Evidence {
-            records: Some(counts.records),
-            log_bytes: Some(counts.log_bytes),
-            lost: Some(now.lost.wrapping_sub(before.lost).into()),
-            received: Some(counts.received),
-            backlog_wait_s: waited.map(|(now, before)| jiffies_to_s(now.wrapping_sub(before))),
-            sink_cpu_s: cpu.sink_s(),
-            kauditd_cpu_s: cpu.kauditd_s(),
-            ..Evidence::default()
-        };
+        let waited_s = waited.map(|(now, before)| jiffies_to_s(now.wrapping_sub(before)));
+        let mut evidence = Evidence::default()
+            .with(&RECORDS, Some(counts.records))
+            .with(&LOG_BYTES, Some(counts.log_bytes))
+            .with(&LOST, Some(u64::from(now.lost.wrapping_sub(before.lost))))
+            .with(&RECEIVED, Some(counts.received))
+            .with(&BACKLOG_WAIT, waited_s)
+            .with(&SINK_CPU, cpu.sink_s())
+            .with(&KAUDITD_CPU, cpu.kauditd_s());
         if self.stream.has_missed(counts) {
             // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
             // many. Of those that only we receive the kernel may have dropped some, and has not counted them
             // as lost (`kauditd_hold_skb` in kernel/audit.c).
-            evidence.not_counted(self.stream.why_not_counted());
+            let incomplete = [&RECORDS, &LOG_BYTES, &RECEIVED];
+            evidence.not_counted(&incomplete, self.stream.why_not_counted());
         }
         evidence
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::audit::configuration::Configuration;
 use crate::treatment::audit::limits::Wanted;
 use crate::treatment::audit::live::HostRules;
@@ -19,7 +20,7 @@ use crate::treatment::audit::residual::Residual;
 use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
-use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::label::Parameters;
@@ -190,6 +191,10 @@ impl Treatment for Auditing {
 
     fn content(&self) -> Vec<u8> {
         self.rules.as_ref().map(|(file, _)| file.text().into_bytes()).unwrap_or_default()
+    }
+
+    fn quantities(&self) -> &'static [EvidenceQuantity] {
+        &quantities::ALL
     }
 
     fn facts(&self) -> Vec<String> {
