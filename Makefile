@@ -21,7 +21,7 @@ build: deps
 
 test: deps test-deps
 	cargo fmt --check
-	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs
+	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/report/formats/*.rs
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --no-fail-fast
 

@@ -1,20 +1,48 @@
-//! Builds the workloads for embedding, and lists what is found by a glob: suites and kinds
-//! of treatment. Adding one of these is adding one file; nothing here or elsewhere names it.
+//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment
+//! and formats of reports. Adding one of these is adding one file; nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+/// A directory of which every file is one of a list.
+struct Found {
+    directory: &'static str,
+    /// What each file has.
+    item: &'static str,
+    type_name: &'static str,
+    list: &'static str,
+    output: &'static str,
+}
+
+const KINDS: Found = Found {
+    directory: "crates/weigh/src/treatment/kind",
+    item: "KIND",
+    type_name: "dyn crate::treatment::Kind",
+    list: "KINDS",
+    output: "treatments.rs",
+};
+
+const FORMATS: Found = Found {
+    directory: "crates/weigh/src/report/formats",
+    item: "FORMAT",
+    type_name: "crate::report::ReportFormat",
+    list: "FORMATS",
+    output: "formats.rs",
+};
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites", "crates/weigh/src/treatment/kind"] {
+    for watched in ["workloads", "suites", KINDS.directory, FORMATS.directory] {
         println!("cargo:rerun-if-changed={watched}");
     }
     build_workloads(&root, &out);
     list_suites(&root.join("suites"), &out);
-    list_treatments(&root.join("crates/weigh/src/treatment/kind"), &out);
+    for found in [KINDS, FORMATS] {
+        list_modules(&found, &root, &out);
+    }
 }
 
 fn build_workloads(root: &Path, out: &Path) {
@@ -44,17 +72,18 @@ fn list_suites(directory: &Path, out: &Path) {
     fs::write(out.join("suites.rs"), code).expect("OUT_DIR is writable");
 }
 
-fn list_treatments(directory: &Path, out: &Path) {
+/// Makes a module of every file, and a list of what each of them has under the same name.
+fn list_modules(found: &Found, root: &Path, out: &Path) {
     let mut modules = String::new();
-    let mut kinds = String::from("pub static KINDS: &[&dyn crate::treatment::Kind] = &[\n");
-    for file in files(directory, "rs") {
+    let mut list = format!("pub static {}: &[&{}] = &[\n", found.list, found.type_name);
+    for file in files(&root.join(found.directory), "rs") {
         let name = stem(&file);
         writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string())
             .expect("a string");
-        writeln!(kinds, "    &{name}::KIND,").expect("a string");
+        writeln!(list, "    &{name}::{},", found.item).expect("a string");
     }
-    kinds.push_str("];\n");
-    fs::write(out.join("treatments.rs"), modules + &kinds).expect("OUT_DIR is writable");
+    list.push_str("];\n");
+    fs::write(out.join(found.output), modules + &list).expect("OUT_DIR is writable");
 }
 
 fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {

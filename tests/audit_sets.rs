@@ -6,10 +6,10 @@ mod support;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use serde_json::Value;
-use support::Home;
 use support::audit::Audit;
 use support::audit::auditd::Auditd;
 use support::audit::host_rules::{HostRules, Listener};
+use support::{Home, assert_slows};
 
 /// Rules of the host: `MINE` is also in one of the files.
 const HOST: [&str; 2] = ["-w /etc/hostname -p wa -k host", MINE];
@@ -77,7 +77,7 @@ fn one_rule_file_is_weighed_against_another() {
     let [matches, exempt, _] = write_files(&home);
     let json = compare(&home, &["--base", &exempt, &matches]);
     audit.assert_restored();
-    assert_eq!(json["results"][0]["verdict"], "slower", "{json:#}");
+    assert_slows(&json["results"][0], 30.0);
     assert!((2.9..3.1).contains(&records_per_op(&json["results"][0])), "{json:#}");
     assert_eq!(json["baseline_state"], "audited");
     let facts = json["baseline_facts"].to_string();

@@ -24,7 +24,6 @@ use std::path::Path;
 use options::Options;
 use proptest::prelude::*;
 use read::Form;
-use weighbridge::workload::catalogue;
 use weighbridge::workload::executable::Executable;
 
 const FORMS: [Form; 6] = [
@@ -138,7 +137,7 @@ fn options_are_taken_or_refused_in_a_sentence() {
 #[test]
 fn every_counterpart_names_a_workload_of_ours() {
     let directory = tempfile::tempdir().unwrap();
-    let known = catalogue::read(&Executable::unpack(directory.path()).unwrap()).unwrap();
+    let known = Executable::unpack(directory.path()).unwrap().workloads().unwrap();
     for one in rows::COUNTERPARTS {
         assert!(known.iter().any(|workload| workload.name == one.ours), "{}", one.ours);
     }

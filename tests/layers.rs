@@ -1,5 +1,6 @@
 //! What each room of `weigh` may know is the table of ARCHITECTURE.md; the crates beside it have manifests
-//! for that. A room that imports another which its row does not name fails here, and so does a circle.
+//! for that. A room that imports another which its row does not name fails here, and so does a circle, of
+//! rooms or of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -109,18 +110,122 @@ fn every_room_knows_what_the_table_says_and_no_more() {
     }
 }
 
-#[test]
-fn there_is_no_circle() {
-    let mut left = imports();
+/// What is left when those are taken away, again and again, that know nobody who is left.
+fn circle(mut left: Knows) -> Knows {
     loop {
         let before = left.len();
         let there: BTreeSet<String> = left.keys().cloned().collect();
-        left.retain(|_, known| known.iter().any(|other| there.contains(other)));
+        for known in left.values_mut() {
+            known.retain(|other| there.contains(other));
+        }
+        left.retain(|_, known| !known.is_empty());
         if left.len() == before {
-            break;
+            return left;
         }
     }
+}
+
+#[test]
+fn no_rooms_know_each_other() {
+    let left = circle(imports());
     assert!(left.is_empty(), "these know each other, or what does: {left:?}");
+}
+
+/// The paths of a `use`, without its braces: of `a::{b, c::{d, e}}` they are `a::b`, `a::c::d` and `a::c::e`.
+fn flat(tree: &str) -> Vec<String> {
+    let Some((before, rest)) = tree.split_once('{') else { return vec![tree.trim().to_owned()] };
+    let inner = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+    let mut depth = 0;
+    let parts = inner.split(|c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    let parts = parts.filter(|part| !part.trim().is_empty());
+    parts.flat_map(flat).map(|path| format!("{}{path}", before.trim())).collect()
+}
+
+/// The paths that a source names, as they are written: in a `use`, or from `crate` or `super` on.
+fn paths(source: &str) -> Vec<String> {
+    let code = source.split("#[cfg(test)]\n").next().unwrap();
+    let code = code.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
+    let code = code.collect::<Vec<_>>().join("\n");
+    let begins = |at: usize| {
+        let before = code[..at].rsplit('\n').next().unwrap();
+        ["", "pub ", "pub(crate) ", "pub(super) "].contains(&before)
+    };
+    let uses = code.match_indices("use ").filter(|(at, _)| begins(*at));
+    let uses = uses.map(|(at, word)| code[at + word.len()..].split(';').next().unwrap());
+    let mut found: Vec<String> = uses.flat_map(flat).collect();
+    let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let words = code.split(|c| !is_path(c)).map(|word| word.trim_end_matches(':'));
+    let from_here = |word: &&str| ["crate::", "super::"].iter().any(|root| word.starts_with(root));
+    found.extend(words.filter(from_here).map(str::to_owned));
+    found
+}
+
+/// The file that a path leads to from another, both as names of modules.
+fn file_of(path: &str, from: &str, files: &BTreeSet<String>) -> Option<String> {
+    let mut at: Vec<&str> = from.split("::").collect();
+    let mut words: Vec<&str> = path.split("::").collect();
+    if words[0] == "crate" {
+        (at, words) = (Vec::new(), words.split_off(1));
+    }
+    while words.first() == Some(&"super") {
+        at.pop();
+        words.remove(0);
+    }
+    let whole = [at, words].concat();
+    let mut prefixes = (1..=whole.len()).rev().map(|length| whole[..length].join("::"));
+    prefixes.find(|name| files.contains(name)).filter(|name| name != from)
+}
+
+/// What each file knows. A file that lies within another's directory may use what that one has: they are one.
+fn files_known() -> Knows {
+    let source = root().join("crates/weigh/src");
+    let mut all = Vec::new();
+    files(&source, &mut all);
+    let name = |path: &Path| {
+        let inside = path.strip_prefix(&source).unwrap().with_extension("");
+        let inside = inside.display().to_string().replace('/', "::");
+        inside.strip_suffix("::mod").map_or(inside.clone(), str::to_owned)
+    };
+    all.retain(|path| !path.ends_with("tests.rs"));
+    let names: BTreeSet<String> = all.iter().map(|path| name(path)).collect();
+    let known = |path: &PathBuf| {
+        let own = name(path);
+        let paths = paths(&fs::read_to_string(path).unwrap());
+        let known = paths.iter().filter_map(|path| file_of(path, &own, &names));
+        let known = known.filter(|other| !own.starts_with(&format!("{other}::"))).collect();
+        (own, known)
+    };
+    all.iter().map(known).collect()
+}
+
+/// Circles on their way out: a file that knows another of these may be known by it. None is added.
+const CIRCLES: &[&str] =
+    &["treatment::guard", "treatment::journal", "treatment::settings", "treatment::started"];
+
+#[test]
+fn no_files_know_each_other() {
+    let known = files_known();
+    let arrows: usize = known.values().map(BTreeSet::len).sum();
+    assert!(arrows > 500, "there are more imports than {arrows}: the test itself is broken");
+    let mut left = circle(known);
+    left.retain(|file, _| !CIRCLES.contains(&file.as_str()));
+    let left = circle(left);
+    assert!(left.is_empty(), "these know each other, or what does: {left:#?}");
+}
+
+#[test]
+fn paths_are_read_in_every_form() {
+    let source = "pub use a::{b, c::{d,\n e}};\nlet x = super::y::z(crate::w);\n// crate::no\n";
+    assert_eq!(paths(source), ["a::b", "a::c::d", "a::c::e", "super::y::z", "crate::w"]);
+    let files = ["a", "a::b", "c"].map(str::to_owned).into();
+    let of = |path, from| file_of(path, from, &files);
+    assert_eq!(of("super::b::f", "a::x"), Some("a::b".to_owned()));
+    assert_eq!(of("crate::c", "a::b"), Some("c".to_owned()));
+    assert_eq!(of("b::f", "a"), Some("a::b".to_owned()));
+    assert_eq!(of("std::fs", "c"), None);
 }
 
 #[test]

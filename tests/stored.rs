@@ -4,26 +4,10 @@
 mod support;
 
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::Home;
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store")
-}
-
-/// The directory's database, as if it had been used before.
-fn stored() -> Home {
-    let home = Home::new();
-    let packed = fs::File::open(fixtures().join("version-7.db.gz")).unwrap();
-    let mut database = Vec::new();
-    flate2::read::GzDecoder::new(packed).read_to_end(&mut database).unwrap();
-    fs::create_dir_all(home.database().parent().unwrap()).unwrap();
-    fs::write(home.database(), database).unwrap();
-    home
-}
+use support::stored::{fixtures, stored};
 
 /// Ids, and what the fixture has of them in files that end like this.
 fn expected(ending: &str) -> Vec<(String, String)> {

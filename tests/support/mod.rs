@@ -20,6 +20,7 @@ pub mod build;
 pub mod import;
 pub mod processes;
 mod spawn;
+pub mod stored;
 
 /// No command of these tests takes nearly as long.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -279,6 +280,14 @@ pub fn row<'a>(json: &'a Value, workload: &str) -> &'a Value {
     let rows = json["results"].as_array().unwrap();
     let found = rows.iter().find(|row| row["workload"] == workload);
     found.unwrap_or_else(|| panic!("no row of {workload}: {json:#}"))
+}
+
+/// The estimate says so by far: eight pairs may well bear no verdict on a busy machine, and their middle
+/// still tells what slows every operation several times.
+#[track_caller]
+pub fn assert_slows(row: &Value, by_pct: f64) {
+    let effect_pct = row["effect_pct"].as_f64().unwrap();
+    assert!(effect_pct < -by_pct, "{effect_pct} %, and not beyond -{by_pct} %: {row:#}");
 }
 
 pub fn is_root() -> bool {

@@ -24,14 +24,20 @@ const FREQUENCY: u32 = 50;
 /// `flush` of auditd.conf(5): how a record gets to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
+    /// When the kernel likes.
     None,
+    /// Now and then, by the thread that writes.
     Incremental,
+    /// Now and then, by a thread of its own: what distributions ship.
     IncrementalAsync,
+    /// Data with every record.
     Data,
+    /// Data and metadata with every record.
     Sync,
 }
 
 impl Flush {
+    /// Every way once.
     pub const ALL: [Flush; 5] =
         [Flush::None, Flush::Incremental, Flush::IncrementalAsync, Flush::Data, Flush::Sync];
 
@@ -54,11 +60,13 @@ pub struct AuditdConfiguration {
     pub directory: PathBuf,
     /// Where `audit.log` goes; exists.
     pub log_directory: PathBuf,
+    /// How a record gets to the disk.
     pub flush: Flush,
     /// Whether a plugin is enabled that reads all records and discards them.
     pub has_plugin: bool,
     /// `max_log_file`, in MiB; a full file is rotated and `num_logs` are kept.
     pub max_log_mib: u32,
+    /// How many full files are kept: 0 to 999, as auditd.conf(5) has it.
     pub num_logs: u32,
     /// `disk_full_action`; an error of the disk suspends, as `disk_error_action` knows less.
     pub disk_full_action: &'static str,
@@ -78,6 +86,7 @@ impl AuditdConfiguration {
         }
     }
 
+    /// The file that the log goes to.
     pub fn log(&self) -> PathBuf {
         self.log_directory.join("audit.log")
     }
@@ -199,10 +208,12 @@ impl Auditd {
         }
     }
 
+    /// The number of its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
+    /// What it was started with.
     pub fn configuration(&self) -> &AuditdConfiguration {
         &self.configuration
     }

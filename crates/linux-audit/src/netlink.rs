@@ -29,7 +29,9 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// One message from the kernel.
 #[derive(Debug)]
 pub struct Message {
+    /// Its type: one of [`message`], or another of the kernel's header.
     pub kind: u16,
+    /// What follows the netlink header; of a record, its text.
     pub payload: Vec<u8>,
 }
 

@@ -14,6 +14,7 @@ const TMPFS_MAGIC: &str = "0x01021994";
 /// Another way to write some rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
+    /// What it is, in a few words.
     pub title: String,
     /// Indices of lines that `with` takes the place of; empty where it is only added.
     pub replaces: Vec<usize>,

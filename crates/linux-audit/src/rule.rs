@@ -33,17 +33,29 @@ pub const KEY: &str = "weigh";
 
 /// Fields that the program itself looks at, as the kernel numbers them.
 pub mod field {
+    /// Process id.
     pub const PID: u32 = 0;
+    /// Login uid; `auid` of `auditctl`.
     pub const LOGINUID: u32 = 9;
+    /// ABI of the system call, `AUDIT_ARCH_*`.
     pub const ARCH: u32 = 11;
+    /// Type of the record, on the lists user and exclude.
     pub const MSGTYPE: u32 = 12;
+    /// Whether a login uid is set at all.
     pub const LOGINUID_SET: u32 = 24;
+    /// Magic number of the file system, on the list filesystem.
     pub const FSTYPE: u32 = 26;
+    /// Inode of a file.
     pub const INODE: u32 = 102;
+    /// Path of a file; text.
     pub const WATCH: u32 = 105;
+    /// Kinds of access, as bits: what `-p` gives.
     pub const PERM: u32 = 106;
+    /// Path of a directory, with all below it; text.
     pub const DIR: u32 = 107;
+    /// Path of the program; text.
     pub const EXE: u32 = 112;
+    /// Key of the rule; text.
     pub const FILTERKEY: u32 = 210;
 }
 
@@ -60,6 +72,7 @@ impl Rule {
         rule
     }
 
+    /// The kernel's bytes: `struct audit_rule_data`.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

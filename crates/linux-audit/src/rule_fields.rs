@@ -9,35 +9,55 @@ const WORD_BITS: u32 = 32;
 /// Which of the kernel's lists a rule stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleList {
+    /// Records that programs send.
     User,
+    /// When a process is created.
     Task,
+    /// When a system call ends.
     Exit,
+    /// Which types of records are not made at all.
     Exclude,
+    /// Which file systems' paths are not recorded.
     Filesystem,
+    /// When an operation of io_uring ends.
     UringExit,
+    /// One that this version does not know, by its number.
     Other(u32),
 }
 
+/// What is done with what matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
+    /// Nothing is recorded.
     Never,
+    /// Of older kernels: as if the rule were not there.
     Possible,
+    /// It is recorded.
     Always,
+    /// One that this version does not know, by its number.
     Other(u32),
 }
 
+/// How a field is compared with the rule's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
+    /// `=`
     Equal,
+    /// `!=`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
     /// Any of these bits.
     BitMask,
     /// All of these bits.
     BitTest,
+    /// One that this version does not know, by its bits.
     Other(u32),
 }
 
@@ -68,6 +88,7 @@ pub struct Field {
     pub kind: u32,
     /// As `auditctl -F` writes it; `unknown` where this version does not know it.
     pub name: &'static str,
+    /// How the two are compared.
     pub operator: Operator,
     /// Its value, or the length of its text in bytes.
     pub number: u32,
@@ -78,8 +99,11 @@ pub struct Field {
 /// A rule in words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decoded {
+    /// When it is looked at.
     pub list: RuleList,
+    /// What is done with what matches.
     pub action: Action,
+    /// At which calls it is looked at; means something on the list exit alone.
     pub syscalls: Syscalls,
     /// In the order in which the kernel looks at them.
     pub fields: Vec<Field>,

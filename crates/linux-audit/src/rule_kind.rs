@@ -19,6 +19,7 @@ pub enum RuleKind {
         /// Names in the kernel's order, without the key, up to the first that can never hold in a
         /// 64-bit process, else all.
         names: Vec<&'static str>,
+        /// Whether it names every system call.
         is_every_syscall: bool,
         /// Where it matches, the rules behind it are passed over.
         is_never: bool,

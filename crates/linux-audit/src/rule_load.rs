@@ -38,11 +38,6 @@ pub struct Watcher<'a> {
 }
 
 impl RuleSet {
-    /// How many lines there are that are neither blank nor comments.
-    pub fn line_count(&self) -> usize {
-        self.lines.len()
-    }
-
     /// Loads every rule, in order. What was loaded stays loaded; the caller undoes it, also after an
     /// error.
     ///

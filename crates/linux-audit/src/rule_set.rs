@@ -14,20 +14,23 @@ const MAX_LINE_BYTES: usize = 6143;
 
 /// A line of a rule file that is neither blank nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleSource {
-    pub file: PathBuf,
+pub(crate) struct RuleSource {
+    pub(crate) file: PathBuf,
     /// Counted from 1.
-    pub number: usize,
-    pub text: String,
+    pub(crate) number: usize,
+    pub(crate) text: String,
 }
 
 /// Such a line, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleLine {
+    /// The file that it stands in.
     pub file: PathBuf,
-    /// Counted from 1.
+    /// Its line there, counted from 1.
     pub number: usize,
+    /// The line as it is written.
     pub text: String,
+    /// What became of it.
     pub outcome: LineOutcome,
     /// What a reader should know about the rule: phrases.
     pub warnings: Vec<String>,
@@ -40,8 +43,10 @@ pub struct RuleLine {
     pub is_confined: bool,
 }
 
+/// What became of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineOutcome {
+    /// The kernel has its rules now.
     Loaded,
     /// This host had the very rule before; it is in force, and stays so afterwards.
     Present,

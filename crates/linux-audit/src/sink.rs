@@ -39,8 +39,11 @@ pub struct SinkRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkReply {
+    /// It receives records now.
     Ready,
+    /// It cannot go on; a sentence.
     Error(String),
+    /// A marker came out of the queue; what came since the one before.
     Counts(RecordCounts),
 }
 

@@ -48,12 +48,15 @@ impl Status {
 /// A field of the status that may be set, with its new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditSetting {
+    /// 0 is off, 1 on, 2 on and locked until the next boot.
     Enabled(u32),
+    /// What happens when a record is lost: 0 nothing, 1 a message of the kernel, 2 a panic.
     Failure(u32),
     /// Records a second, 0 for no limit.
     RateLimit(u32),
     /// The caller's own process id, or 0 to leave.
     Pid(u32),
+    /// How many records may wait for the receiver; 0 for no limit.
     BacklogLimit(u32),
     /// In jiffies; 0 to let nobody wait.
     BacklogWaitTime(u32),

@@ -21,8 +21,9 @@ pub struct RecordCounts {
     pub received: u64,
     /// Events of treated processes, also before, between and after the canaries.
     pub treated_events: u64,
-    /// Records and bytes of these, without the canaries' own.
+    /// Records of these, without the canaries' own.
     pub treated_records: u64,
+    /// Bytes that those take in the log.
     pub treated_log_bytes: u64,
     /// Processes that opened the canary and were audited doing so, also those that should not have been.
     pub canaries: Vec<u32>,

@@ -49,10 +49,13 @@ pub fn exact_interval(count: usize, trials: usize, alpha: f64) -> (f64, f64) {
 /// How many of so many, and what that shows of the chance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
+    /// How many of them hold.
     pub count: usize,
+    /// How many there are.
     pub of: usize,
-    /// The ends of the exact interval of the chance, in per cent.
+    /// The low end of the exact interval of the chance, in per cent.
     pub low_pct: f64,
+    /// Its high end.
     pub high_pct: f64,
 }
 
@@ -69,7 +72,9 @@ impl Share {
 /// False alarms, and what the promise says to their number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FalseAlarms {
+    /// How many cases raised one.
     pub alarms: usize,
+    /// How many cases there were.
     pub of: usize,
     /// The most that are no evidence, at 5 %, against the promised rate.
     pub allowed: usize,

@@ -28,6 +28,7 @@ use super::wilcoxon::signed_rank_interval;
 /// How a pair was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
+    /// Whether the coin let the baseline's sample come first.
     pub baseline_first: bool,
     /// Whether the sample launched before this pair, of whatever row, was a treated one.
     pub after_treated: bool,
@@ -43,7 +44,9 @@ impl Turn {
 /// The centre of one group of log-ratios, less that of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupContrast {
+    /// The difference of the groups' Hodges–Lehmann estimates, a log-ratio.
     pub estimate: f64,
+    /// Its interval, of the error rate that was asked for.
     pub interval: Interval,
 }
 
@@ -88,10 +91,12 @@ impl CarryOver {
         CarryOver { order: contrast(&by_order, centres_of_orders, alpha), previous: previous() }
     }
 
+    /// Whether it is shown to matter which sample of a pair comes first.
     pub fn is_order_significant(&self) -> bool {
         self.order.is_some_and(|contrast| contrast.is_significant())
     }
 
+    /// Whether it is shown to matter if the sample before was a treated one.
     pub fn is_previous_significant(&self) -> bool {
         self.previous.is_some_and(|contrast| contrast.is_significant())
     }

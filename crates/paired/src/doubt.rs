@@ -12,7 +12,9 @@ use super::{Interval, Verdict};
 /// A verdict that is not given, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
+    /// What the interval would bear.
     pub verdict: Verdict,
+    /// What speaks against it.
     pub because: Doubt,
 }
 

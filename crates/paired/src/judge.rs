@@ -30,6 +30,7 @@ pub struct Judgement {
     pub p_zero: f64,
     /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
     pub equivalent: bool,
+    /// What may be claimed of this row, with the promise that the [`Design`] makes of all.
     pub verdict: Verdict,
     /// The verdict that the interval would bear, where something speaks against giving it.
     pub withheld: Option<Withheld>,

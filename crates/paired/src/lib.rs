@@ -1,6 +1,49 @@
-//! From the log-ratios of paired samples to a verdict. Pure functions: this room knows no other.
+//! Is B slower than A, and by how much? Verdicts from pairs of measurements, valid whenever one stops to
+//! look.
 //!
-//! `docs/statistics.md` explains the choice; every formula below names its source.
+//! Measure two things in pairs, one sample of each, next to each other in time, and let a **fair coin**
+//! decide for every pair which of the two comes first. All that goes in is the pairs' log-ratios, d =
+//! ln(rate of B / rate of A), in the order measured. The coin is all that is assumed: neither normal noise,
+//! nor independent samples, nor a machine that stays as it is.
+//!
+//! ```
+//! use paired::betting::{Betting, DEFAULT_SCALE};
+//! use paired::{Design, NotFinite, Verdict, judge_rows};
+//!
+//! // Operations per second of a program as it was, and as it is now.
+//! let pairs = [
+//!     (1012.0, 968.0), (998.0, 957.0), (1007.0, 974.0), (985.0, 941.0), (1003.0, 969.0),
+//!     (1010.0, 973.0), (991.0, 958.0), (1001.0, 962.0), (1005.0, 967.0), (996.0, 955.0),
+//! ];
+//! let mut row = Betting::new(DEFAULT_SCALE);
+//! for (as_it_was, as_it_is) in pairs {
+//!     row.push((as_it_is / as_it_was as f64).ln())?;
+//!     // Here one may look, and stop, after every pair.
+//! }
+//! let judged = &judge_rows([&row], &Design::default())[0];
+//! assert_eq!(judged.verdict, Verdict::Slower);
+//! let percent = |log_ratio: f64| 100.0 * log_ratio.exp_m1();
+//! assert!((-4.5..-3.0).contains(&percent(judged.estimate)));
+//! assert!(judged.interval.high < 0.0);
+//! # Ok::<(), NotFinite>(())
+//! ```
+//!
+//! - [`Betting`] holds the log-ratios of one comparison, a *row*, and gives estimate and interval.
+//! - [`judge_rows`] judges all rows of an experiment together, as a [`Design`] promises; a [`Judgement`]
+//!   has the [`Verdict`], and why one was [withheld](Withheld).
+//! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] say what an interval of the typical pair does
+//!   not.
+//! - [`forecast`] and [`detectable`] say how many pairs it will take, or what so many can show.
+//! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`] and [`histogram`] are for data of other designs.
+//! - [`simulated`] is a machine whose true effect is known, to try all that.
+//!
+//! Effects, intervals, margins and scales are log-ratios unless a name ends in `_pct`: e^x − 1 is the
+//! change of the rate, below zero is slower. Error rates are in (0, 1). Functions are pure, and panic at no
+//! data; where data bear no answer there is a `None`, an unbounded interval, or an error. Every formula
+//! names its source; why these were chosen, and what they were measured to do, is in Weighbridge's
+//! `docs/statistics.md`.
+
+#![warn(missing_docs)]
 
 pub mod betting;
 pub mod binomial;
@@ -39,16 +82,22 @@ pub use judge::{Judgement, judge_rows};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
+    /// The rate is lower: no effect is refuted, and the interval is below zero.
     Slower,
+    /// The rate is higher.
     Faster,
+    /// An effect as large as the margin is refuted on both sides.
     Equivalent,
+    /// None of these is shown yet, or something speaks against saying so.
     Inconclusive,
 }
 
 /// A confidence interval of a log-ratio; an end is infinite while the data do not bound it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
+    /// At most [`Interval::high`]; −∞ where this side is not bounded.
     pub low: f64,
+    /// +∞ where this side is not bounded.
     pub high: f64,
 }
 

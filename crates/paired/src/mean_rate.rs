@@ -11,7 +11,9 @@ use super::normal;
 /// What one sample did, and in which time; the units do not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
+    /// Operations, or whatever else is counted; not negative.
     pub work: f64,
+    /// How long it took; positive.
     pub time: f64,
 }
 

@@ -56,6 +56,7 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// A machine with this noise; the same seed draws the same pairs on every computer.
     pub fn new(noise: Noise, seed: u64) -> Machine {
         Machine {
             random: ChaCha8Rng::seed_from_u64(seed),

@@ -13,6 +13,7 @@ const DEVIATIONS: f64 = 5.0;
 pub struct Stalls {
     /// What counts: a log-ratio that lies farther from the median than this.
     pub threshold: f64,
+    /// How many pairs were looked at.
     pub pairs: usize,
     /// Pairs in which the baseline's sample was so much slower than usual, beside the other one.
     pub baseline: usize,

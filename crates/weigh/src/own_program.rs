@@ -142,7 +142,7 @@ impl Helper {
     /// Waits for one line, looking up from time to time whether the user gave up.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] after `deadline`; [`Error::Io`] where the helper ended or talks nonsense.
+    /// [`HelperError::TimedOut`] after `deadline`; [`HelperError::Io`] where the helper ended or talks nonsense.
     pub fn receive<T: DeserializeOwned>(
         &mut self,
         interrupted: &AtomicBool,

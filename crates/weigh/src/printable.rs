@@ -3,7 +3,7 @@
 //! A control character can start an escape sequence, which may change the title, move the cursor or
 //! type for the user. A bidirectional override can show another order than the one that is there. All of
 //! these become U+FFFD. Everything that weigh prints passes through here: names where a report is put
-//! together ([`line`]), and the whole text again where it is written ([`text`], [`styled`]).
+//! together ([`line()`]), and the whole text again where it is written ([`text`], [`styled`]).
 
 use std::borrow::Cow;
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
+use crate::experiment::log_ratio::{bound, percent};
 use crate::experiment::platform::Observer;
 use crate::experiment::request::{Audience, Sampled};
 use crate::experiment::row::Row;
-use crate::experiment::summarise::{bound, percent};
 use crate::format;
-use crate::report::live::{Live, LiveRow, RowProgress, Stage, stderr_size};
+use crate::report::live::{Live, stderr_size};
+use crate::report::live_view::{LiveRow, RowProgress, Stage};
 use crate::report::text::wrap;
 use paired::Verdict;
 

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::formats::ChosenFormat;
 use super::show::{Privacy, Shown};
 use super::{Context, output};
-use crate::experiment::run_report;
 use crate::report::dialect::Dialect;
-use crate::report::terminal::Screen;
-use crate::report::{self, Format};
-use crate::report::{run_export, run_page, run_text};
+use crate::report::{FORMATS, ReportFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,10 +26,10 @@ pub struct ExportArgs {
     /// The experiment: its id or the beginning of it, a name, or latest
     id: String,
     #[command(flatten)]
-    format: Formats,
+    format: ChosenFormat,
     /// In the form of a well-known table: unixbench, lmbench, nitzberg or smalley. With nitzberg, --html
     /// adds his Figure 4
-    #[arg(long = "as", value_name = "TABLE", conflicts_with_all = ["json", "csv", "markdown", "junit"])]
+    #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
     /// Where to write it [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -40,96 +38,46 @@ pub struct ExportArgs {
     privacy: Privacy,
 }
 
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-struct Formats {
-    /// The results, as documented in docs/json.md
-    #[arg(long)]
-    json: bool,
-    /// Every pair (of a run: every sample)
-    #[arg(long)]
-    csv: bool,
-    /// The report, for an issue or a mail
-    #[arg(long)]
-    markdown: bool,
-    /// The rows as tests in JUnit's XML
-    #[arg(long)]
-    junit: bool,
-    /// The report, as one file for a browser
-    #[arg(long)]
-    html: bool,
-    /// The report as on a terminal
-    #[arg(long)]
-    text: bool,
-}
-
 impl ExportArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        if self.dialect.is_none() && !self.format.is_given() {
-            return Err(
-                "say in which format: --json, --csv, --markdown, --junit, --html, --text or --as TABLE"
-                    .into(),
-            );
-        }
+        let form = Form::of(self.dialect, self.format.0)?;
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
         let shown = Shown::load(&store, &id, &self.privacy)?;
-        if let Some(dialect) = self.dialect {
-            let text = match self.format.html {
-                true => shown.dialect_page(dialect),
-                false => shown.dialect(dialect),
-            }?;
-            output::write_report(&self.output, &text)?;
-            return Ok(0);
-        }
-        let text = match (&shown, self.format.chosen()) {
-            (Shown::Compared(summary), Format::Csv) if summary.imported.is_some() => {
-                return Err(format!(
-                    "{id} is an import and has no pairs; --json has its figures, with every run"
-                ));
+        match form {
+            Form::Report(format) => {
+                output::write_format(format, &self.output, &shown.render(format)?)?
             }
-            (Shown::Compared(summary), format) => {
-                report::render(format, summary).map_err(|error| error.to_string())?
+            Form::Table(dialect) => output::write_report(&self.output, &shown.dialect(dialect)?)?,
+            Form::Page(dialect) => {
+                output::write_report(&self.output, &shown.dialect_page(dialect)?)?
             }
-            (Shown::Run(stored), Format::Json) => run_report::report(stored).json(),
-            (Shown::Run(stored), Format::Text) => {
-                let whole =
-                    Screen { width: report::TEXT_WIDTH, is_verbose: true, ..Screen::default() };
-                run_text::render(&run_report::report(stored), &whole)
-            }
-            (Shown::Run(stored), Format::Html) => run_page::render(&run_report::report(stored))?,
-            (Shown::Run(stored), Format::Csv) => run_export::csv(stored),
-            (Shown::Run(stored), Format::Markdown) => {
-                run_export::markdown(&run_report::report(stored))
-            }
-            (Shown::Run(_), Format::Junit) => {
-                return Err(format!(
-                    "{id} is a run of this machine alone, in which no test can pass or fail"
-                ));
-            }
-        };
-        match self.format.json {
-            true => output::write_json(&self.output, &text)?,
-            false => output::write_report(&self.output, &text)?,
         }
         Ok(0)
     }
 }
 
-impl Formats {
-    fn is_given(&self) -> bool {
-        self.json || self.csv || self.markdown || self.junit || self.html || self.text
-    }
+/// What was asked for.
+enum Form {
+    Report(&'static ReportFormat),
+    Table(Dialect),
+    Page(Dialect),
+}
 
-    fn chosen(&self) -> Format {
-        match self {
-            Formats { json: true, .. } => Format::Json,
-            Formats { csv: true, .. } => Format::Csv,
-            Formats { markdown: true, .. } => Format::Markdown,
-            Formats { junit: true, .. } => Format::Junit,
-            Formats { html: true, .. } => Format::Html,
-            // One of them is required.
-            _ => Format::Text,
+impl Form {
+    fn of(dialect: Option<Dialect>, format: Option<&'static ReportFormat>) -> Result<Form, String> {
+        match (dialect, format) {
+            (None, Some(format)) => Ok(Form::Report(format)),
+            (None, None) => {
+                let names = FORMATS.iter().map(|format| format!("--{}, ", format.name));
+                Err(format!("say in which format: {}or --as TABLE", names.collect::<String>()))
+            }
+            (Some(dialect), None) => Ok(Form::Table(dialect)),
+            (Some(dialect), Some(format)) => match format.name {
+                "text" => Ok(Form::Table(dialect)),
+                "html" => Ok(Form::Page(dialect)),
+                name => Err(format!("--as TABLE is text, or with --html a page, and no {name}")),
+            },
         }
     }
 }

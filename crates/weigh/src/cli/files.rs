@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::formats::FormatFiles;
 use super::show::Privacy;
 use super::{Context, github, output};
+use crate::report::ReportFormat;
 use crate::report::dialect::{self, Dialect, Sheet};
+use crate::report::formats::html;
 use crate::report::terminal::{self, Screen};
-use crate::report::{self, Format};
 use crate::result::summary::Summary;
 use trust::owner;
 
@@ -17,21 +19,8 @@ use trust::owner;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Files {
-    /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the report as one HTML file [default: in the XDG data directory]
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write every pair as CSV
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Write the report as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write the rows as tests in JUnit's XML, for CI: a row above --fail-above fails
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    #[command(flatten)]
+    formats: FormatFiles,
     /// Add the report to the summary of a GitHub Actions job, and annotate what fails [default file:
     /// $GITHUB_STEP_SUMMARY]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -52,10 +41,7 @@ impl Files {
     /// # Errors
     /// A sentence that names the file that cannot be written.
     pub fn check(&self) -> Result<(), String> {
-        [&self.json, &self.html, &self.csv, &self.markdown, &self.junit]
-            .into_iter()
-            .flatten()
-            .try_for_each(|path| output::check_writable(path))?;
+        self.formats.0.iter().try_for_each(|(_, path)| output::check_writable(path))?;
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }
 
@@ -67,15 +53,13 @@ impl Files {
     pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
         let summary = &self.privacy.of_summary(summary.clone())?;
         let mut problems = Vec::new();
-        let files = [
-            (&self.json, Format::Json),
-            (&self.csv, Format::Csv),
-            (&self.markdown, Format::Markdown),
-            (&self.junit, Format::Junit),
-        ];
-        for (path, format) in files {
-            if let Some(path) = path {
-                problems.extend(write(path, format, summary).err());
+        let formats = &self.formats.0;
+        let mut html = None;
+        for (format, path) in formats {
+            match write(path, format, summary) {
+                Ok(()) if is_html(format) => html = Some(path.clone()),
+                Ok(()) => {}
+                Err(problem) => problems.push(problem),
             }
         }
         if let Some(path) = &self.github_summary {
@@ -83,17 +67,15 @@ impl Files {
                 github::place(path.as_deref()).and_then(|path| github::write(&path, summary));
             problems.extend(written.err());
         }
-        let html = match &self.html {
-            Some(path) => Ok(path.clone()),
-            None => default_html(context, &summary.id),
-        };
-        let html = html.and_then(|path| write(&path, Format::Html, summary).map(|()| path));
-        // Where a report goes to stdout, nothing else may.
-        let to_stdout = files.iter().any(|(path, _)| path.as_deref() == Some(Path::new("-")));
-        if !to_stdout && self.html.as_deref() != Some(Path::new("-")) {
-            problems.extend(self.print(summary, html.as_deref().ok(), context).err());
+        if !formats.iter().any(|(format, _)| is_html(format)) {
+            let written = default_html(context, &summary.id)
+                .and_then(|path| write(&path, &html::FORMAT, summary).map(|()| path));
+            html = written.map_err(|problem| problems.push(problem)).ok();
         }
-        problems.extend(html.err());
+        // Where a report goes to stdout, nothing else may.
+        if formats.iter().all(|(_, path)| path.as_os_str() != "-") {
+            problems.extend(self.print(summary, html.as_deref(), context).err());
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
     }
 
@@ -128,12 +110,12 @@ impl Files {
     }
 }
 
-fn write(path: &Path, format: Format, summary: &Summary) -> Result<(), String> {
-    let text = report::render(format, summary).map_err(|error| error.to_string())?;
-    match format {
-        Format::Json => output::write_json(path, &text),
-        _ => output::write_report(path, &text),
-    }
+fn is_html(format: &ReportFormat) -> bool {
+    format.name == html::FORMAT.name
+}
+
+fn write(path: &Path, format: &ReportFormat, summary: &Summary) -> Result<(), String> {
+    output::write_format(format, path, &(format.compared)(summary)?)
 }
 
 /// Beside the database.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::output;
 use crate::format;
 use crate::printable;
-use crate::report::markdown;
+use crate::report::formats::markdown;
 use crate::result::summary::Summary;
 use trust::owner;
 

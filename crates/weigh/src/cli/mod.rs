@@ -19,6 +19,7 @@ mod doctor;
 mod export;
 mod files;
 mod forget;
+mod formats;
 mod generate;
 mod github;
 mod go_on;

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::ColorChoice;
 
 use crate::printable;
+use crate::report::ReportFormat;
 use trust::owner;
 
 /// Whether stdout or stderr gets colour.
@@ -85,6 +86,17 @@ pub fn check_writable(path: &Path) -> Result<(), String> {
     }
     let opened = owner::open_to_write(path, std::fs::OpenOptions::new().append(true));
     opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Writes a report as its format has to be.
+///
+/// # Errors
+/// A sentence with the file.
+pub fn write_format(format: &ReportFormat, path: &Path, text: &str) -> Result<(), String> {
+    match format.is_json {
+        true => write_json(path, text),
+        false => write_report(path, text),
+    }
 }
 
 /// Writes a report without colours to a file, or to stdout for `-`.

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{Context, output};
 use crate::experiment::run_report;
 use crate::experiment::summarise::summarise;
+use crate::report::ReportFormat;
 use crate::report::anonymise;
 use crate::report::anonymise::Scrubber;
 use crate::report::dialect::{self, Dialect, Sheet};
@@ -98,6 +99,17 @@ impl Shown {
         match stored.header.kind {
             Kind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
             _ => compared(summarise(&stored)),
+        }
+    }
+
+    /// The same in one of the formats.
+    ///
+    /// # Errors
+    /// A sentence, where it has no such form.
+    pub fn render(&self, format: &ReportFormat) -> Result<String, String> {
+        match self {
+            Shown::Compared(summary) => (format.compared)(summary),
+            Shown::Run(stored) => (format.run)(&run_report::report(stored), stored),
         }
     }
 

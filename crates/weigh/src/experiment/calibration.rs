@@ -5,9 +5,10 @@ pub mod planted;
 
 use std::collections::BTreeMap;
 
+use super::log_ratio::percent;
 use super::pairs::{Measurements, gather};
 use super::request::Request;
-use super::summarise::{design, percent};
+use super::summarise::design;
 use super::work::Work;
 use crate::machine::Facts;
 use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};

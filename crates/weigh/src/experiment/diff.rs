@@ -1,8 +1,9 @@
 //! Holds a stored experiment against an earlier one, row by row. The two were not paired, and nothing
 //! here pretends that they were.
 
+use super::log_ratio::{bound, percent};
 use super::run_report;
-use super::summarise::{bound, percent, summarise};
+use super::summarise::summarise;
 use crate::machine::described::machine_changes;
 use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use crate::result::summary::State;

@@ -3,7 +3,7 @@
 mod latency;
 mod tally;
 
-use super::summarise::{bound, percent};
+use super::log_ratio::{bound, percent};
 use crate::format;
 use crate::result::metrics::Metrics;
 use crate::result::summary::State;

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod evidence;
 mod host;
 pub mod length;
+pub mod log_ratio;
 pub mod measure;
 mod metrics;
 mod notes;

@@ -1,8 +1,8 @@
 //! What a reader of a row should know besides its verdict, as sentences.
 
 use super::drift;
+use super::log_ratio::{bound, percent};
 use super::metrics;
-use super::summarise::{bound, percent};
 use crate::format;
 use crate::result::metrics::Metrics;
 use crate::result::quantity::EvidenceQuantity;

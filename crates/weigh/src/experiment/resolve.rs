@@ -1,7 +1,7 @@
 //! From the names that a user gave to what is launched.
 
 use super::work::Work;
-use crate::workload::catalogue::{self, Workload, similar};
+use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::suite::{self, FromFile, Member, Suite};
 
@@ -15,7 +15,7 @@ pub fn resolve(
     files: &[FromFile],
     executable: &Executable,
 ) -> Result<Vec<Work>, String> {
-    let workloads = catalogue::read(executable)?;
+    let workloads = executable.workloads()?;
     let ours = suite::embedded()?;
     let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
     let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));

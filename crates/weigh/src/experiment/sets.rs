@@ -1,7 +1,7 @@
 //! The sets of an experiment: each judged by itself, and the whole only as far as they agree.
 
+use super::log_ratio::{bound, percent};
 use super::pairs::{Measurements, betting};
-use super::summarise::{bound, percent};
 use crate::format;
 use crate::result::summary::SetEffect;
 use paired::design::Design;

@@ -3,6 +3,7 @@
 
 use super::disturbed;
 use super::evidence;
+use super::log_ratio::{bound, percent};
 use super::metrics;
 use super::notes::{self, Judged};
 use super::pairs::{Measurements, gather};
@@ -315,14 +316,4 @@ fn costing_more_than(limit: f64, stored: &Stored) -> Vec<Above> {
     };
     let named = measurements.iter().zip(shown).filter(|(row, shown)| *shown && all_show(row));
     named.map(|(row, _)| name(row)).collect()
-}
-
-/// A log-ratio as a change in per cent.
-pub fn percent(log_ratio: f64) -> f64 {
-    log_ratio.exp_m1() * 100.0
-}
-
-/// The same for an end of an interval, which may be infinite.
-pub fn bound(log_ratio: f64) -> Option<f64> {
-    log_ratio.is_finite().then(|| percent(log_ratio))
 }

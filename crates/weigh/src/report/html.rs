@@ -18,8 +18,7 @@ use super::{bounds, by_treatment, evidence, facts, imported, latency, readings, 
 use crate::format;
 use crate::machine::Facts;
 use crate::machine::described;
-use crate::result::curve;
-use crate::result::summary::{Row, State, Summary};
+use crate::result::summary::{Row, State, Summary, charts_of_effects};
 use paired::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -43,8 +42,12 @@ const TEMPLATES: [(&str, &str); 13] = [
 const LONG_FACT: usize = 90;
 
 /// The whole page.
-pub fn render(s: &Summary) -> Result<String, Error> {
-    fill("page.html", page(s))
+///
+/// # Errors
+/// A sentence, where the template does not fit.
+pub fn render(s: &Summary) -> Result<String, String> {
+    let filled = fill("page.html", page(s));
+    filled.map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
 pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
@@ -64,7 +67,7 @@ fn page(s: &Summary) -> Value {
         context! {
             treatment => format::label(treatment),
             forest => forest::figure(&rows, &scale, s.margin_pct),
-            charts => curve::of_effects(&rows)
+            charts => charts_of_effects(&rows)
                 .iter()
                 .flat_map(|chart| chart::figures(chart, several.then_some(treatment)))
                 .collect::<Vec<Value>>(),

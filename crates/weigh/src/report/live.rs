@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::countdown::Countdown;
 use super::live_frame as frame;
+use super::live_view::{LiveRow, RowProgress, Size, Stage, View};
 use crate::format;
 use crate::printable;
-use paired::Verdict;
 
 /// Redrawing costs CPU time that the workloads should have.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -19,58 +19,6 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
-
-/// One workload under one treatment, as far as it got.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LiveRow {
-    pub workload: String,
-    pub treatment: String,
-    pub unit: String,
-    pub progress: RowProgress,
-    /// What a log was last told of it.
-    pub(super) said: Option<Stage>,
-}
-
-impl LiveRow {
-    /// A row that is not measured yet.
-    pub fn new(workload: String, unit: String, treatment: String) -> LiveRow {
-        LiveRow { workload, unit, treatment, ..LiveRow::default() }
-    }
-}
-
-/// What is known of a row by now.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowProgress {
-    /// `None` before the first pair.
-    pub effect_pct: Option<f64>,
-    /// `None` while that side has no bound.
-    pub low_pct: Option<f64>,
-    pub high_pct: Option<f64>,
-    pub pairs: usize,
-    pub stage: Stage,
-    /// Whether it has a verdict and is measured on, for a narrower interval.
-    pub is_narrowing: bool,
-}
-
-/// How far a row is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Stage {
-    #[default]
-    Measuring,
-    Decided {
-        verdict: Verdict,
-        within_margin: bool,
-    },
-    /// It gives no result; one sentence says why.
-    Failed(String),
-}
-
-/// The size of a terminal in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    pub columns: usize,
-    pub rows: usize,
-}
 
 /// The live view; dropping it takes it off the screen and gives the cursor back.
 pub struct Live<W: Write = Stderr> {
@@ -82,18 +30,6 @@ pub struct Live<W: Write = Stderr> {
     /// Lines of the frame that is on the screen.
     drawn: usize,
     last: Option<Instant>,
-}
-
-/// Everything that a frame shows.
-pub(super) struct View {
-    pub rows: Vec<LiveRow>,
-    pub margin_pct: f64,
-    pub budget: Duration,
-    pub elapsed: Duration,
-    pub left: Option<Duration>,
-    /// The row whose pair is under way.
-    pub current: Option<usize>,
-    pub colour: bool,
 }
 
 impl Live {
@@ -214,6 +150,7 @@ pub fn stderr_size() -> Option<Size> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paired::Verdict;
 
     fn rows(count: usize) -> Vec<LiveRow> {
         let row = |i| LiveRow::new(format!("w{i}"), "lps".to_owned(), "audit".to_owned());

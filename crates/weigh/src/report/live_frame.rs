@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bar::Bars;
-use super::live::{LiveRow, Size, Stage, View};
+use super::live_view::{LiveRow, Size, Stage, View};
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, pad};
@@ -203,7 +203,7 @@ fn span(row: &LiveRow) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use super::super::live::RowProgress;
+    use super::super::live_view::RowProgress;
     use super::*;
 
     fn view(count: usize, decided: usize) -> View {

@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::Row;
 use crate::format;
 
 /// The unit of x where the number of copies varies.
@@ -125,20 +124,6 @@ pub fn charts<'a>(points: impl Iterator<Item = (&'a OnCurve, Quantity, CurvePoin
     }
     charts.retain(|chart| !chart.curves.is_empty());
     charts
-}
-
-/// The effects of one treatment as charts.
-pub fn of_effects(rows: &[&Row]) -> Vec<Chart> {
-    charts(rows.iter().filter(|row| row.effect_pct.is_finite()).filter_map(|row| {
-        let point = CurvePoint {
-            workload: row.workload.clone(),
-            x: row.on_curve.as_ref()?.x,
-            y: row.effect_pct,
-            low: row.low_pct.filter(|pct| pct.is_finite()),
-            high: row.high_pct.filter(|pct| pct.is_finite()),
-        };
-        Some((row.on_curve.as_ref()?, Quantity::Effect, point))
-    }))
 }
 
 /// A value of x as people say it: bytes in powers of 1024, `64K`, everything else as it is.

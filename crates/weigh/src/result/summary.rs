@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cost::AddedCost;
-use super::curve::OnCurve;
+use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
@@ -319,4 +319,18 @@ pub struct Failure {
     pub arm: String,
     /// One sentence that says what happened.
     pub reason: String,
+}
+
+/// The effects of one treatment as charts.
+pub fn charts_of_effects(rows: &[&Row]) -> Vec<Chart> {
+    curve::charts(rows.iter().filter(|row| row.effect_pct.is_finite()).filter_map(|row| {
+        let point = CurvePoint {
+            workload: row.workload.clone(),
+            x: row.on_curve.as_ref()?.x,
+            y: row.effect_pct,
+            low: row.low_pct.filter(|pct| pct.is_finite()),
+            high: row.high_pct.filter(|pct| pct.is_finite()),
+        };
+        Some((row.on_curve.as_ref()?, Quantity::Effect, point))
+    }))
 }

@@ -99,8 +99,9 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::column::ReadColumn;
     use super::record::*;
-    use super::samples::{Gatherer, Samples};
+    use super::samples::{Gatherer, Kept, Place, Samples};
     use super::*;
     use crate::result::reading::Metric;
     use crate::result::summary::State;
@@ -153,6 +154,38 @@ mod tests {
             sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
             evidence: Default::default(),
             disturbance: Some(Default::default()).filter(|_| arm == 1),
+        }
+    }
+
+    impl From<Measured> for Kept {
+        /// What is to be kept of a sample that was not read but measured.
+        fn from(measured: Measured) -> Kept {
+            let place = Place {
+                work: measured.work,
+                arm: measured.arm,
+                treated_arm: measured.treated_arm,
+                set: measured.set,
+                pair: measured.pair,
+                position: measured.position,
+                started_s: measured.started_s,
+            };
+            let sample = measured.sample;
+            let column = ReadColumn {
+                operations: sample.operations,
+                elapsed_ns: sample.elapsed_ns,
+                total_operations: sample.total_operations,
+                rate: sample.rate,
+                unit: None,
+                user_ns: sample.user_ns,
+                system_ns: sample.system_ns,
+                voluntary_switches: sample.voluntary_switches,
+                involuntary_switches: sample.involuntary_switches,
+                minor_faults: sample.minor_faults,
+                major_faults: sample.major_faults,
+                copy_rates: sample.copy_rates,
+                disturbance: measured.disturbance,
+            };
+            Kept::new(&place, column, sample.unit, measured.evidence)
         }
     }
 

@@ -7,7 +7,7 @@ use super::column::ReadColumn;
 use crate::treatment::Evidence;
 use crate::workload::sample::cpu_ns_per_op;
 
-/// The samples of an experiment, by which of [`super::record::Header::works`] and which treatment's arm
+/// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
 /// they belong to.
 pub type Samples = BTreeMap<(usize, usize), OfRow>;
 
@@ -136,7 +136,7 @@ pub(crate) struct Kept {
     totals: Totals,
 }
 
-/// The columns of a sample that are not JSON, as [`super::record::Measured`] has them.
+/// The columns of a sample that are not JSON, as `record::Measured` has them.
 pub(super) struct Place {
     pub work: usize,
     pub arm: usize,
@@ -234,38 +234,5 @@ impl Usage {
             minor_faults: sum(self.minor_faults, other.minor_faults),
             major_faults: sum(self.major_faults, other.major_faults),
         };
-    }
-}
-
-#[cfg(test)]
-impl From<super::record::Measured> for Kept {
-    /// What is to be kept of a sample that was not read but measured.
-    fn from(measured: super::record::Measured) -> Kept {
-        let place = Place {
-            work: measured.work,
-            arm: measured.arm,
-            treated_arm: measured.treated_arm,
-            set: measured.set,
-            pair: measured.pair,
-            position: measured.position,
-            started_s: measured.started_s,
-        };
-        let sample = measured.sample;
-        let column = ReadColumn {
-            operations: sample.operations,
-            elapsed_ns: sample.elapsed_ns,
-            total_operations: sample.total_operations,
-            rate: sample.rate,
-            unit: None,
-            user_ns: sample.user_ns,
-            system_ns: sample.system_ns,
-            voluntary_switches: sample.voluntary_switches,
-            involuntary_switches: sample.involuntary_switches,
-            minor_faults: sample.minor_faults,
-            major_faults: sample.major_faults,
-            copy_rates: sample.copy_rates,
-            disturbance: measured.disturbance,
-        };
-        Kept::new(&place, column, sample.unit, measured.evidence)
     }
 }

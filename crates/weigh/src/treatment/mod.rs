@@ -187,7 +187,7 @@ pub trait Treatment {
     /// Called before each launch, of whichever arm.
     ///
     /// # Errors
-    /// [`Error::NotInForce`]
+    /// [`TreatmentError::NotInForce`]
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
         let _ = role;
         Ok(())
@@ -196,7 +196,7 @@ pub trait Treatment {
     /// Called after each: proves that the treatment was in force if and only if it should have been.
     ///
     /// # Errors
-    /// [`Error::NotInForce`]
+    /// [`TreatmentError::NotInForce`]
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let _ = launch;
         Ok(Evidence::default())

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::executable::Executable;
-
 /// One workload, in its own words (`workloads/workload.h`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
@@ -34,13 +32,12 @@ pub struct Workload {
     pub x_unit: Option<String>,
 }
 
-/// All workloads of a build, sorted by name.
+/// All workloads of a build, sorted by name, from its listing: one JSON object per workload and line.
 ///
 /// # Errors
-/// Where the executable's listing is not what this version expects.
-pub fn read(executable: &Executable) -> Result<Vec<Workload>, String> {
-    executable
-        .listing()
+/// Where the listing is not what this version expects.
+pub fn read(listing: &str) -> Result<Vec<Workload>, String> {
+    listing
         .lines()
         .map(|line| {
             serde_json::from_str(line).map_err(|error| {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::catalogue;
+use super::catalogue::{self, Workload};
 use trust::path::trusted_also;
 use trust::user_file;
 
@@ -131,10 +131,9 @@ impl Executable {
             )
         };
         let listing = list(&path, LISTING_LIMIT).map_err(|error| is_no_build(error.to_string()))?;
-        let executable = Executable { path, listing, is_static: false, foreign };
-        match catalogue::read(&executable) {
+        match catalogue::read(&listing) {
             Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
-            Ok(_) => Ok(executable),
+            Ok(_) => Ok(Executable { path, listing, is_static: false, foreign }),
             Err(problem) => Err(is_no_build(problem)),
         }
     }
@@ -144,9 +143,12 @@ impl Executable {
         &self.path
     }
 
-    /// One JSON object per workload and line.
-    pub fn listing(&self) -> &str {
-        &self.listing
+    /// All workloads that it has, sorted by name.
+    ///
+    /// # Errors
+    /// Where its listing is not what this version expects.
+    pub fn workloads(&self) -> Result<Vec<Workload>, String> {
+        catalogue::read(&self.listing)
     }
 
     /// The command of one sample of about this length.

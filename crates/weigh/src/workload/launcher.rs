@@ -138,7 +138,7 @@ impl Launcher {
     /// Starts a launcher and has it take its set-up.
     ///
     /// # Errors
-    /// [`Error::Refused`] where a part of the set-up is not permitted.
+    /// [`LauncherError::Refused`] where a part of the set-up is not permitted.
     pub fn start(setup: &Setup, interrupted: &AtomicBool) -> Result<Launcher, LauncherError> {
         let mut launcher = Launcher(Helper::start(SUBCOMMAND)?);
         launcher.0.send(setup)?;
@@ -154,7 +154,7 @@ impl Launcher {
     /// Runs one job to its end, which the job's timeout bounds.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the program cannot be executed; [`Error::Interrupted`].
+    /// [`LauncherError::Refused`] where the program cannot be executed; [`LauncherError::Interrupted`].
     pub fn run(&mut self, job: &Job, interrupted: &AtomicBool) -> Result<Launched, LauncherError> {
         self.0.send(job)?;
         // It kills the worker when its time is over. Only one that was stopped itself answers later.

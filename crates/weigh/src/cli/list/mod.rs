@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Context, output};
 use crate::report::text::wrap;
 use crate::treatment::{KINDS, Parameter, scratch};
-use crate::workload::catalogue::{self, Workload};
+use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
 use crate::workload::suite::{self, Suite};
 
@@ -112,7 +112,7 @@ pub fn read_workloads() -> Result<Vec<Workload>, String> {
     let directory = scratch::place()
         .and_then(tempfile::tempdir_in)
         .map_err(|error| format!("a temporary directory: {error}; set TMPDIR"))?;
-    catalogue::read(&Executable::unpack(directory.path())?)
+    Executable::unpack(directory.path())?.workloads()
 }
 
 fn describe_suites(suites: &[&Suite], with_members: bool) -> String {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::log_ratio::percent;
 use crate::experiment::pairs::{Measurements, gather};
-use crate::experiment::summarise::{design, percent};
+use crate::experiment::summarise::design;
 use crate::result::calibration::{PlantedExperiments, PlantedWorkload};
 use crate::result::summary::Failure;
 use crate::store::record::Stored;

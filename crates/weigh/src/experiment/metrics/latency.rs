@@ -1,6 +1,6 @@
 //! Quantiles of single operations and counts of the PMU, from the launches of the detail pass.
 
-use super::super::summarise::percent;
+use super::super::log_ratio::percent;
 use super::tally::Tally;
 use crate::result::metrics::{Contrast, Counters, Latency};
 use crate::store::record::Detailed;

@@ -152,14 +152,13 @@ fn is_of(row: &str, workload: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::catalogue;
     use crate::workload::executable::Executable;
 
     /// A column of a workload that was renamed would be empty for ever.
     #[test]
     fn every_column_has_its_workloads() {
         let directory = tempfile::tempdir().unwrap();
-        let workloads = catalogue::read(&Executable::unpack(directory.path()).unwrap()).unwrap();
+        let workloads = Executable::unpack(directory.path()).unwrap().workloads().unwrap();
         for column in SECTIONS.iter().flat_map(|section| section.columns) {
             for name in column.names.iter().chain(column.less).chain(column.more) {
                 let title = column.title;

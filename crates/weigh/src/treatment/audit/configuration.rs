@@ -157,7 +157,7 @@ impl Configuration {
     /// Before a launch; asked by every arm, in their order.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where the arms' rules cannot be exchanged.
+    /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
     pub fn before(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
         self.is_of_arm &= arm != 0;
         // Before the first of a pair, whichever that is: so both come equally often after a change.
@@ -171,7 +171,7 @@ impl Configuration {
     /// After a launch; asked by every arm, in their order. The first asks for all.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] with what was found.
+    /// [`TreatmentError::NotInForce`] with what was found.
     pub fn after(&mut self, arm: usize, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if arm == 0 {
             self.evidence = self.watch()?.after(launch)?;

@@ -20,6 +20,7 @@ pub mod sink_choice;
 pub mod state;
 pub mod stream;
 pub mod untouched;
+mod wait;
 pub mod watch;
 
 /// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::needs;
-use super::stream::{SEND_AGAIN_EVERY, Wait};
+use super::wait::{SEND_AGAIN_EVERY, Wait};
 use crate::machine::cpu_time;
 use crate::treatment::TreatmentError;
 use linux_audit::auditd::Auditd;
@@ -48,7 +48,7 @@ impl Receiver {
     /// already: the log written, the plugin's pipe read.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where it does not come to that.
+    /// [`TreatmentError::NotInForce`] where it does not come to that.
     pub fn wait_until_written(
         &mut self,
         client: &mut Client,

@@ -62,7 +62,7 @@ impl SinkChoice {
     /// Whether this host can give it, before anything is changed.
     ///
     /// # Errors
-    /// [`Error::Unavailable`]
+    /// [`TreatmentError::Unavailable`]
     pub fn check(self, daemon: Option<u32>) -> Result<(), TreatmentError> {
         match (self, daemon) {
             (SinkChoice::Usual, _) => Ok(()),

@@ -120,7 +120,7 @@ impl Snapshot {
     /// we do not set is as it was found.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] with what was changed.
+    /// [`TreatmentError::NotInForce`] with what was changed.
     pub fn check_loaded(&self, client: &mut Client, before: &Status) -> Result<(), TreatmentError> {
         let now = client.status().map_err(needs)?;
         self.check_changes(client, untouched::settings(before, &now))
@@ -130,7 +130,7 @@ impl Snapshot {
     /// the features, and the rules of the host, in order.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] with what was changed.
+    /// [`TreatmentError::NotInForce`] with what was changed.
     pub fn check_host(&self, client: &mut Client) -> Result<(), TreatmentError> {
         self.check_changes(client, Vec::new())
     }

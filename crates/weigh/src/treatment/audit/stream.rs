@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::receiver::Receiver;
+use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::machine::cpu_time;
 use crate::own_program::{self, Helper, PROMPTLY};
@@ -14,12 +15,6 @@ use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
 
-/// A receiver that does not read for a tenth of a second, as on a disk that stalls, has what waits put
-/// aside (`kauditd_send_queue` and `kauditd_retry_skb` in kernel/audit.c), the marker among it. The
-/// kernel sends that again when the next record is made; and may have dropped the marker.
-pub(super) const SEND_AGAIN_EVERY: Duration = Duration::from_secs(1);
-
-const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// The hidden subcommand that turns `weigh` into a sink.
@@ -37,33 +32,6 @@ pub struct Stream {
     processes: Vec<u32>,
     kauditd: Option<u32>,
     interrupted: Arc<AtomicBool>,
-}
-
-/// How long something is waited for, which the user may cut short.
-pub(super) struct Wait<'a> {
-    interrupted: &'a AtomicBool,
-    deadline: Instant,
-    is_cut_short: bool,
-}
-
-impl Wait<'_> {
-    pub(super) fn new(interrupted: &AtomicBool, limit: Duration) -> Wait<'_> {
-        Wait { interrupted, deadline: Instant::now() + limit, is_cut_short: false }
-    }
-
-    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment
-    /// for it.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`] when that is over.
-    pub(super) fn goes_on(&mut self) -> Result<bool, TreatmentError> {
-        if !self.is_cut_short && self.interrupted.load(Ordering::Relaxed) {
-            self.is_cut_short = true;
-            self.deadline = self.deadline.min(Instant::now() + AFTER_INTERRUPT);
-        }
-        let is_over = Instant::now() > self.deadline;
-        if is_over && self.is_cut_short { Err(TreatmentError::Interrupted) } else { Ok(!is_over) }
-    }
 }
 
 /// CPU time of those that handle the records, in nanoseconds; `None` where it is not known.
@@ -111,7 +79,7 @@ impl Stream {
     /// been drained and written, so that no record of one sample is left for the next.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where the records do not arrive.
+    /// [`TreatmentError::NotInForce`] where the records do not arrive.
     pub fn window(&mut self, client: &mut Client) -> Result<RecordCounts, TreatmentError> {
         self.number += 1;
         let marker = format!("{} {}", self.marker, self.number);

@@ -62,7 +62,7 @@ impl Watch {
     /// no part of the next sample.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] where somebody else made changes as well.
+    /// [`TreatmentError::NotInForce`] where somebody else made changes as well.
     pub fn expect(
         &mut self,
         rules: Vec<Rule>,
@@ -94,7 +94,7 @@ impl Watch {
     /// After a sample.
     ///
     /// # Errors
-    /// [`Error::NotInForce`] with what was found.
+    /// [`TreatmentError::NotInForce`] with what was found.
     pub fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if self.client.status().map_err(needs)?.enabled == 0 {
             return Err(TreatmentError::NotInForce(

@@ -2,8 +2,17 @@
 
 use serde::Serialize;
 
-use super::cumulative::{self, Cumulative};
+use crate::report::ReportFormat;
+use crate::report::cumulative::{self, Cumulative};
 use crate::result::summary::Summary;
+
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "json",
+    what: "the results as JSON, as documented in docs/json.md",
+    compared: render,
+    run: |report, _| Ok(report.json()),
+    is_json: true,
+};
 
 #[derive(Serialize)]
 struct SummaryDocument<'a> {
@@ -16,9 +25,11 @@ struct SummaryDocument<'a> {
 /// The whole document, indented, with a newline at its end.
 ///
 /// JSON has no NaN and no infinity: where no finite number could be computed there is a `null`.
-pub fn render(s: &Summary) -> Result<String, serde_json::Error> {
+fn render(s: &Summary) -> Result<String, String> {
     let document = SummaryDocument { summary: s, cumulative: cumulative::of(s) };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    let text = serde_json::to_string_pretty(&document);
+    text.map(|text| text + "\n")
+        .map_err(|error| format!("the JSON report could not be written: {error}"))
 }
 
 #[cfg(test)]
@@ -27,8 +38,8 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::sample;
     use super::*;
+    use crate::report::sample;
     use crate::result::curve::OnCurve;
     use crate::result::gate::{Above, Gate};
     use crate::result::imported::{Better, Figure, File, Imported};
@@ -98,7 +109,7 @@ mod tests {
     #[test]
     fn the_documentation_shows_every_field() {
         let text = render(&documented()).expect("a summary is JSON");
-        let document = include_str!("../../../../docs/json.md");
+        let document = include_str!("../../../../../docs/json.md");
         let example = document.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
         let example = example.expect("docs/json.md has an example");
         let example: Value = serde_json::from_str(example).expect("the example is JSON");

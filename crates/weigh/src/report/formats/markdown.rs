@@ -1,12 +1,22 @@
 //! A report to paste into an issue or a commit message.
 
-use super::results::measured;
-use super::table::{Align, Table};
-use super::{bounds, evidence, facts, imported, latency, readings, sentence, sets};
 use crate::format;
 use crate::machine::described;
 use crate::printable;
-use crate::result::summary::{Row, Summary};
+use crate::report::results::measured;
+use crate::report::table::{Align, Table};
+use crate::report::{ReportFormat, run_page};
+use crate::report::{bounds, evidence, facts, imported, latency, readings, sentence, sets};
+use crate::result::run::RunReport;
+use crate::result::summary::{Failure, Row, Summary};
+
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "markdown",
+    what: "the report as Markdown, for an issue or a mail",
+    compared: |s| Ok(render(s)),
+    run: |report, _| Ok(run(report)),
+    is_json: false,
+};
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
@@ -53,6 +63,29 @@ pub fn render(s: &Summary) -> String {
         ),
     });
     parts.push(fenced(&s.command));
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    parts.join("\n\n") + "\n"
+}
+
+/// The report of a run.
+fn run(report: &RunReport) -> String {
+    let mut parts = vec![format!("**{}**", format::label(&run_page::title(report)))];
+    parts.extend(run_page::sentences(report).iter().map(|sentence| format::label(sentence)));
+    parts.push(run_page::results(report).to_markdown());
+    parts.extend(
+        run_page::copies(report).map(|copies| format!("Copies:\n\n{}", copies.to_markdown())),
+    );
+    let failed = |failure: &Failure| {
+        format::label(&format!("- {} gave no result: {}", failure.workload, failure.reason))
+    };
+    let warnings = report.warnings.iter().map(|warning| format::label(&format!("- {warning}")));
+    let remarks: Vec<String> = report.failures.iter().map(failed).chain(warnings).collect();
+    if !remarks.is_empty() {
+        parts.push(remarks.join("\n"));
+    }
+    let (id, started) = (format::label(&report.id), format::label(&report.started));
+    parts.push(format!("Experiment `{id}`, started {started}. Again:"));
+    parts.push(fenced(&report.command));
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
     parts.join("\n\n") + "\n"
 }
@@ -119,7 +152,7 @@ fn code(text: &str) -> String {
 }
 
 /// A code block whose fence is longer than any run of backticks within it.
-pub fn fenced(text: &str) -> String {
+fn fenced(text: &str) -> String {
     let text = printable::text(text);
     let mut fence = "```".to_owned();
     while text.contains(fence.as_str()) {
@@ -130,8 +163,8 @@ pub fn fenced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::sample;
 
     #[test]
     fn the_sentence_comes_first_and_the_command_last() {

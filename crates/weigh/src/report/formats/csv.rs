@@ -1,14 +1,37 @@
-//! Every pair as it was measured, one a line: for people who bring their own statistics.
+//! Every pair as it was measured, or every sample of a run, one a line: for people who bring their own
+//! statistics.
 
 use crate::format;
+use crate::report::ReportFormat;
 use crate::result::summary::Summary;
+use crate::store::record::Stored;
+
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "csv",
+    what: "every pair (of a run: every sample) as CSV",
+    compared,
+    run: |_, stored| Ok(run(stored)),
+    is_json: false,
+};
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
                       baseline_rate,treated_rate,log_ratio,disturbed,baseline_cpu_ns_per_op,\
                       treated_cpu_ns_per_op\n";
 
+const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate\n";
+
+fn compared(s: &Summary) -> Result<String, String> {
+    match s.imported {
+        Some(_) => Err(format!(
+            "{} is an import and has no pairs; --json has its figures, with every run",
+            s.id
+        )),
+        None => Ok(pairs(s)),
+    }
+}
+
 /// The pairs of all rows, in the order measured. Sets and pairs count from 1.
-pub fn render(s: &Summary) -> String {
+fn pairs(s: &Summary) -> String {
     let mut text = HEADER.to_owned();
     for row in &s.results {
         for (index, pair) in row.series.iter().enumerate() {
@@ -36,8 +59,32 @@ pub fn render(s: &Summary) -> String {
     text
 }
 
+/// The samples, in the order measured within each workload. They count from 1.
+fn run(stored: &Stored) -> String {
+    let mut text = RUN_HEADER.to_owned();
+    for (&(work, _), of_work) in &stored.samples {
+        let work = &stored.header.works[work];
+        let unit = of_work.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+        for (index, point) in of_work.points.iter().enumerate() {
+            let cells = [
+                name(&stored.id),
+                name(&work.name),
+                name(unit.unwrap_or(&work.unit)),
+                (index + 1).to_string(),
+                number(point.started_s),
+                number(point.operations),
+                number(point.elapsed_s),
+                number(point.rate),
+            ];
+            text += &cells.join(",");
+            text.push('\n');
+        }
+    }
+    text
+}
+
 /// In full precision; empty when there is no number.
-pub fn number(value: f64) -> String {
+fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
@@ -45,7 +92,7 @@ pub fn number(value: f64) -> String {
 /// spreadsheet takes what begins with one of `= + - @` for a formula, and what a formula does is not for a
 /// name to decide: an apostrophe makes it text (OWASP, "CSV Injection"). Line breaks and tabs are no part
 /// of a name.
-pub fn name(text: &str) -> String {
+fn name(text: &str) -> String {
     let text = format::label(text);
     let is_formula = text
         .trim_start()
@@ -56,15 +103,15 @@ pub fn name(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::sample;
 
     #[test]
     fn a_line_a_pair() {
         let mut s = sample::audit();
         s.results.truncate(1);
         s.results[0].series.truncate(2);
-        let text = render(&s);
+        let text = pairs(&s);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         let columns = lines[0].split(',').count();
@@ -87,7 +134,7 @@ mod tests {
     fn odd_names_are_quoted_and_missing_numbers_empty() {
         assert_eq!(name("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(number(f64::NAN), "");
-        let text = render(&sample::hostile());
+        let text = pairs(&sample::hostile());
         assert!(!text.contains("NaN") && !text.contains("inf"));
     }
 }

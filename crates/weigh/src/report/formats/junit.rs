@@ -3,14 +3,24 @@
 
 use std::fmt::Write as _;
 
-use super::by_treatment;
-use super::sentence;
 use crate::format;
+use crate::report::{ReportFormat, by_treatment, sentence};
 use crate::result::summary::{Failure, Row, State, Summary};
 use paired::Verdict;
 
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "junit",
+    what: "the rows as tests in JUnit's XML, for CI: a row above --fail-above fails",
+    compared: |s| Ok(render(s)),
+    run: |report, _| {
+        let id = &report.id;
+        Err(format!("{id} is a run of this machine alone, in which no test can pass or fail"))
+    },
+    is_json: false,
+};
+
 /// The whole document.
-pub fn render(s: &Summary) -> String {
+fn render(s: &Summary) -> String {
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"weigh\">\n");
     let mut groups = by_treatment(s);
@@ -101,8 +111,8 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::sample;
     use crate::result::gate::{Above, Gate};
 
     #[test]

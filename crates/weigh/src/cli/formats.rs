@@ -1,0 +1,72 @@
+//! The options that ask for reports in files: one for each format that there is.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
+
+use crate::report::{FORMATS, ReportFormat};
+
+/// `--NAME` of one format, or none.
+#[derive(Debug)]
+pub struct ChosenFormat(pub Option<&'static ReportFormat>);
+
+impl FromArgMatches for ChosenFormat {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ChosenFormat, clap::Error> {
+        Ok(ChosenFormat(FORMATS.iter().copied().find(|format| matches.get_flag(format.name))))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = ChosenFormat::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ChosenFormat {
+    fn augment_args(command: Command) -> Command {
+        let option = |format: &&ReportFormat| {
+            let help = format!("Write {}", format.what);
+            Arg::new(format.name).long(format.name).help(help).action(ArgAction::SetTrue)
+        };
+        let names = FORMATS.iter().map(|format| format.name);
+        command.args(FORMATS.iter().map(option)).group(ArgGroup::new("formats").args(names))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        ChosenFormat::augment_args(command)
+    }
+}
+
+/// `--NAME FILE` of any format.
+#[derive(Debug)]
+pub struct FormatFiles(pub Vec<(&'static ReportFormat, PathBuf)>);
+
+impl FromArgMatches for FormatFiles {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<FormatFiles, clap::Error> {
+        let path = |format: &ReportFormat| matches.get_one::<PathBuf>(format.name).cloned();
+        let files = FORMATS.iter().filter_map(|format| Some((*format, path(format)?)));
+        Ok(FormatFiles(files.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = FormatFiles::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for FormatFiles {
+    fn augment_args(command: Command) -> Command {
+        command.args(FORMATS.iter().map(|format| {
+            let default = match format.name {
+                "html" => " [default: in the XDG data directory]",
+                _ => "",
+            };
+            let help = format!("Write {}; `-` is stdout{default}", format.what);
+            let option = Arg::new(format.name).long(format.name).help(help);
+            option.value_name("FILE").value_parser(value_parser!(PathBuf))
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        FormatFiles::augment_args(command)
+    }
+}

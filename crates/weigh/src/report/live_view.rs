@@ -1,0 +1,69 @@
+//! What the view while measuring shows: the rows, as far as they got.
+
+use std::time::Duration;
+
+use paired::Verdict;
+
+/// One workload under one treatment, as far as it got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveRow {
+    pub workload: String,
+    pub treatment: String,
+    pub unit: String,
+    pub progress: RowProgress,
+    /// What a log was last told of it.
+    pub(super) said: Option<Stage>,
+}
+
+impl LiveRow {
+    /// A row that is not measured yet.
+    pub fn new(workload: String, unit: String, treatment: String) -> LiveRow {
+        LiveRow { workload, unit, treatment, ..LiveRow::default() }
+    }
+}
+
+/// What is known of a row by now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowProgress {
+    /// `None` before the first pair.
+    pub effect_pct: Option<f64>,
+    /// `None` while that side has no bound.
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    pub pairs: usize,
+    pub stage: Stage,
+    /// Whether it has a verdict and is measured on, for a narrower interval.
+    pub is_narrowing: bool,
+}
+
+/// How far a row is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Stage {
+    #[default]
+    Measuring,
+    Decided {
+        verdict: Verdict,
+        within_margin: bool,
+    },
+    /// It gives no result; one sentence says why.
+    Failed(String),
+}
+
+/// The size of a terminal in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+/// Everything that a frame shows.
+pub(super) struct View {
+    pub rows: Vec<LiveRow>,
+    pub margin_pct: f64,
+    pub budget: Duration,
+    pub elapsed: Duration,
+    pub left: Option<Duration>,
+    /// The row whose pair is under way.
+    pub current: Option<usize>,
+    pub colour: bool,
+}

@@ -1,0 +1,23 @@
+//! A home whose database an earlier weigh made.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::Home;
+
+/// What that weigh exported of each experiment is beside its database.
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store")
+}
+
+/// The directory's database, as if it had been used before.
+pub fn stored() -> Home {
+    let home = Home::new();
+    let packed = fs::File::open(fixtures().join("version-7.db.gz")).unwrap();
+    let mut database = Vec::new();
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut database).unwrap();
+    fs::create_dir_all(home.database().parent().unwrap()).unwrap();
+    fs::write(home.database(), database).unwrap();
+    home
+}
