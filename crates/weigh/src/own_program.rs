@@ -142,7 +142,8 @@ impl Helper {
     /// Waits for one line, looking up from time to time whether the user gave up.
     ///
     /// # Errors
-    /// [`HelperError::TimedOut`] after `deadline`; [`HelperError::Io`] where the helper ended or talks nonsense.
+    /// [`HelperError::TimedOut`] after `deadline`; [`HelperError::Io`] where the helper ended or talks
+    /// nonsense.
     pub fn receive<T: DeserializeOwned>(
         &mut self,
         interrupted: &AtomicBool,
