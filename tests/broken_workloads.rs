@@ -31,7 +31,7 @@ fn compare(home: &Home, broken: &[&str], more: &[&str]) -> support::Running {
     let mut command = home.weigh(&["compare"]);
     command.env("WEIGH_WORKLOADS", build()).args(more);
     command.args(broken.iter().flat_map(|name| ["-w", name]));
-    command.args(["-w", "getppid", "--pairs", &PAIRS.to_string(), "--json", "-"]);
+    command.args(["-w", "getppid", "--pairs", &PAIRS.to_string(), "--no-detail", "--json", "-"]);
     home.start(command)
 }
 

@@ -14,7 +14,7 @@ fn start_scales(home: &Home) -> Vec<f64> {
 }
 
 fn calibrate(home: &Home, more: &[&str]) -> Value {
-    let arguments = ["calibrate", "-w", "getppid", "--budget", "10s", "--json", "-"];
+    let arguments = ["calibrate", "-w", "getppid", "--budget", "4s", "--json", "-"];
     home.succeed(&[&arguments[..], more].concat()).json()
 }
 
@@ -55,7 +55,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     let _turn = Turn::take();
     let home = Home::new();
     let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
-    let more = ["--budget", "20s", "--seed", "7", "--json", "-"];
+    let more = ["--budget", "12s", "--seed", "7", "--json", "-"];
     let json = home.succeed(&[&arguments[..], &more].concat()).json();
     let planted = &json["planted"];
     assert_eq!(planted["share_pct"], 50.0);
@@ -97,13 +97,13 @@ fn what_cannot_be_planted_is_refused() {
 fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let _turn = Turn::take();
     let home = Home::new();
-    home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "5s"]).assert_says(&[
+    home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "3s"]).assert_says(&[
         "this machine detects a change of",
         "of these 2 experiments raised a false alarm",
         "at the promised rate of 5 %, chance explains at most 1 of 2",
         "All calibrations of this machine",
         "detected, 10 s",
     ]);
-    home.succeed(&["show"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);
-    home.succeed(&["history"]).assert_says(&["weigh calibrate -w stat --budget 5s"]);
+    home.succeed(&["show"]).assert_says(&["weigh calibrate -w stat --budget 3s"]);
+    home.succeed(&["history"]).assert_says(&["weigh calibrate -w stat --budget 3s"]);
 }

@@ -219,7 +219,7 @@ fn several_treatments_are_held_against_one_baseline() {
         "-w",
         "getppid",
         "--budget",
-        "30s",
+        "10s",
         "--no-detail",
         "--json",
         "-",

@@ -9,7 +9,7 @@ use support::{Home, assert_slows, row};
 
 /// Weighs with eight pairs per row and gives the JSON.
 fn weigh(audit: &Audit, home: &Home, treatment: &str, workloads: &[&str]) -> Value {
-    let mut arguments = vec!["compare", treatment, "--pairs", "8", "--json", "-"];
+    let mut arguments = vec!["compare", treatment, "--pairs", "8", "--no-detail", "--json", "-"];
     workloads.iter().for_each(|workload| arguments.extend(["-w", workload]));
     let outcome = home.run(&arguments);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");

@@ -20,7 +20,7 @@ fn killed_at_random_moments_it_restores_auditing_and_loses_no_sample() {
     let Some(audit) = Audit::take() else { return };
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(20);
     let mut measured = 0;
-    for kill in 0..support::hard(5, 100) {
+    for kill in 0..support::hard(3, 100) {
         let home = Home::new();
         let moment = Duration::from_millis(chance.random_range(50..2500));
         println!("kill {kill} after {moment:?}");

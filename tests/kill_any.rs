@@ -61,7 +61,7 @@ fn whichever_process_dies_or_stands_still_auditing_is_as_it_was() {
     println!("seed {seed}");
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut samples = 0;
-    for _ in 0..support::hard(20, 100) {
+    for _ in 0..support::hard(6, 100) {
         let home = Home::new();
         let done = strike(&home, &mut chance);
         let all_gone = wait_until(Duration::from_secs(20), || home.processes().is_empty());

@@ -250,7 +250,7 @@ fn handle(format: &str, text: &str) -> f64 {
 #[test]
 fn the_time_of_an_import_grows_as_its_file() {
     const TIMES: f64 = 8.0;
-    let (short, long) = (long_files(2_000), long_files(2_000 * TIMES as usize));
+    let (short, long) = (long_files(1_000), long_files(1_000 * TIMES as usize));
     for ((format, short), (_, long)) in short.iter().zip(&long) {
         let least_s = |text| (0..3).map(|_| handle(format, text)).fold(f64::INFINITY, f64::min);
         let ratio = handle(format, long) / least_s(short);
