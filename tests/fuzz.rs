@@ -23,7 +23,7 @@ use weighbridge::treatment::journal::Journal;
 use weighbridge::workload::detail::Detail;
 use weighbridge::workload::sample::Sample;
 use weighbridge::workload::suite;
-use weighbridge::{import, treatment};
+use weighbridge::{import, label, treatment};
 
 /// What is put in besides what the inputs themselves have.
 const ODD: [&[u8]; 20] = [
@@ -190,9 +190,24 @@ fn labels_of_treatments() {
         "seccomp:profile=/nonexistent/p.json",
         "audit:sink=auditd,flush=incremental",
         "none",
+        "audit:rules=\"/a, b+c::d \\\" \\\\\",live+seccomp:compares=5",
+        "vm:kernel=\"/boot/x\"::chroot:dir=/srv::audit+seccomp",
     ];
     fuzz("labels", &texts(&labels), |input| {
         drop(treatment::parse(&String::from_utf8_lossy(input)))
+    });
+}
+
+#[test]
+fn labels_of_workloads() {
+    let labels = [
+        "pipe:copies=4,bytes=64k,bw-pipe@same-cpu",
+        "\"/a b, c:d.toml\":copies=2",
+        "./dir:x/a.toml:copies=8",
+        "syscall x 16",
+    ];
+    fuzz("workloads", &texts(&labels), |input| {
+        drop(label::workloads(&String::from_utf8_lossy(input)))
     });
 }
 

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod experiment;
 pub mod format;
 pub mod import;
+pub mod label;
 pub mod machine;
 pub mod orphans;
 pub mod own_program;

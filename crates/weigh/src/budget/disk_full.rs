@@ -14,7 +14,7 @@ use crate::result::budget::DiskFull;
 use crate::treatment::Bench;
 use crate::treatment::audit::sink_choice::{forget_auditd, start_auditd};
 use crate::treatment::guard::Guard;
-use crate::treatment::label::replace;
+use crate::treatment::with_parameter;
 use crate::workload::paced::Pace;
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
@@ -59,7 +59,8 @@ pub fn policies(
     // First: whoever is started later sees the file system.
     let disk = SmallDisk::mount(bench.scratch).map_err(Stop::Failed)?;
     // With nobody who receives the records, so that there is room for an auditd of ours.
-    let label = replace(treatment, &["sink", "flush"], "sink=none");
+    let label = with_parameter(treatment, "audit", &["sink", "flush"], ("sink", "none"))
+        .map_err(Stop::Failed)?;
     let mut treated = Treated::set_up(bench, &label, guard, &mut |_| {})?;
     let result = ACTIONS.iter().try_for_each(|action| {
         announce(&format!("A full disk with disk_full_action = {action}…"));

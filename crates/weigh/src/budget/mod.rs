@@ -10,8 +10,7 @@ use crate::experiment::work::Work;
 use crate::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 use crate::station::Station;
 use crate::treatment::guard::Guard;
-use crate::treatment::label::replace;
-use crate::treatment::{Bench, label};
+use crate::treatment::{Bench, read_label, with_parameter};
 
 mod backlog;
 mod compress;
@@ -32,7 +31,7 @@ const MULTIPLES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 const USUAL_SHARE: f64 = 0.1;
 
 /// In place of the limits that the treatment asks for, to count: with the kernel's own wait.
-const WITH_WAITS: &str = "wait=60s";
+const WITH_WAITS: (&str, &str) = ("wait", "60s");
 const COUNTED_WITH_WAITS: &str = "Records per operation and the maximum rate were measured with processes \
     waiting for room in the backlog, so that no record was dropped.";
 
@@ -81,13 +80,15 @@ pub fn execute(
 
 /// Only `audit` writes records of what it is told to, and of a host's own settings none is touched.
 fn check_kind(treatment: &str) -> Result<(), String> {
-    let (name, parameters) = label::split(treatment)?;
-    if name == "audit" && parameters.has("live") {
+    let arm = read_label(treatment)?;
+    let audit = arm.treatments.iter().find(|term| term.name == "audit");
+    let has = |parameter| audit.is_some_and(|term| term.parameters.has(parameter));
+    if has("live") {
         return Err("`audit:live` leaves this host's backlog as it is, but a budget has to try several \
             limits: use the host's rule files with `audit:rules=/etc/audit/rules.d`, on a similar machine"
             .into());
     }
-    if name == "audit" && !parameters.has("residual") {
+    if audit.is_some() && !has("residual") {
         return Ok(());
     }
     Err(format!("`{treatment}` writes no log: use `audit` or `audit:rules=FILE`"))
@@ -153,7 +154,8 @@ fn count(
     work: &Work,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Counted, Stop> {
-    let label = replace(&request.treatment, &["backlog", "wait"], WITH_WAITS);
+    let label = with_parameter(&request.treatment, "audit", &["backlog", "wait"], WITH_WAITS)
+        .map_err(Stop::Failed)?;
     let mut treated = Treated::set_up(bench, &label, guard, announce)?;
     announce("Counting the records of an operation…");
     let counted = subject::measure(&mut treated, work).and_then(|per_operation| {

@@ -61,8 +61,8 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconc
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// What to weigh: NAME or NAME:PARAMETER=VALUE,… [default: audit, or seccomp where auditing
-    /// cannot be changed]
+    /// What to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
+    /// auditing cannot be changed]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,
     /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
@@ -196,8 +196,8 @@ impl CompareArgs {
     }
 
     fn request(&self) -> Result<Request, String> {
-        let mut arms = vec![self.base.clone()];
-        arms.extend(self.treatments.iter().cloned());
+        let labels = std::iter::once(&self.base).chain(&self.treatments);
+        let arms = labels.map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         let workloads = match self.workloads.is_empty() {
             true => vec!["quick".into()],

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
+use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
 use crate::workload::executable::Executable;
 use crate::workload::launcher::{Launched, Setup};
@@ -22,7 +23,6 @@ pub mod claim;
 mod evidence;
 pub mod guard;
 pub mod journal;
-pub mod label;
 pub mod scratch;
 pub mod seccomp;
 pub mod settings;
@@ -96,7 +96,7 @@ pub trait Kind: Sync {
     ///
     /// # Errors
     /// A sentence that says which parameter is wrong, and what it takes.
-    fn build(&self, parameters: &label::Parameters) -> Result<Box<dyn Treatment>, String>;
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String>;
     /// Undoes what a treatment of this kind wrote into the journal; also in another process, later.
     ///
     /// # Errors
@@ -254,26 +254,140 @@ pub struct Named {
     pub treatment: Box<dyn Treatment>,
 }
 
-/// Makes a treatment of `NAME[:PARAMETER[=VALUE],…]`.
+/// Makes the treatment of an arm: docs/labels.md has the grammar.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what there is.
 pub fn parse(text: &str) -> Result<Named, String> {
-    let (name, parameters) = label::split(text)?;
-    let kind = find(name).ok_or_else(|| {
+    let arm = read_label(text)?;
+    let [term] = arm.treatments.as_slice() else {
+        return Err(format!("`{text}`: several treatments in one arm cannot be weighed yet"));
+    };
+    Ok(Named { label: text.to_owned(), treatment: build(term)? })
+}
+
+/// The label of an arm as it is stored and shown, however it was written.
+///
+/// # Errors
+/// As [`parse`]; whether there are such treatments is not looked at.
+pub fn canonical(text: &str) -> Result<String, String> {
+    Ok(read_label(text)?.written(is_name))
+}
+
+/// The label of an arm with one parameter of one kind in place of some.
+///
+/// # Errors
+/// As [`canonical`].
+pub fn with_parameter(
+    text: &str,
+    kind: &str,
+    replaced: &[&str],
+    (key, value): (&str, &str),
+) -> Result<String, String> {
+    let mut arm = read_label(text)?;
+    for term in arm.treatments.iter_mut().filter(|term| term.name == kind) {
+        term.parameters = term.parameters.replaced(replaced, key, value);
+    }
+    Ok(arm.written(is_name))
+}
+
+/// The label of an arm, taken apart.
+///
+/// # Errors
+/// Where the grammar is not kept, or a place is named.
+pub fn read_label(text: &str) -> Result<ArmLabel, String> {
+    let arm = label::arm(text, is_name)?;
+    match arm.places.first() {
+        None => Ok(arm),
+        Some(place) => Err(format!(
+            "`{text}`: no such place `{}`: this version of weigh measures on this system only. Leave out what \
+             stands before `::`, or put a value that has `::` in it between quotes: KEY=\"VALUE\"",
+            place.name
+        )),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    find(name).is_some()
+}
+
+fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
+    let kind = find(&term.name).ok_or_else(|| {
         let known: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
         format!(
-            "there is no treatment `{name}`; there are {} (`weigh list treatments` explains them). \
+            "there is no treatment `{}`; there are {} (`weigh list treatments` explains them). \
              To weigh a command, put it after `--`",
+            term.name,
             known.join(", ")
         )
     })?;
-    parameters.check(name, kind.parameters())?;
-    let treatment = kind.build(&parameters)?;
-    Ok(Named { label: text.to_owned(), treatment })
+    check_parameters(term, kind.parameters())?;
+    kind.build(&term.parameters)
+}
+
+/// Refuses parameters that the kind does not know.
+fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
+    for (key, value) in term.parameters.iter() {
+        let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {
+            Some((head, _)) => value.is_some() && key == head,
+            None => value.is_none() && key == parameter.form,
+        });
+        if !is_known {
+            let forms: Vec<&str> = known.iter().map(|parameter| parameter.form).collect();
+            let takes = if forms.is_empty() { "nothing".into() } else { forms.join(", ") };
+            let equals = if value.is_some() { "=" } else { "" };
+            return Err(format!("`{}` does not take `{key}{equals}`; it takes {takes}", term.name));
+        }
+    }
+    Ok(())
 }
 
 /// The directory of the file that a parameter names, made absolute, so that a later process finds it.
 pub(crate) fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// The parameters of the one treatment of a label.
+#[cfg(test)]
+pub(crate) fn parameters_of(text: &str) -> Parameters {
+    read_label(text).unwrap().treatments.remove(0).parameters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        parse(text).err().unwrap()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_label_is_named() {
+        assert!(refused("audti").contains("there is no treatment `audti`; there are audit, none"));
+        assert!(
+            refused("seccomp:compares").contains("`seccomp` does not take `compares`; it takes")
+        );
+        assert!(refused("seccomp:filters=1").contains("does not take `filters=`"));
+        assert!(refused("none:x").contains("it takes nothing"));
+        assert!(refused("vm:kernel=x::seccomp").contains("no such place `vm`"));
+        assert!(refused("seccomp:").contains("^ character 9"));
+    }
+
+    #[test]
+    fn a_label_is_shown_in_one_form_and_takes_other_parameters() {
+        assert_eq!(canonical("audit:rules=\"/a/b\"").unwrap(), "audit:rules=/a/b");
+        assert_eq!(canonical("audit:rules=/a b").unwrap(), "audit:rules=\"/a b\"");
+        let with = |text: &str| with_parameter(text, "audit", &["sink", "flush"], ("sink", "none"));
+        assert_eq!(with("audit").unwrap(), "audit:sink=none");
+        assert_eq!(
+            with("audit:rules=a.rules,sink=auditd,flush=sync,backlog=64+seccomp").unwrap(),
+            "audit:rules=a.rules,backlog=64,sink=none+seccomp"
+        );
+    }
+
+    /// `audit:sink=auditd+dispatcher` is one treatment.
+    #[test]
+    fn no_kind_is_called_as_a_value_of_another_ends() {
+        assert!(!is_name("dispatcher"));
+    }
 }

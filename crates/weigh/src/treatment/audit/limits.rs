@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::treatment::label::Parameters;
+use crate::label::Parameters;
 use linux_audit::netlink::Client;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s, s_to_jiffies};
 
@@ -97,10 +97,10 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::label;
+    use crate::treatment::parameters_of;
 
     fn read(text: &str) -> Result<Wanted, String> {
-        Wanted::read(&label::split(text).unwrap().1)
+        Wanted::read(&parameters_of(text))
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::receiver::Receiver;
 use super::system;
+use crate::label::Parameters;
 use crate::orphans;
 use crate::treatment::guard::Guard;
-use crate::treatment::label::Parameters;
 use crate::treatment::started::{STARTED, write_down};
 use crate::treatment::{Bench, Parameter, TreatmentError};
 use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
@@ -141,11 +141,11 @@ fn parse_flush(word: &str) -> Result<Flush, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::label;
+    use crate::treatment::parameters_of;
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<SinkChoice, String> {
-        SinkChoice::parse(&label::split(text).unwrap().1)
+        SinkChoice::parse(&parameters_of(text))
     }
 
     #[test]

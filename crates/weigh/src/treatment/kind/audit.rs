@@ -23,7 +23,7 @@ use crate::treatment::audit::watch::Watch;
 use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
-use crate::treatment::label::Parameters;
+use crate::label::Parameters;
 use crate::treatment::{
     Bench, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
@@ -291,10 +291,10 @@ fn line_fact(path: &Path, line: &RuleLine) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::label;
+    use crate::treatment::parameters_of;
 
     fn build(text: &str) -> Result<Box<dyn Treatment>, String> {
-        KIND.build(&label::split(text).unwrap().1)
+        KIND.build(&parameters_of(text))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `none`: nothing at all, so that `weigh compare none` weighs two identical arms through the very
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
-use crate::treatment::label::Parameters;
+use crate::label::Parameters;
 use crate::treatment::{Kind, Parameter, Probe, Treatment};
 
 pub static KIND: None = None;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::treatment::label::Parameters;
+use crate::label::Parameters;
 use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
 use crate::workload::launcher::Setup;
 
@@ -126,7 +126,7 @@ impl Treatment for Planting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::label::split;
+    use crate::treatment::parameters_of;
     use crate::workload::launcher::Launched;
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         for wrong in ["0", "0.09%", "50.1%", "-1%", "nan", "inf", "", "much"] {
             assert!(share_ppm(wrong).unwrap_err().contains("0.1% to 50%"), "{wrong}");
         }
-        let build = |text: &str| KIND.build(&split(text).unwrap().1).err();
+        let build = |text: &str| KIND.build(&parameters_of(text)).err();
         assert_eq!(build(&label(12_500)), None);
         assert!(build("planted:share=90%").unwrap().starts_with("share=90%: takes"));
     }

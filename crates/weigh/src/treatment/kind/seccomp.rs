@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::treatment::label::Parameters;
+use crate::label::Parameters;
 use crate::treatment::seccomp::bpf::{self, Instruction};
 use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{
@@ -148,12 +148,12 @@ fn own_seccomp() -> (u32, Option<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::label;
+    use crate::treatment::parameters_of;
     use crate::workload::launcher::Launched;
 
     #[test]
     fn parameters_that_make_no_sense_are_refused() {
-        let build = |text| KIND.build(&label::split(text).unwrap().1).err();
+        let build = |text| KIND.build(&parameters_of(text)).err();
         assert!(build("seccomp:compares=0").unwrap().contains("from 1 to 2000"));
         assert!(build("seccomp:compares=5,profile=x").unwrap().contains("not both"));
         assert!(build("seccomp:profile=/nonexistent").unwrap().contains("/nonexistent"));
