@@ -96,6 +96,6 @@ fn every_label_in_the_documents_can_be_read() {
         .chain(workloads.iter().filter_map(|words| label::workloads(words).err().map(String::from)))
         .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(arms.len() > 20 && workloads.len() > 20, "{arms:?} {workloads:?}: the test is broken");
+    assert!(arms.len() > 20 && workloads.len() > 8, "{arms:?} {workloads:?}: the test is broken");
     assert!(arms.contains("audit:rules=\"/srv/my rules, 2.rules\"+seccomp"), "{arms:?}");
 }
