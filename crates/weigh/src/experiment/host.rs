@@ -93,7 +93,7 @@ impl<'a> Host<'a> {
         let Site { store, id, .. } = self.site;
         for (arm, named) in self.arms.treatments().enumerate() {
             let treatment = &named.treatment;
-            store.set_facts(id, arm, &treatment.facts(), treatment.quantities())?;
+            store.set_facts(id, arm, &treatment.facts(), &treatment.quantities())?;
         }
         let state = (self.arms.treatments().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));

@@ -9,7 +9,7 @@ use super::platform::Observer;
 use super::run_progress::Progress;
 use crate::store::names::Naming;
 use crate::store::record::Kind;
-use crate::treatment::{self, Named};
+use crate::treatment::{self, Named, Occupied};
 use crate::workload::suite::FromFile;
 use paired::design::Design;
 
@@ -110,22 +110,22 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
         if index > 1 && labels[1..index].contains(&one.label) {
             return Err(format!("`{}` is given twice", one.label));
         }
-        let occupied = one.treatment.occupies();
-        if let Some(other) = named[..index].iter().find(|other| {
-            let both_share = other.treatment.shares() && one.treatment.shares();
-            occupied.is_some() && other.treatment.occupies() == occupied && !both_share
-        }) {
+        let conflicts = named[..index].iter().filter_map(|other| {
+            let theirs = other.treatment.occupies();
+            let excludes = |own: &Occupied| {
+                let same = theirs.iter().find(|their| their.what == own.what);
+                same.is_some_and(|their| !(their.takes_turns && own.takes_turns))
+            };
+            Some((other, one.treatment.occupies().into_iter().find(excludes)?.what))
+        });
+        if let Some((other, what)) = conflicts.into_iter().next() {
             return Err(format!(
-                "`{}` and `{}` both need {}, in different ways: weigh them in two experiments",
-                other.label,
-                one.label,
-                occupied.unwrap_or_default()
+                "`{}` and `{}` both need {what}, in different ways: weigh them in two experiments",
+                other.label, one.label
             ));
         }
-        let kind = one.label.split(':').next().unwrap_or_default();
-        if let Some(obstacle) =
-            treatment::find(kind).and_then(|kind| kind.probe().obstacle().map(str::to_owned))
-        {
+        let probes = one.kinds.iter().map(|kind| kind.probe());
+        if let Some(obstacle) = probes.into_iter().find_map(|probe| probe.obstacle().map(str::to_owned)) {
             return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
         }
     }

@@ -184,6 +184,11 @@ impl Amounts {
         self.0.is_empty()
     }
 
+    /// Takes in those of others, whose names are others.
+    pub fn join(&mut self, other: Amounts) {
+        self.0.extend(other.0);
+    }
+
     /// Adds those of another launch. A number that one of the two does not tell is not known of both.
     pub fn add(&mut self, mut other: Amounts) {
         self.0.retain(|name, amount| match (&*amount, other.0.remove(name)) {

@@ -51,7 +51,7 @@ impl Station {
 
     /// What these treatments need it to claim.
     pub fn occupied_by(treatments: &[Named]) -> impl Iterator<Item = &'static str> {
-        treatments.iter().filter_map(|named| named.treatment.occupies())
+        treatments.iter().flat_map(|named| named.treatment.occupies()).map(|occupied| occupied.what)
     }
 
     /// What treatments may use, and the guard to write down what they change.

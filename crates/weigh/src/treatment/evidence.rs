@@ -49,6 +49,12 @@ impl Evidence {
         self.amounts.set(Evidence::NOT_COUNTED, why);
     }
 
+    /// With that of another treatment of the same launch.
+    pub fn joined(mut self, other: Evidence) -> Evidence {
+        self.amounts.join(other.amounts);
+        self
+    }
+
     /// Adds that of another launch. What one of the two does not tell is not known of both.
     pub fn add(&mut self, other: Evidence) {
         self.amounts.add(other.amounts);

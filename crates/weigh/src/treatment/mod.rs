@@ -20,6 +20,7 @@ use crate::workload::launcher::{Launched, Setup};
 
 pub mod audit;
 pub mod claim;
+mod combined;
 mod evidence;
 pub mod guard;
 pub mod journal;
@@ -34,6 +35,7 @@ pub mod kind {
     include!(concat!(env!("OUT_DIR"), "/treatments.rs"));
 }
 
+use combined::Combined;
 pub use evidence::Evidence;
 pub use kind::KINDS;
 
@@ -139,16 +141,19 @@ impl Role {
     }
 }
 
-/// A treatment with its parameters. The defaults are those of one that does nothing.
-pub trait Treatment {
-    /// A name for what two treatments cannot both have in one experiment, unless both share it.
-    fn occupies(&self) -> Option<&'static str> {
-        None
-    }
+/// What exists once in the kernel and a treatment changes: two cannot both have it in one experiment, unless
+/// both take turns at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupied {
+    pub what: &'static str,
+    pub takes_turns: bool,
+}
 
-    /// Whether it takes turns with others that do, at what they occupy.
-    fn shares(&self) -> bool {
-        false
+/// A treatment with its parameters. The defaults are those of one that changes nothing; its proof has none.
+pub trait Treatment {
+    /// What it claims while it is in force.
+    fn occupies(&self) -> Vec<Occupied> {
+        Vec::new()
     }
 
     /// Whether it costs more after a while, as a queue does that must fill first.
@@ -193,14 +198,12 @@ pub trait Treatment {
         Ok(())
     }
 
-    /// Called after each: proves that the treatment was in force if and only if it should have been.
+    /// Called after each: proves that the treatment was in force if and only if it should have been. No
+    /// sample counts without.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`]
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let _ = launch;
-        Ok(Evidence::default())
-    }
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError>;
 
     /// What it was made of that its label does not say, as the content of a file: a later session of the same
     /// experiment must find the same.
@@ -209,8 +212,8 @@ pub trait Treatment {
     }
 
     /// What its evidence is counted in.
-    fn quantities(&self) -> &'static [EvidenceQuantity] {
-        &[]
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        Vec::new()
     }
 
     /// What was done, in whole sentences, for the report; after [`Treatment::apply`].
@@ -248,9 +251,11 @@ pub fn find(name: &str) -> Option<&'static dyn Kind> {
     KINDS.iter().copied().find(|kind| kind.name() == name)
 }
 
-/// A treatment as it was written on the command line.
+/// The treatment of an arm as it was written on the command line.
 pub struct Named {
     pub label: String,
+    /// Of all that it combines.
+    pub kinds: Vec<&'static dyn Kind>,
     pub treatment: Box<dyn Treatment>,
 }
 
@@ -260,10 +265,12 @@ pub struct Named {
 /// A sentence that says what is wrong and what there is.
 pub fn parse(text: &str) -> Result<Named, String> {
     let arm = read_label(text)?;
-    let [term] = arm.treatments.as_slice() else {
-        return Err(format!("`{text}`: several treatments in one arm cannot be weighed yet"));
+    let treatment = match arm.treatments.as_slice() {
+        [term] => build(term)?,
+        terms => Box::new(Combined::build(terms)?),
     };
-    Ok(Named { label: text.to_owned(), treatment: build(term)? })
+    let kinds = arm.treatments.iter().filter_map(|term| find(&term.name)).collect();
+    Ok(Named { label: text.to_owned(), kinds, treatment })
 }
 
 /// The label of an arm as it is stored and shown, however it was written.

@@ -12,7 +12,7 @@ use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
 use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Role, Treatment, TreatmentError};
+use crate::treatment::{Bench, Evidence, Launch, Occupied, Role, Treatment, TreatmentError};
 use crate::workload::launcher::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
@@ -48,8 +48,8 @@ impl HostRules {
 }
 
 impl Treatment for HostRules {
-    fn occupies(&self) -> Option<&'static str> {
-        Some(claim::AUDIT)
+    fn occupies(&self) -> Vec<Occupied> {
+        vec![Occupied { what: claim::AUDIT, takes_turns: false }]
     }
 
     fn sets_in_late(&self) -> bool {
@@ -107,8 +107,8 @@ impl Treatment for HostRules {
         format!("{:?}", self.rules).into_bytes()
     }
 
-    fn quantities(&self) -> &'static [EvidenceQuantity] {
-        &quantities::ALL
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        quantities::ALL.to_vec()
     }
 
     fn facts(&self) -> Vec<String> {

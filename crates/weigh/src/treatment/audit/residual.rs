@@ -8,7 +8,7 @@ use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Treatment, TreatmentError};
+use crate::treatment::{Bench, Evidence, Launch, Occupied, Treatment, TreatmentError};
 use crate::workload::launcher::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
@@ -24,8 +24,8 @@ pub struct Residual {
 }
 
 impl Treatment for Residual {
-    fn occupies(&self) -> Option<&'static str> {
-        Some(claim::AUDIT)
+    fn occupies(&self) -> Vec<Occupied> {
+        vec![Occupied { what: claim::AUDIT, takes_turns: false }]
     }
 
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {

@@ -25,7 +25,7 @@ use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::label::Parameters;
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
+    Bench, Evidence, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
 use crate::workload::launcher::Setup;
 use linux_audit::netlink::Client;
@@ -130,15 +130,11 @@ impl Auditing {
 }
 
 impl Treatment for Auditing {
-    fn occupies(&self) -> Option<&'static str> {
-        Some(claim::AUDIT)
+    fn occupies(&self) -> Vec<Occupied> {
+        vec![Occupied { what: claim::AUDIT, takes_turns: true }]
     }
 
     fn sets_in_late(&self) -> bool {
-        true
-    }
-
-    fn shares(&self) -> bool {
         true
     }
 
@@ -193,8 +189,8 @@ impl Treatment for Auditing {
         self.rules.as_ref().map(|(file, _)| file.text().into_bytes()).unwrap_or_default()
     }
 
-    fn quantities(&self) -> &'static [EvidenceQuantity] {
-        &quantities::ALL
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        quantities::ALL.to_vec()
     }
 
     fn facts(&self) -> Vec<String> {

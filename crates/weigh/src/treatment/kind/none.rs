@@ -2,7 +2,8 @@
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
 use crate::label::Parameters;
-use crate::treatment::{Kind, Parameter, Probe, Treatment};
+use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::workload::launcher::Setup;
 
 pub static KIND: None = None;
 
@@ -32,4 +33,36 @@ impl Kind for None {
 
 struct Nothing;
 
-impl Treatment for Nothing {}
+impl Treatment for Nothing {
+    /// That the arm was set up as one without a filter and without planted work. Of the process itself nothing
+    /// can be asked: a command may well filter its own system calls. Whatever else another arm has, its
+    /// treatment proves that this one has not.
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let Setup { seccomp, planted_ppm, .. } = launch.setup;
+        match launch.is_treated && (seccomp.is_some() || planted_ppm.unwrap_or(0) > 0) {
+            false => Ok(Evidence::default()),
+            true => Err(TreatmentError::NotInForce(
+                "the arm without a treatment was set up as one that has one".into(),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::launcher::Launched;
+
+    #[test]
+    fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {
+        let is_believed = |is_treated, setup: Setup| {
+            let launch = Launch { is_treated, setup: &setup, launched: &Launched::default() };
+            Nothing.after(&launch).is_ok()
+        };
+        let planted = |ppm| Setup { planted_ppm: Some(ppm), ..Setup::default() };
+        let filtered = || Setup { seccomp: Some(Vec::new()), ..Setup::default() };
+        assert!(is_believed(true, Setup::default()) && is_believed(true, planted(0)));
+        assert!(!is_believed(true, filtered()) && !is_believed(true, planted(1000)));
+        assert!(is_believed(false, filtered()), "another arm");
+    }
+}

@@ -111,7 +111,11 @@ impl Treatment for Filtering {
         let filters = own_filters.map(|own| own + u32::from(has_filter));
         let found = (launch.launched.seccomp_mode, launch.launched.seccomp_filters);
         if has_filter >= launch.is_treated && found == (Some(mode), filters) {
-            return Ok(Evidence::default());
+            let mut evidence = Evidence::default();
+            if let Some(filters) = filters.filter(|_| launch.is_treated) {
+                evidence.amounts.set("seccomp_filters", &*filters.to_string());
+            }
+            return Ok(evidence);
         }
         let show = |number: Option<u32>| number.map_or("unknown".into(), |n: u32| n.to_string());
         Err(TreatmentError::NotInForce(format!(

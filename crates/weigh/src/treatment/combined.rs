@@ -1,0 +1,209 @@
+//! Several treatments in one arm, as `audit+seccomp`: all of them in force at once, each proved with every
+//! sample, and taken back in reverse order.
+
+use super::guard::Guard;
+use super::kind::none;
+use super::{Bench, Evidence, Kind, Launch, Occupied, Role, Treatment, TreatmentError, build};
+use crate::label::Term;
+use crate::result::quantity::EvidenceQuantity;
+use crate::workload::launcher::Setup;
+
+/// The treatments of one arm, in the order written, each with the name of its kind.
+pub struct Combined {
+    parts: Vec<(String, Box<dyn Treatment>)>,
+}
+
+impl Combined {
+    /// # Errors
+    /// A sentence that says which of them exclude each other, or what is wrong with one.
+    pub fn build(terms: &[Term]) -> Result<Combined, String> {
+        for (index, Term { name, .. }) in terms.iter().enumerate() {
+            if name == none::KIND.name() {
+                return Err(format!("`{name}` is no change: leave it out of the other treatments' arm"));
+            }
+            if terms[..index].iter().any(|other| other.name == *name) {
+                return Err(format!(
+                    "`{name}` is twice in one arm: weigh the two in two arms, with a blank in place of the `+`"
+                ));
+            }
+        }
+        let build = |term: &Term| Ok((term.name.clone(), build(term)?));
+        let parts: Vec<_> = terms.iter().map(build).collect::<Result<_, String>>()?;
+        for (index, (name, part)) in parts.iter().enumerate() {
+            for (other, their) in &parts[..index] {
+                let theirs = their.occupies();
+                let is_theirs = |own: &Occupied| theirs.iter().any(|their| their.what == own.what);
+                if let Some(both) = part.occupies().into_iter().find(is_theirs) {
+                    return Err(format!(
+                        "`{other}` and `{name}` cannot be in one arm: both change {}",
+                        both.what
+                    ));
+                }
+            }
+        }
+        Ok(Combined { parts })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn Treatment> {
+        self.parts.iter().map(|(_, part)| &**part)
+    }
+}
+
+impl Treatment for Combined {
+    fn occupies(&self) -> Vec<Occupied> {
+        self.all().flat_map(|part| part.occupies()).collect()
+    }
+
+    fn sets_in_late(&self) -> bool {
+        self.all().any(|part| part.sets_in_late())
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        let mut sentences = Vec::new();
+        for (_, part) in &mut self.parts {
+            sentences.extend(part.prepare(bench, guard)?);
+        }
+        Ok(sentences)
+    }
+
+    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.apply(bench, guard))
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        let setups = self.all().map(|part| part.setup(is_treated));
+        setups.fold(Setup::default(), Setup::overridden_by)
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.before(role))
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let mut evidence = Evidence::default();
+        for (_, part) in &mut self.parts {
+            evidence = evidence.joined(part.after(launch)?);
+        }
+        Ok(evidence)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let contents: Vec<_> = self.parts.iter().map(|(name, part)| (name, part.content())).collect();
+        format!("{contents:?}").into_bytes()
+    }
+
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        self.all().flat_map(|part| part.quantities()).collect()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.all().flat_map(|part| part.facts()).collect()
+    }
+
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        self.all().find_map(|part| part.state(is_treated))
+    }
+
+    fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
+        let parts = self.parts.iter_mut().rev();
+        // One that cannot be taken back keeps none of the others from it.
+        let results: Vec<_> = parts.map(|(_, part)| part.restore(guard)).collect();
+        results.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::treatment::parse;
+    use crate::workload::launcher::Launched;
+
+    /// Writes down what is asked of it; its proof fails where there is a reason.
+    struct Witness {
+        name: &'static str,
+        fails: Option<&'static str>,
+        log: Rc<RefCell<Vec<String>>>,
+    }
+
+    impl Treatment for Witness {
+        fn setup(&self, is_treated: bool) -> Setup {
+            match self.name {
+                "one" => Setup { loginuid: Some(u32::from(is_treated)), ..Setup::default() },
+                _ => Setup { planted_ppm: Some(7), ..Setup::default() },
+            }
+        }
+
+        fn before(&mut self, _: Role) -> Result<(), TreatmentError> {
+            self.log.borrow_mut().push(format!("before {}", self.name));
+            Ok(())
+        }
+
+        fn after(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
+            self.log.borrow_mut().push(format!("after {}", self.name));
+            if let Some(why) = self.fails {
+                return Err(TreatmentError::NotInForce(why.into()));
+            }
+            let mut evidence = Evidence::default();
+            evidence.amounts.set(self.name, "was there");
+            Ok(evidence)
+        }
+
+        fn content(&self) -> Vec<u8> {
+            self.name.into()
+        }
+
+        fn facts(&self) -> Vec<String> {
+            vec![self.name.into()]
+        }
+    }
+
+    fn combined(fails: [Option<&'static str>; 2]) -> (Combined, Rc<RefCell<Vec<String>>>) {
+        let log = Rc::default();
+        let parts = ["one", "two"].into_iter().zip(fails).map(|(name, fails)| {
+            let part: Box<dyn Treatment> = Box::new(Witness { name, fails, log: Rc::clone(&log) });
+            (name.into(), part)
+        });
+        (Combined { parts: parts.collect() }, log)
+    }
+
+    #[test]
+    fn all_parts_are_told_and_asked_and_their_setups_and_evidence_are_one() {
+        let (mut both, log) = combined([None, None]);
+        let setup = both.setup(true);
+        assert_eq!((setup.loginuid, setup.planted_ppm), (Some(1), Some(7)));
+        assert_eq!(both.setup(false).loginuid, Some(0));
+        both.before(Role::Treated).unwrap();
+        let launched = Launched::default();
+        let launch = Launch { is_treated: true, setup: &setup, launched: &launched };
+        let evidence = both.after(&launch).unwrap();
+        let told: Vec<_> = evidence.amounts.texts().map(|(name, _)| name).collect();
+        assert_eq!(told, ["one", "two"]);
+        assert_eq!(*log.borrow(), ["before one", "before two", "after one", "after two"]);
+        assert_eq!(both.facts(), ["one", "two"]);
+        let content = String::from_utf8(both.content()).unwrap();
+        assert!(content.contains("one") && content.contains("two"), "{content}");
+    }
+
+    #[test]
+    fn a_sample_counts_only_where_both_are_in_force() {
+        for fails in [[Some("no"), None], [None, Some("no")]] {
+            let (mut both, _) = combined(fails);
+            let (setup, launched) = (both.setup(true), Launched::default());
+            let launch = Launch { is_treated: true, setup: &setup, launched: &launched };
+            assert!(matches!(both.after(&launch), Err(TreatmentError::NotInForce(_))));
+        }
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused() {
+        let refused = |label: &str| parse(label).err().unwrap();
+        assert!(refused("seccomp:compares=1+seccomp").contains("`seccomp` is twice in one arm"));
+        assert!(refused("audit:backlog=64+audit:live").contains("in two arms"));
+        assert!(refused("seccomp+none").contains("leave it out"));
+        assert!(refused("seccomp+audti").contains("there is no treatment `audti`"));
+        assert!(parse("audit:backlog=64+seccomp+planted:share=1%").is_ok());
+    }
+}
