@@ -264,7 +264,7 @@ fn audit_records() {
         for kind in [1300, 1302, 1307, 1320, 1327] {
             tally.count(kind, input, input.len() as u64);
         }
-        tally.close_window(1);
+        tally.close_window(1, 1000);
     });
 }
 

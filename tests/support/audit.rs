@@ -7,7 +7,7 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{AuditSetting, Status};
 use serde_json::Value;
-use weighbridge::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID};
+use weighbridge::treatment::audit::{BASELINE_LOGINUID, LOGINUIDS, TREATED_LOGINUID};
 use weighbridge::treatment::claim::{AUDIT, claim};
 
 use super::{Home, Turn, is_root, wait_until};
@@ -145,7 +145,7 @@ fn is_in_use() -> bool {
 fn remove_what_the_dead_left() {
     let Ok(mut client) = Client::open() else { return };
     for rule in client.rules().unwrap_or_default() {
-        if [BASELINE_LOGINUID, TREATED_LOGINUID].iter().any(|&uid| is_about(&rule, uid)) {
+        if LOGINUIDS.clone().any(|loginuid| is_about(&rule, loginuid)) {
             println!("removing a rule that a dead experiment left: {rule:?}");
             client.delete_rule(&rule).unwrap();
         }

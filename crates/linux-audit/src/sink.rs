@@ -25,7 +25,7 @@ use super::tally::{RecordCounts, RecordTally};
 pub struct SinkRequest {
     /// Where to write the log; `None` to count beside a healthy audit daemon, which writes its own.
     pub log: Option<PathBuf>,
-    /// The login uid of the processes whose records count.
+    /// The login uid of the processes whose records count, until a marker names another.
     pub treated_loginuid: u32,
     /// That of processes that must make none.
     pub exempt_loginuid: u32,
@@ -157,17 +157,17 @@ impl Sink {
         }
         self.tally.count(message.kind, text, log_bytes);
         if message.kind == message::TRUSTED_APP
-            && let Some(number) = marker_number(text, &self.request.marker)
+            && let Some((number, treated_loginuid)) = marker(text, &self.request.marker)
             // The parent sends a marker again that takes long to come out.
             && number > self.answered
         {
             self.answered = number;
-            self.reply(number, socket)?;
+            self.reply(number, treated_loginuid, socket)?;
         }
         Ok(())
     }
 
-    fn reply(&mut self, marker: u64, socket: &OwnedFd) -> io::Result<()> {
+    fn reply(&mut self, marker: u64, treated_loginuid: u32, socket: &OwnedFd) -> io::Result<()> {
         if let Some(log) = &self.log {
             log.wait_until_flushed();
         }
@@ -176,16 +176,17 @@ impl Sink {
         self.failed_tries = failed_tries;
         say(&SinkReply::Counts(RecordCounts {
             failed_tries: since,
-            ..self.tally.close_window(marker)
+            ..self.tally.close_window(marker, treated_loginuid)
         }))
     }
 }
 
-/// `audit(…): pid=… msg='MARKER NUMBER'`.
-fn marker_number(text: &[u8], marker: &str) -> Option<u64> {
+/// The two numbers of `audit(…): pid=… msg='MARKER NUMBER LOGINUID'`.
+fn marker(text: &[u8], marker: &str) -> Option<(u64, u32)> {
     let text = std::str::from_utf8(text).ok()?;
     let (_, rest) = text.split_once(marker)?;
-    rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    let mut numbers = rest.trim_start().split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// The names that auditd writes for the types which rules make; others by number, as it does too.
@@ -221,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_marker_is_known_by_its_own_text() {
-        let text = b"audit(1.2:3): pid=7 uid=0 msg='weigh-1 42'";
-        assert_eq!(marker_number(text, "weigh-1"), Some(42));
-        assert_eq!(marker_number(text, "weigh-2"), None);
+        let text = b"audit(1.2:3): pid=7 uid=0 msg='weigh-1 42 1994000003'";
+        assert_eq!(marker(text, "weigh-1"), Some((42, 1_994_000_003)));
+        assert_eq!(marker(text, "weigh-2"), None);
     }
 }

@@ -119,14 +119,15 @@ impl RecordTally {
         }
     }
 
-    /// What was counted since the last call.
-    pub fn close_window(&mut self, marker: u64) -> RecordCounts {
+    /// What was counted since the last call; from now on, processes of this login uid are the treated ones.
+    pub fn close_window(&mut self, marker: u64, treated_loginuid: u32) -> RecordCounts {
         // An event without its end lost it; what did arrive still counts.
         let unfinished: Vec<Event> = self.open_events.drain().map(|(_, event)| event).collect();
         for event in &unfinished {
             self.close(event);
         }
         self.is_between_canaries = false;
+        self.treated_loginuid = treated_loginuid;
         self.counts.marker = marker;
         std::mem::take(&mut self.counts)
     }
@@ -164,12 +165,30 @@ mod tests {
         event(&mut tally, 4, 4243, "/etc/passwd");
         event(&mut tally, 5, 4244, "/tmp/canary");
         event(&mut tally, 6, 4244, "/etc/after");
-        let counts = tally.close_window(1);
+        let counts = tally.close_window(1, 4244);
         assert_eq!((counts.records, counts.log_bytes), (3, 30));
         assert_eq!(counts.canaries, [9, 9]);
         assert_eq!((counts.received, counts.treated_events), (18, 5));
         assert_eq!((counts.treated_records, counts.treated_log_bytes), (9, 90));
-        assert_eq!(tally.close_window(2), RecordCounts { marker: 2, ..RecordCounts::default() });
+        let nothing = RecordCounts { marker: 2, ..RecordCounts::default() };
+        assert_eq!(tally.close_window(2, 4244), nothing);
+    }
+
+    /// A server that an arm left idle may do something while another arm is measured.
+    #[test]
+    fn processes_of_another_arm_are_no_part_of_a_sample() {
+        let mut tally = RecordTally::new(4244, 4243, "/tmp/canary".into());
+        for (marker, own, other) in [(1, 4244, 4245), (2, 4245, 4244)] {
+            event(&mut tally, 1, other, "/etc/passwd");
+            event(&mut tally, 2, own, "/tmp/canary");
+            event(&mut tally, 3, own, "/etc/passwd");
+            event(&mut tally, 4, other, "/tmp/canary");
+            event(&mut tally, 5, other, "/etc/passwd");
+            event(&mut tally, 6, own, "/tmp/canary");
+            let counts = tally.close_window(marker, other);
+            assert_eq!((counts.records, counts.treated_events), (3, 3));
+            assert_eq!(counts.canaries, [9, 9]);
+        }
     }
 
     #[test]
@@ -178,7 +197,7 @@ mod tests {
         event(&mut tally, 1, 4243, "/tmp/canary");
         event(&mut tally, 2, 4243, "/etc/passwd");
         event(&mut tally, 3, 77, "/tmp/canary");
-        let counts = tally.close_window(1);
+        let counts = tally.close_window(1, 4244);
         assert_eq!((counts.canaries, counts.records, counts.treated_events), (vec![9], 0, 0));
     }
 
@@ -188,7 +207,7 @@ mod tests {
         event(&mut tally, 1, 4244, "/tmp/canary");
         tally.count(message::SYSCALL, b"audit(1.2:7): pid=9 auid=4244", 10);
         event(&mut tally, 8, 4244, "/tmp/canary");
-        assert_eq!(tally.close_window(1).records, 1);
+        assert_eq!(tally.close_window(1, 4244).records, 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::limits::{Limits, Wanted};
 use super::sink_choice::{SinkChoice, forget_auditd};
 use super::state::Snapshot;
 use super::watch::Watch;
-use super::{TREATED_LOGINUID, needs, system};
+use super::{needs, system, treated_loginuid};
 use crate::treatment::guard::Guard;
 use crate::treatment::settings::SETTINGS;
 use crate::treatment::{Bench, Evidence, Launch, Role, TreatmentError};
@@ -76,6 +76,7 @@ pub struct Configuration {
 }
 
 struct ArmSetup {
+    loginuid: u32,
     rules: ArmRules,
     limits: Limits,
 }
@@ -141,17 +142,26 @@ impl Configuration {
         // First: what a line has done to the host is why the next was not loaded.
         self.snapshot.check_loaded(&mut self.client, &as_set)?;
         loaded?;
+        let loginuid = self.next_loginuid()?;
         let rules = ArmRules::learn(&before, self.client.rules().map_err(needs)?);
         let listed = rules.listed.clone();
         self.turn = self.arms.len();
-        self.arms.push(ArmSetup { rules, limits });
+        self.arms.push(ArmSetup { loginuid, rules, limits });
         // Whoever undoes it finds one arm's rules, and does not know whose.
         let own = self.arms.iter().flat_map(|arm| arm.rules.own());
         self.snapshot.added = Some(Snapshot::ours(own));
         self.snapshot.write_down(guard)?;
         self.client.set(AuditSetting::Enabled(1)).map_err(needs)?;
-        watch.begin(listed)?;
+        self.watch()?.begin(listed, loginuid)?;
         Ok(self.turn)
+    }
+
+    /// The login uid of the processes of the arm that is added next.
+    ///
+    /// # Errors
+    /// Where there are too many.
+    pub fn next_loginuid(&self) -> Result<u32, TreatmentError> {
+        treated_loginuid(self.arms.len())
     }
 
     /// Before a launch; asked by every arm, in their order.
@@ -193,9 +203,9 @@ impl Configuration {
         if old.limits != new.limits {
             changes += new.limits.set(&mut self.client).map_err(needs)?;
         }
-        let (listed, limits) = (new.rules.listed.clone(), new.limits);
+        let (listed, limits, loginuid) = (new.rules.listed.clone(), new.limits, new.loginuid);
         self.turn = arm;
-        self.watch()?.expect(listed, limits, changes)
+        self.watch()?.expect(listed, limits, loginuid, changes)
     }
 
     fn watch(&mut self) -> Result<&mut Watch, TreatmentError> {
@@ -230,10 +240,9 @@ impl Configuration {
         facts
     }
 
-    /// The login uid that rules are confined to which would take from what this host records; `None` where
-    /// it records nothing.
-    pub fn confine_to(&self) -> Option<u32> {
-        self.snapshot.is_audited().then_some(TREATED_LOGINUID)
+    /// Whether this host records something, so that rules which would take from it have to be confined.
+    pub fn is_host_audited(&self) -> bool {
+        self.snapshot.is_audited()
     }
 
     /// Puts everything back; for the last arm that leaves.

@@ -81,7 +81,7 @@ impl Treatment for HostRules {
                 "the audit rules of this host were changed while weigh was starting".into(),
             ));
         }
-        watch.begin(rules)?;
+        watch.begin(rules, TREATED_LOGINUID)?;
         self.watch = Some(watch);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! the stream of records, and what auditing leaves behind.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use super::TreatmentError;
 
@@ -26,7 +27,25 @@ pub mod watch;
 /// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
 /// match the treated processes as they would match a person's.
 pub const BASELINE_LOGINUID: u32 = 1_994_000_001;
+/// Of the first audited arm. Each has its own, the next number: what an arm leaves running, idle or not, is
+/// never counted with a sample of another.
 pub const TREATED_LOGINUID: u32 = 1_994_000_002;
+/// All that are ours.
+pub const LOGINUIDS: RangeInclusive<u32> = BASELINE_LOGINUID..=1_994_000_999;
+
+/// The login uid of an audited arm, by its number among these.
+///
+/// # Errors
+/// Where there are more arms than numbers.
+pub fn treated_loginuid(arm: usize) -> Result<u32, TreatmentError> {
+    let loginuid = u32::try_from(arm).ok().and_then(|arm| TREATED_LOGINUID.checked_add(arm));
+    loginuid.filter(|loginuid| LOGINUIDS.contains(loginuid)).ok_or_else(|| {
+        TreatmentError::Unavailable(format!(
+            "an experiment has at most {} arms with auditing: use several experiments",
+            LOGINUIDS.end() - BASELINE_LOGINUID
+        ))
+    })
+}
 
 /// An error of the audit socket, as what is missing.
 pub fn needs(error: io::Error) -> TreatmentError {

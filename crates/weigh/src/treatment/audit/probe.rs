@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs};
+use super::{LOGINUIDS, needs};
 use crate::treatment::Probe;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
@@ -73,12 +73,13 @@ fn of_rules(rules: &[Rule]) -> Option<String> {
 
 /// Whether a rule asks for one of the login uids that only processes of ours have.
 pub fn is_about_ours(rule: &Rule) -> bool {
-    matches!(rule.loginuid(), Some(BASELINE_LOGINUID | TREATED_LOGINUID))
+    rule.loginuid().is_some_and(|loginuid| LOGINUIDS.contains(&loginuid))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::treatment::audit::{BASELINE_LOGINUID, treated_loginuid};
 
     #[test]
     fn configurations_in_the_way_are_named_with_what_can_be_done() {
@@ -94,9 +95,8 @@ mod tests {
             assert!(sentence.contains(what) && sentence.contains("audit:rules=FILE"), "{sentence}");
         }
         assert_eq!(of_status(&status(1, 1)).or(of_loginuid(false)), None);
-        assert_eq!(
-            of_rules(&[Rule::never_task(BASELINE_LOGINUID), Rule::always_exit(7, "")]),
-            None
-        );
+        let left = [BASELINE_LOGINUID, treated_loginuid(7).unwrap()].map(Rule::never_task);
+        assert_eq!(of_rules(&[&left[..], &[Rule::always_exit(7, "")]].concat()), None);
+        assert!(treated_loginuid(998).is_err() && treated_loginuid(usize::MAX).is_err());
     }
 }

@@ -27,6 +27,8 @@ pub struct Stream {
     sink: Helper,
     marker: String,
     number: u64,
+    /// Whose records count from the next marker on.
+    pub treated_loginuid: u32,
     receiver: Receiver,
     /// The processes that receive the records, and those that they started.
     processes: Vec<u32>,
@@ -72,7 +74,18 @@ impl Stream {
         let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
         let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
         let interrupted = Arc::clone(bench.interrupted);
-        Ok(Stream { sink, marker, number: 0, receiver, processes, kauditd, interrupted })
+        let treated_loginuid = TREATED_LOGINUID;
+        let number = 0;
+        Ok(Stream {
+            sink,
+            marker,
+            number,
+            treated_loginuid,
+            receiver,
+            processes,
+            kauditd,
+            interrupted,
+        })
     }
 
     /// What came out since the last call. Returns when everything that was queued until now has
@@ -82,7 +95,7 @@ impl Stream {
     /// [`TreatmentError::NotInForce`] where the records do not arrive.
     pub fn window(&mut self, client: &mut Client) -> Result<RecordCounts, TreatmentError> {
         self.number += 1;
-        let marker = format!("{} {}", self.marker, self.number);
+        let marker = format!("{} {} {}", self.marker, self.number, self.treated_loginuid);
         client.send_text(&marker).map_err(needs)?;
         let counts = self.counts(client, &marker)?;
         self.receiver.wait_until_written(client, &marker, &self.interrupted)?;

@@ -7,7 +7,7 @@ use super::limits::Limits;
 use super::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOG_BYTES, LOST, RECEIVED, RECORDS, SINK_CPU};
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
-use super::{TREATED_LOGINUID, needs, system, untouched};
+use super::{BASELINE_LOGINUID, needs, system, untouched};
 use crate::treatment::{Bench, Evidence, Launch, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
@@ -48,18 +48,19 @@ impl Watch {
         })
     }
 
-    /// Takes what is loaded and set now for what it has to stay.
+    /// Takes what is loaded and set now for what it has to stay, and counts processes of this login uid.
     ///
     /// # Errors
     /// Where the kernel does not tell, or the records do not arrive.
-    pub fn begin(&mut self, rules: Vec<Rule>) -> Result<(), TreatmentError> {
+    pub fn begin(&mut self, rules: Vec<Rule>, loginuid: u32) -> Result<(), TreatmentError> {
         self.rules = rules;
+        self.stream.treated_loginuid = loginuid;
         self.status = self.client.status().map_err(needs)?;
         self.stream.window(&mut self.client).map(drop)
     }
 
-    /// From now on, these rules and limits; to get there, we made so many changes. Their records are
-    /// no part of the next sample.
+    /// From now on, these rules and limits, and processes of this login uid; to get there, we made so many
+    /// changes. Their records are no part of the next sample.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where somebody else made changes as well.
@@ -67,9 +68,11 @@ impl Watch {
         &mut self,
         rules: Vec<Rule>,
         limits: Limits,
+        loginuid: u32,
         our_changes: usize,
     ) -> Result<(), TreatmentError> {
         self.rules = rules;
+        self.stream.treated_loginuid = loginuid;
         self.status.backlog_limit = limits.backlog;
         self.status.backlog_wait_time = limits.wait;
         let counts = self.stream.window(&mut self.client)?;
@@ -156,7 +159,7 @@ impl Watch {
         let launched = launch.launched;
         let seen = [Some(launched.pid), launched.canary_after_pid].map(was_seen);
         // Whichever of several arms it is of.
-        let is_audited = launch.setup.loginuid == Some(TREATED_LOGINUID);
+        let is_audited = launch.setup.loginuid.is_some_and(|loginuid| loginuid != BASELINE_LOGINUID);
         // Where records were dropped, a canary's may be among them; what did arrive is proof as well.
         let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
         if is_audited && !is_proved {

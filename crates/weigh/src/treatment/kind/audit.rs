@@ -20,7 +20,7 @@ use crate::treatment::audit::residual::Residual;
 use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
-use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
+use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::label::Parameters;
@@ -114,8 +114,8 @@ struct Auditing {
     /// What became of the rule file's lines.
     lines: Vec<RuleLine>,
     shared: Option<Rc<RefCell<Configuration>>>,
-    /// The number under which the configuration knows this arm.
-    arm: Option<usize>,
+    /// The number under which the configuration knows this arm, and the login uid of its processes.
+    arm: Option<(usize, u32)>,
 }
 
 impl Auditing {
@@ -125,7 +125,7 @@ impl Auditing {
     }
 
     fn arm(&self) -> Result<usize, TreatmentError> {
-        self.arm.ok_or_else(|| system("sample before apply"))
+        Ok(self.arm.ok_or_else(|| system("sample before apply"))?.0)
     }
 }
 
@@ -147,14 +147,18 @@ impl Treatment for Auditing {
     fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
         let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
         let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
+        let (loginuid, is_host_audited) = {
+            let configuration = self.configuration()?;
+            (configuration.next_loginuid()?, configuration.is_host_audited())
+        };
         if let Some((file, _)) = &mut self.rules {
-            file.confine_to = self.shared.as_ref().and_then(|shared| shared.borrow().confine_to());
+            file.confine_to = is_host_audited.then_some(loginuid);
         }
         let mut lines = Vec::new();
         let load = |client: &mut Client, watch: &Watch| {
             match &self.rules {
                 None => {
-                    client.add_rule(&Rule::always_exit(TREATED_LOGINUID, KEY)).map_err(needs)?;
+                    client.add_rule(&Rule::always_exit(loginuid, KEY)).map_err(needs)?;
                 }
                 Some((file, path)) => lines = load_file(file, path, bench, client)?,
             }
@@ -162,13 +166,16 @@ impl Treatment for Auditing {
             client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
         };
         let arm = self.configuration()?.add_arm(bench, guard, wanted, load)?;
-        (self.arm, self.lines) = (Some(arm), lines);
+        (self.arm, self.lines) = (Some((arm, loginuid)), lines);
         Ok(())
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
         Setup {
-            loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
+            loginuid: match self.arm {
+                Some((_, loginuid)) if is_treated => Some(loginuid),
+                _ => Some(BASELINE_LOGINUID),
+            },
             exempt_loginuid: Some(BASELINE_LOGINUID),
             canary: self.shared.as_ref().and_then(|shared| shared.borrow().canary()),
             ..Setup::default()
@@ -194,7 +201,7 @@ impl Treatment for Auditing {
     }
 
     fn facts(&self) -> Vec<String> {
-        let (Ok(configuration), Some(arm)) = (self.configuration(), self.arm) else {
+        let (Ok(configuration), Some((arm, loginuid))) = (self.configuration(), self.arm) else {
             return Vec::new();
         };
         let mut facts = vec![match &self.rules {
@@ -203,7 +210,7 @@ impl Treatment for Auditing {
         }];
         facts.extend(configuration.facts(arm));
         if let Some((_, path)) = &self.rules {
-            facts.extend(self.lines.iter().filter_map(|line| line_fact(path, line)));
+            facts.extend(self.lines.iter().filter_map(|line| line_fact(path, line, loginuid)));
         }
         facts
     }
@@ -231,6 +238,7 @@ fn load_file(
     let auditctl = rule_load::find_auditctl().map_err(TreatmentError::Unavailable)?;
     let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
     let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
+    let loginuid = file.confine_to.unwrap_or_default();
     let lines = file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
         () if is_interrupted() => TreatmentError::Interrupted,
         () => system(problem),
@@ -241,7 +249,7 @@ fn load_file(
         return Ok(lines);
     }
     let reasons: Vec<String> =
-        lines.iter().filter_map(|line| line_fact(path, line)).take(5).collect();
+        lines.iter().filter_map(|line| line_fact(path, line, loginuid)).take(5).collect();
     Err(TreatmentError::Unavailable(format!(
         "no rule of {} could be loaded: {}",
         path.display(),
@@ -265,11 +273,11 @@ fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
 
 /// What a reader must know of a line that is not in force as it is written; with the file's name where there
 /// are several.
-fn line_fact(path: &Path, line: &RuleLine) -> Option<String> {
+fn line_fact(path: &Path, line: &RuleLine, loginuid: u32) -> Option<String> {
     let what = match &line.outcome {
         LineOutcome::Loaded if line.is_confined => {
             format!(
-                "confined to login uid {TREATED_LOGINUID} ({CONFINED}; its cost is that of a rule with one \
+                "confined to login uid {loginuid} ({CONFINED}; its cost is that of a rule with one \
                  more condition)"
             )
         }
