@@ -11,7 +11,8 @@ fn two_treatments_in_one_arm_are_both_in_force_and_give_evidence() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
     let arguments = ["compare", "audit+seccomp:compares=200", "-w", "getppid", "-w", "open-close"];
-    let outcome = home.run(&[&arguments[..], &["--pairs", "8", "--no-detail", "--json", "-"]].concat());
+    let outcome =
+        home.run(&[&arguments[..], &["--pairs", "8", "--no-detail", "--json", "-"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
@@ -19,7 +20,9 @@ fn two_treatments_in_one_arm_are_both_in_force_and_give_evidence() {
     let treatment = &json["treatments"][0];
     assert_eq!(treatment["label"], "audit+seccomp:compares=200");
     let facts = treatment["facts"].to_string();
-    for fact in ["Every system call of the treated processes is audited", "compares its first argument 200"] {
+    for fact in
+        ["Every system call of the treated processes is audited", "compares its first argument 200"]
+    {
         assert!(facts.contains(fact), "{facts}");
     }
     assert_eq!(json["baseline_state"], "clean");
@@ -28,7 +31,8 @@ fn two_treatments_in_one_arm_are_both_in_force_and_give_evidence() {
         assert!(evidence["records_per_op"].as_f64().unwrap() > 2.9, "{evidence:#}");
         assert!(evidence["lost"].is_u64(), "{evidence:#}");
         // As many as weigh itself has, and one.
-        let filters = evidence["seccomp_filters"].as_str().and_then(|text| text.parse::<u32>().ok());
+        let filters =
+            evidence["seccomp_filters"].as_str().and_then(|text| text.parse::<u32>().ok());
         assert!(filters >= Some(1), "{evidence:#}");
     }
 }
@@ -39,7 +43,8 @@ fn a_part_may_be_in_another_arm_too() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
     let arguments = ["compare", "--base", "audit", "audit+seccomp", "seccomp", "-w", "getppid"];
-    let outcome = home.run(&[&arguments[..], &["--pairs", "8", "--no-detail", "--json", "-"]].concat());
+    let outcome =
+        home.run(&[&arguments[..], &["--pairs", "8", "--no-detail", "--json", "-"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     audit.assert_restored();
     let json = outcome.json();
@@ -60,7 +65,11 @@ fn an_arm_with_a_treatment_that_did_not_take_is_no_evidence_of_the_other() {
     home.wait_for_samples(6, &mut running);
     audit.remove_treated_rule();
     let outcome = running.finish();
-    outcome.assert_error(&["The experiment failed", "There is no verdict", "audit rules were changed"]);
+    outcome.assert_error(&[
+        "The experiment failed",
+        "There is no verdict",
+        "audit rules were changed",
+    ]);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     assert_eq!(row(&home.json(), "getppid")["verdict"], "inconclusive");

@@ -8,7 +8,7 @@ use weighbridge::attribution::{prober, prober_process};
 use weighbridge::cli;
 use weighbridge::printable;
 use weighbridge::treatment::audit::stream;
-use weighbridge::treatment::guard;
+use weighbridge::treatment::{self, guard};
 use weighbridge::workload::{launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
-        Some(guard::SUBCOMMAND) => guard::run(arguments),
+        Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),
         _ => return cli::main(),
     };
     match result {

@@ -11,10 +11,9 @@ use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::machine::process::process_start;
 use crate::result::budget::DiskFull;
-use crate::treatment::Bench;
-use crate::treatment::audit::sink_choice::{forget_auditd, start_auditd};
+use crate::treatment::audit::sink_choice::start_auditd;
 use crate::treatment::guard::Guard;
-use crate::treatment::with_parameter;
+use crate::treatment::{Bench, started, with_parameter};
 use crate::workload::paced::Pace;
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
@@ -119,8 +118,9 @@ fn policy(
         has_ended: auditd.has_ended(),
         messages: disk.messages(),
     };
+    let pid = auditd.pid();
     drop(auditd);
-    forget_auditd(guard)?;
+    started::forget(guard, pid).map_err(Stop::Failed)?;
     Ok(outcome)
 }
 

@@ -19,6 +19,7 @@ use crate::report::checks;
 use crate::station::fitness::probe;
 use crate::treatment::guard::restore_left_behind;
 use crate::treatment::settings::Changed;
+use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,8 +110,8 @@ impl DoctorArgs {
 
 /// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
 pub(super) fn put_back_what_was_left(root: &Path) -> Result<(), String> {
-    let restored =
-        restore_left_behind(root).map_err(|error| format!("the state directory: {error}"))?;
+    let restored = restore_left_behind(root, &undoings())
+        .map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
         one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
         output::note("Put back what an earlier weigh, now dead, had changed.");

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::output;
 use crate::treatment::guard::restore_left_behind;
+use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
 Example:
@@ -25,7 +26,7 @@ pub struct RestoreArgs {
 
 impl RestoreArgs {
     pub fn run(self) -> Result<u8, String> {
-        let restored = restore_left_behind(&self.root)
+        let restored = restore_left_behind(&self.root, &undoings())
             .map_err(|error| format!("the state directory: {error}"))?;
         if restored.is_empty() {
             output::print("Nothing was left behind.\n")?;

@@ -125,7 +125,9 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
             ));
         }
         let probes = one.kinds.iter().map(|kind| kind.probe());
-        if let Some(obstacle) = probes.into_iter().find_map(|probe| probe.obstacle().map(str::to_owned)) {
+        if let Some(obstacle) =
+            probes.into_iter().find_map(|probe| probe.obstacle().map(str::to_owned))
+        {
             return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
         }
     }

@@ -15,7 +15,7 @@ use crate::machine::file_system::file_system;
 use crate::treatment::audit::configuration::Shared;
 use crate::treatment::claim::{claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, put_back_what_was_left};
-use crate::treatment::{Bench, Named};
+use crate::treatment::{Bench, Named, undoings};
 use crate::workload::executable::Executable;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
@@ -36,11 +36,11 @@ impl Station {
         occupied: impl IntoIterator<Item = &'static str>,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Station, String> {
-        put_back_what_was_left(announce)?;
+        put_back_what_was_left(&undoings(), announce)?;
         let _alone = only_one_at_a_time()?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
         let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;
-        let mut guard = Guard::arm(claims).map_err(|error| error.to_string())?;
+        let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
         let unpacked = unpacked.and_then(|scratch| Ok((Executable::unpack(&scratch)?, scratch)));
         match unpacked {

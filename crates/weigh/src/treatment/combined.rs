@@ -19,7 +19,9 @@ impl Combined {
     pub fn build(terms: &[Term]) -> Result<Combined, String> {
         for (index, Term { name, .. }) in terms.iter().enumerate() {
             if name == none::KIND.name() {
-                return Err(format!("`{name}` is no change: leave it out of the other treatments' arm"));
+                return Err(format!(
+                    "`{name}` is no change: leave it out of the other treatments' arm"
+                ));
             }
             if terms[..index].iter().any(|other| other.name == *name) {
                 return Err(format!(
@@ -88,7 +90,8 @@ impl Treatment for Combined {
     }
 
     fn content(&self) -> Vec<u8> {
-        let contents: Vec<_> = self.parts.iter().map(|(name, part)| (name, part.content())).collect();
+        let contents: Vec<_> =
+            self.parts.iter().map(|(name, part)| (name, part.content())).collect();
         format!("{contents:?}").into_bytes()
     }
 

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::claim::Claim;
 use super::journal::{
-    Journal, JournalEntry, JournalPlace, SCRATCH, undo, undo_all, undo_journal, write,
+    Journal, JournalEntry, JournalPlace, Undoing, undo, undo_all, undo_journal, write,
 };
-use super::scratch;
+use super::scratch::{self, SCRATCH};
 use super::state_dir::{StateDir, journal_name, lock_name, pid_of};
 use crate::own_program::see_off;
 use crate::{machine, orphans};
@@ -36,24 +36,26 @@ pub struct Guard {
     /// Held by the guard too: nobody may take what they are on before it is put back.
     _claims: Vec<Claim>,
     journal: Journal,
+    undoings: Vec<Undoing>,
     child: Child,
     done: Option<ChildStdin>,
 }
 
 impl Guard {
-    /// Opens a journal and starts the guard. Both hold the claims on what exists once per kernel.
+    /// Opens a journal of what `undoings` can undo, and starts the guard. Both hold the claims on what exists
+    /// once per kernel.
     ///
     /// # Errors
     /// Where the state directory cannot be written to.
-    pub fn arm(claims: Vec<Claim>) -> io::Result<Guard> {
-        Guard::arm_below(Path::new("/"), claims)
+    pub fn arm(claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
+        Guard::arm_below(Path::new("/"), claims, undoings)
     }
 
     /// The same for settings below this directory.
     ///
     /// # Errors
     /// As [`Guard::arm`].
-    pub fn arm_below(root: &Path, claims: Vec<Claim>) -> io::Result<Guard> {
+    pub fn arm_below(root: &Path, claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
         // Before the first child of ours, so that it is not taken for one that was there before.
         orphans::adopt()?;
         let pid = std::process::id();
@@ -66,8 +68,8 @@ impl Guard {
             directory.remove_journal(&name);
             error
         };
-        write(&JournalPlace { directory: &directory, name: &name, root }, &journal)
-            .map_err(nothing_to_undo)?;
+        let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
+        write(&place, &journal).map_err(nothing_to_undo)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
         command.arg(directory.path(&name)).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
         let files: Vec<RawFd> =
@@ -86,11 +88,12 @@ impl Guard {
         orphans::keep(child.id());
         let done = child.stdin.take();
         let (root, _lock, _claims) = (root.to_owned(), lock, claims);
-        Ok(Guard { directory, name, root, _lock, _claims, journal, child, done })
+        Ok(Guard { directory, name, root, _lock, _claims, journal, undoings, child, done })
     }
 
     fn place(&self) -> JournalPlace<'_> {
-        JournalPlace { directory: &self.directory, name: &self.name, root: &self.root }
+        let Guard { directory, name, root, undoings, .. } = self;
+        JournalPlace { directory, name, root, undoings }
     }
 
     /// Makes a private directory under `TMPDIR` that goes when the experiment does.
@@ -105,32 +108,40 @@ impl Guard {
         };
         let place = scratch::place().map_err(cannot_create)?;
         let directory = place.join(scratch::name(self.journal.pid));
-        self.write_down(SCRATCH, serde_json::to_value(&directory)?)?;
+        let instance = directory.display().to_string();
+        self.write_down(SCRATCH, &instance, serde_json::to_value(&directory)?)?;
         scratch::create(&directory).map_err(cannot_create)?;
         Ok(directory)
     }
 
-    /// Writes down how to undo what is about to be done; replaces this kind's earlier entry.
+    /// Writes down how to undo what is about to be done to `instance`, which tells it from others of this
+    /// kind: what is changed, in a word. Replaces its earlier entry.
     ///
     /// # Errors
     /// Where the journal cannot be written: then the change must not be made.
-    pub fn write_down(&mut self, kind: &str, state: Value) -> io::Result<()> {
-        match self.journal.entries.iter_mut().find(|entry| entry.kind == kind) {
-            Some(entry) => entry.state = state,
-            None => self.journal.entries.push(JournalEntry { kind: kind.into(), state }),
+    pub fn write_down(&mut self, kind: &str, instance: &str, state: Value) -> io::Result<()> {
+        match self.position(kind, instance) {
+            Some(index) => self.journal.entries[index].state = state,
+            None => {
+                let (kind, instance) = (kind.to_owned(), instance.to_owned());
+                self.journal.entries.push(JournalEntry { kind, instance, state });
+            }
         }
         write(&self.place(), &self.journal)
     }
 
-    /// Undoes the entry of this kind now, and strikes it out.
+    fn position(&self, kind: &str, instance: &str) -> Option<usize> {
+        let mut entries = self.journal.entries.iter();
+        entries.position(|entry| entry.kind == kind && entry.instance == instance)
+    }
+
+    /// Undoes this entry now, and strikes it out.
     ///
     /// # Errors
     /// A sentence that says what is left; the entry stays.
-    pub fn undo(&mut self, kind: &str) -> Result<(), String> {
-        let Some(index) = self.journal.entries.iter().position(|entry| entry.kind == kind) else {
-            return Ok(());
-        };
-        undo(&self.journal.entries[index], self.journal.pid, &self.root)?;
+    pub fn undo(&mut self, kind: &str, instance: &str) -> Result<(), String> {
+        let Some(index) = self.position(kind, instance) else { return Ok(()) };
+        undo(&self.place(), &self.journal.entries[index], self.journal.pid)?;
         self.journal.entries.remove(index);
         write(&self.place(), &self.journal).map_err(|error| error.to_string())
     }
@@ -140,8 +151,8 @@ impl Guard {
     /// # Errors
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
-        let place = JournalPlace { directory: &self.directory, name: &self.name, root: &self.root };
-        let result = undo_all(&place, &mut self.journal);
+        let mut journal = std::mem::take(&mut self.journal);
+        let result = undo_all(&self.place(), &mut journal);
         if let Some(pipe) = &mut self.done {
             let _ = pipe.write_all(b"done");
         }
@@ -156,7 +167,10 @@ impl Guard {
 ///
 /// # Errors
 /// A sentence that says what is left.
-pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
+pub fn run(
+    mut arguments: impl Iterator<Item = OsString>,
+    undoings: &[Undoing],
+) -> Result<(), String> {
     let (Some(journal), Some(root)) = (arguments.next(), arguments.next()) else {
         return Err("the guard needs a journal and a root".into());
     };
@@ -173,7 +187,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
         return Err(format!("{} is no journal", journal.display()));
     };
     let directory = StateDir::at(parent).map_err(say)?;
-    undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root) })
+    undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
 }
 
 /// What `restore` did about one journal.
@@ -188,12 +202,13 @@ pub struct Restored {
 ///
 /// # Errors
 /// Where the state directory cannot be read.
-pub fn restore_left_behind(root: &Path) -> io::Result<Vec<Restored>> {
+pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<Restored>> {
     let directory = StateDir::open()?;
     let mut restored = Vec::new();
     for name in directory.journals()? {
         if !is_running(&directory, &name) {
-            let result = undo_journal(&JournalPlace { directory: &directory, name: &name, root });
+            let place = JournalPlace { directory: &directory, name: &name, root, undoings };
+            let result = undo_journal(&place);
             restored.push(Restored { journal: directory.path(&name), result });
         }
     }
@@ -204,8 +219,11 @@ pub fn restore_left_behind(root: &Path) -> io::Result<Vec<Restored>> {
 ///
 /// # Errors
 /// A sentence that says what is left.
-pub fn put_back_what_was_left(announce: &mut dyn FnMut(&str)) -> Result<(), String> {
-    let restored = restore_left_behind(Path::new("/"))
+pub fn put_back_what_was_left(
+    undoings: &[Undoing],
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let restored = restore_left_behind(Path::new("/"), undoings)
         .map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
         one.result

@@ -10,19 +10,12 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::find;
-use super::scratch;
-use super::settings::{self, SETTINGS};
-use super::started::{self, STARTED};
 use super::state_dir::{StateDir, lock_name, pid_of};
 use crate::machine;
 use crate::orphans::wait_until;
 
 /// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
-
-/// An entry that removes a directory tree instead of undoing a treatment.
-pub const SCRATCH: &str = "scratch directory";
 
 /// What one experiment changed.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -37,9 +30,29 @@ pub struct Journal {
 /// One change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// The kind of treatment that undoes this, or [`SCRATCH`], [`SETTINGS`] or [`STARTED`].
+    /// That of the [`Undoing`] which undoes this.
     pub kind: String,
+    /// Which of those of this kind: what was changed, in a word. Earlier versions had one of each kind.
+    #[serde(default)]
+    pub instance: String,
     pub state: Value,
+}
+
+/// How the entries of one kind are undone. The journal knows no kind by itself: whoever writes entries brings
+/// this along.
+pub struct Undoing {
+    pub kind: &'static str,
+    /// Whether a reboot undoes it, as all that is changed in the kernel.
+    pub ends_with_boot: bool,
+    /// Undoes the state of an entry; an error says what is left.
+    pub undo: Box<dyn Fn(&Value, &Owner) -> Result<(), String>>,
+}
+
+/// Whose entries they are: nothing but what this process can have changed is undone.
+pub struct Owner<'a> {
+    pub pid: u32,
+    /// Below which settings are: `/`, but for a machine that is made up of files.
+    pub root: &'a Path,
 }
 
 /// Where a journal is, and what its entries may be about: whatever they say, nothing else is touched.
@@ -47,8 +60,15 @@ pub struct JournalPlace<'a> {
     pub directory: &'a StateDir,
     /// Of the journal.
     pub name: &'a str,
-    /// Below which settings are: `/`, but for a machine that is made up of files.
+    /// As [`Owner::root`].
     pub root: &'a Path,
+    pub undoings: &'a [Undoing],
+}
+
+impl JournalPlace<'_> {
+    fn undoing(&self, kind: &str) -> Option<&Undoing> {
+        self.undoings.iter().find(|undoing| undoing.kind == kind)
+    }
 }
 
 /// Undoes a journal of an experiment that is dead.
@@ -99,10 +119,11 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
     let mut left = Vec::new();
     // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
     if journal.boot_id != machine::boot_id() {
-        journal.entries.retain(|entry| entry.kind == SCRATCH);
+        let stays = |kind: &str| place.undoing(kind).is_some_and(|undoing| !undoing.ends_with_boot);
+        journal.entries.retain(|entry| stays(&entry.kind));
     }
     for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        if let Err(problem) = undo(&entry, journal.pid, place.root) {
+        if let Err(problem) = undo(place, &entry, journal.pid) {
             left.push(problem);
             journal.entries.insert(0, entry);
         }
@@ -119,18 +140,13 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
 ///
 /// # Errors
 /// A sentence that says what is left.
-pub fn undo(entry: &JournalEntry, pid: u32, root: &Path) -> Result<(), String> {
-    match entry.kind.as_str() {
-        SCRATCH => scratch::remove(&entry.state, pid),
-        SETTINGS => settings::undo(&entry.state, root),
-        STARTED => started::undo(&entry.state, pid),
-        kind => match find(kind) {
-            Some(kind) => kind.undo(&entry.state),
-            None => Err(format!(
-                "the journal names a treatment `{kind}`, which this version of weigh does \
-                not have"
-            )),
-        },
+pub fn undo(place: &JournalPlace, entry: &JournalEntry, pid: u32) -> Result<(), String> {
+    match place.undoing(&entry.kind) {
+        Some(undoing) => (undoing.undo)(&entry.state, &Owner { pid, root: place.root }),
+        None => Err(format!(
+            "the journal names a treatment `{}`, which this version of weigh does not have",
+            entry.kind
+        )),
     }
 }
 
@@ -161,11 +177,16 @@ mod tests {
 
     use super::*;
     use crate::machine::process::process_start;
+    use crate::treatment::scratch::SCRATCH;
+    use crate::treatment::settings::SETTINGS;
+    use crate::treatment::started::STARTED;
+    use crate::treatment::undoings;
 
     /// A directory of journals, and others that are none of its business.
     struct Home {
         directory: tempfile::TempDir,
         state: StateDir,
+        undoings: Vec<Undoing>,
     }
 
     impl Home {
@@ -173,7 +194,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             fs::create_dir(directory.path().join("state")).unwrap();
             let state = StateDir::at(&directory.path().join("state")).unwrap();
-            Home { directory, state }
+            Home { directory, state, undoings: undoings() }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -181,7 +202,8 @@ mod tests {
         }
 
         fn place(&self) -> JournalPlace<'_> {
-            JournalPlace { directory: &self.state, name: "7.journal", root: self.directory.path() }
+            let (directory, root) = (&self.state, self.directory.path());
+            JournalPlace { directory, name: "7.journal", root, undoings: &self.undoings }
         }
 
         fn undo(&self, bytes: &[u8]) -> Result<(), String> {
@@ -213,7 +235,12 @@ mod tests {
     }
 
     fn journal(boot_id: String, scratch: &Path) -> Vec<u8> {
-        let entry = |kind: &str, state| JournalEntry { kind: kind.into(), state };
+        let instance = String::new();
+        let entry = |kind: &str, state| JournalEntry {
+            kind: kind.into(),
+            instance: instance.clone(),
+            state,
+        };
         // No kind of treatment has this name, so undoing its entry is an error.
         let entries = vec![
             entry(SCRATCH, Value::String(scratch.display().to_string())),
@@ -231,6 +258,30 @@ mod tests {
         assert!(left.contains("no such treatment") && !scratch.exists());
         let left: Journal = serde_json::from_slice(&home.state.read("7.journal").unwrap()).unwrap();
         assert_eq!(left.entries.len(), 1);
+    }
+
+    /// As two arms have them that change the same kind of thing.
+    #[test]
+    fn of_one_kind_every_instance_is_undone_the_last_first() {
+        let mut home = Home::new();
+        let undone = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let seen = std::rc::Rc::clone(&undone);
+        let undo = move |state: &Value, _: &Owner| {
+            seen.borrow_mut().push(state.clone());
+            Ok(())
+        };
+        home.undoings.push(Undoing { kind: "switch", ends_with_boot: true, undo: Box::new(undo) });
+        let entries = json!([
+            { "kind": "switch", "instance": "a", "state": 1 },
+            { "kind": "switch", "instance": "b", "state": 2 },
+            { "kind": "switch", "state": 3 },
+        ]);
+        let journal = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+        home.undo(journal.to_string().as_bytes()).unwrap();
+        assert_eq!(*undone.borrow(), [3, 2, 1]);
+        let journal = json!({ "pid": 7, "boot_id": "another boot", "entries": entries });
+        home.undo(journal.to_string().as_bytes()).unwrap();
+        assert_eq!(undone.borrow().len(), 3, "undone in the kernel of another boot");
     }
 
     #[test]

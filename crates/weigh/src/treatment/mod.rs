@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
@@ -37,6 +38,7 @@ pub mod kind {
 
 use combined::Combined;
 pub use evidence::Evidence;
+use journal::{Owner, Undoing};
 pub use kind::KINDS;
 
 /// Why a treatment could not do what it was asked to.
@@ -103,7 +105,7 @@ pub trait Kind: Sync {
     ///
     /// # Errors
     /// A sentence that says what is left, and how to undo it by hand.
-    fn undo(&self, state: &serde_json::Value) -> Result<(), String> {
+    fn undo(&self, state: &Value) -> Result<(), String> {
         let _ = state;
         Ok(())
     }
@@ -244,6 +246,17 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
+}
+
+/// How all is undone that a journal of ours can hold.
+pub fn undoings() -> Vec<Undoing> {
+    let of_kind = |kind: &&'static dyn Kind| {
+        let kind = *kind;
+        let undo = Box::new(move |state: &Value, _: &Owner| kind.undo(state));
+        Undoing { kind: kind.name(), ends_with_boot: true, undo }
+    };
+    let own = [scratch::undoing(), settings::undoing(), started::undoing()];
+    KINDS.iter().map(of_kind).chain(own).collect()
 }
 
 /// The kind of this name.

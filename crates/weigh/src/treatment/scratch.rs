@@ -11,7 +11,17 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::process::geteuid;
 use serde_json::Value;
 
+use super::journal::{Owner, Undoing};
 use trust::path::trusted;
+
+/// The journal's entry for it.
+pub const SCRATCH: &str = "scratch directory";
+
+/// The one thing of ours that a reboot leaves.
+pub fn undoing() -> Undoing {
+    let undo = Box::new(|state: &Value, owner: &Owner| remove(state, owner.pid));
+    Undoing { kind: SCRATCH, ends_with_boot: false, undo }
+}
 
 /// Where private directories may be made: `TMPDIR`, where nobody else can replace what we make in it. What is
 /// unpacked there is executed.

@@ -6,10 +6,17 @@ use serde_json::Value;
 
 use super::claim::claim_cpus;
 use super::guard::Guard;
+use super::journal::{Owner, Undoing};
 use crate::machine::fix::Setting;
 
 /// The journal's entry for them.
 pub const SETTINGS: &str = "settings of the machine";
+
+/// How they are put back.
+pub fn undoing() -> Undoing {
+    let undo = Box::new(|state: &Value, owner: &Owner| undo(state, owner.root));
+    Undoing { kind: SETTINGS, ends_with_boot: true, undo }
+}
 
 /// Settings that were changed, until [`Changed::restore`], or until this process dies.
 pub struct Changed {
@@ -23,8 +30,9 @@ impl Changed {
     /// A sentence, where a setting cannot be changed or another `weigh` is at it.
     pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
         let claims = vec![claim_cpus(root)?];
-        let mut guard = Guard::arm_below(root, claims).map_err(|error| error.to_string())?;
-        match change(settings, &mut guard) {
+        let mut guard =
+            Guard::arm_below(root, claims, vec![undoing()]).map_err(|error| error.to_string())?;
+        match change(settings, "of doctor", &mut guard) {
             Ok(()) => Ok(Changed { guard }),
             Err(problem) => {
                 let left = guard.disarm().err().map(|left| format!("\n{left}")).unwrap_or_default();
@@ -42,13 +50,13 @@ impl Changed {
     }
 }
 
-/// Changes settings, all of them or nothing, until the guard undoes its entry for them.
+/// Changes settings, all of them or nothing, until the guard undoes its entry for this instance of them.
 ///
 /// # Errors
 /// A sentence, where one cannot be changed or journalled.
-pub fn change(settings: &[Setting], guard: &mut Guard) -> Result<(), String> {
+pub fn change(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
-    guard.write_down(SETTINGS, state).map_err(|error| format!("the journal: {error}"))?;
+    guard.write_down(SETTINGS, instance, state).map_err(|error| format!("the journal: {error}"))?;
     for setting in settings {
         setting.apply().map_err(|error| {
             format!("cannot change {}: {error}; changing it needs root", setting.file.display())

@@ -10,11 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::guard::Guard;
+use super::journal::{Owner, Undoing};
 use super::scratch;
 use crate::machine::process::process_start;
 
 /// The journal's entry for it.
 pub const STARTED: &str = "started process";
+
+/// How it is ended.
+pub fn undoing() -> Undoing {
+    let undo = Box::new(|state: &Value, owner: &Owner| undo(state, owner.pid));
+    Undoing { kind: STARTED, ends_with_boot: true, undo }
+}
 
 /// Known by its number and its start, as numbers come again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +38,16 @@ struct Started {
 pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
     let start = process_start(pid).ok_or_else(|| format!("process {pid} has ended already"))?;
     let state = serde_json::to_value(Started { pid, start }).map_err(|error| error.to_string())?;
-    guard.write_down(STARTED, state).map_err(|error| format!("the journal: {error}"))
+    let written = guard.write_down(STARTED, &pid.to_string(), state);
+    written.map_err(|error| format!("the journal: {error}"))
+}
+
+/// Strikes a process that was ended out of the journal.
+///
+/// # Errors
+/// A sentence, where it still lives and cannot be ended.
+pub fn forget(guard: &mut Guard, pid: u32) -> Result<(), String> {
+    guard.undo(STARTED, &pid.to_string())
 }
 
 /// Ends the process of the journal's entry, where it still lives: SIGTERM, and SIGKILL if that does not

@@ -13,13 +13,12 @@ use super::arm_rules::ArmRules;
 use super::grace;
 use super::host::{HostAuditing, look_at_host};
 use super::limits::{Limits, Wanted};
-use super::sink_choice::{SinkChoice, forget_auditd};
+use super::sink_choice::SinkChoice;
 use super::state::Snapshot;
 use super::watch::Watch;
 use super::{needs, system, treated_loginuid};
 use crate::treatment::guard::Guard;
-use crate::treatment::settings::SETTINGS;
-use crate::treatment::{Bench, Evidence, Launch, Role, TreatmentError};
+use crate::treatment::{Bench, Evidence, Launch, Role, TreatmentError, started};
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
 
@@ -259,10 +258,13 @@ impl Configuration {
             let enabled = AuditSetting::Enabled(self.snapshot.status.enabled);
             self.client.set(enabled).map_err(needs)?;
         }
-        self.watch = None;
-        forget_auditd(guard)?;
-        guard.undo("audit").map_err(TreatmentError::Unavailable)?;
-        guard.undo(SETTINGS).map_err(TreatmentError::Unavailable)?;
+        // It ends with the watch.
+        let auditd = self.watch.take().and_then(|watch| watch.own_auditd());
+        if let Some(pid) = auditd {
+            started::forget(guard, pid).map_err(TreatmentError::Unavailable)?;
+        }
+        Snapshot::put_back(guard)?;
+        grace::put_back(guard).map_err(TreatmentError::Unavailable)?;
         untouched
     }
 }

@@ -9,17 +9,25 @@ use std::path::Path;
 
 use crate::machine::fix::{RCU_EXPEDITED, Setting};
 use crate::treatment::guard::Guard;
-use crate::treatment::settings;
+use crate::treatment::settings::{self, SETTINGS};
 
 /// What is to be said of it.
 pub const FACT: &str = "RCU grace periods are expedited during the experiment (/sys/kernel/rcu_expedited), \
     so that deleting rules is fast; calls that wait for a grace period, such as membarrier, are faster than \
     usual in every arm.";
 
+/// Puts that back, where it was changed.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn put_back(guard: &mut Guard) -> Result<(), String> {
+    guard.undo(SETTINGS, RCU_EXPEDITED)
+}
+
 /// Expedites grace periods until the guard undoes it; whether that was needed and possible.
 pub fn expedite(guard: &mut Guard) -> bool {
     let Ok(was) = std::fs::read_to_string(RCU_EXPEDITED) else { return false };
     let was = was.trim().to_owned();
     let setting = Setting { file: Path::new(RCU_EXPEDITED).to_owned(), was, wanted: "1".into() };
-    setting.was == "0" && settings::change(&[setting], guard).is_ok()
+    setting.was == "0" && settings::change(&[setting], RCU_EXPEDITED, guard).is_ok()
 }

@@ -132,7 +132,7 @@ impl Treatment for HostRules {
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
         self.watch = None;
-        guard.undo("audit").map_err(TreatmentError::Unavailable)
+        Snapshot::put_back(guard)
     }
 }
 

@@ -106,6 +106,6 @@ impl Treatment for Residual {
     }
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
-        guard.undo("audit").map_err(TreatmentError::Unavailable)
+        Snapshot::put_back(guard)
     }
 }

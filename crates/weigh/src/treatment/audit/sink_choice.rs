@@ -5,7 +5,7 @@ use super::system;
 use crate::label::Parameters;
 use crate::orphans;
 use crate::treatment::guard::Guard;
-use crate::treatment::started::{STARTED, write_down};
+use crate::treatment::started::write_down;
 use crate::treatment::{Bench, Parameter, TreatmentError};
 use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
@@ -121,14 +121,6 @@ pub fn start_auditd(
     write_down(guard, auditd.pid()).map_err(system)?;
     auditd.wait_until_registered(client).map_err(system)?;
     Ok(auditd)
-}
-
-/// Strikes an auditd that was ended out of the journal.
-///
-/// # Errors
-/// A sentence, where it still lives.
-pub fn forget_auditd(guard: &mut Guard) -> Result<(), TreatmentError> {
-    guard.undo(STARTED).map_err(TreatmentError::Unavailable)
 }
 
 fn parse_flush(word: &str) -> Result<Flush, String> {

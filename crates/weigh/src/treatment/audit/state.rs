@@ -19,6 +19,8 @@ use linux_audit::rule::Rule;
 use linux_audit::status::{AuditSetting, Status};
 
 const KIND: &str = "audit";
+/// The kernel has one configuration, whichever arms share it.
+const INSTANCE: &str = "the kernel's";
 
 /// The configuration as it was found, and what was added to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,7 +88,15 @@ impl Snapshot {
     /// Where the journal cannot be written.
     pub fn write_down(&self, guard: &mut Guard) -> Result<(), TreatmentError> {
         let state = serde_json::to_value(self).map_err(system)?;
-        guard.write_down(KIND, state).map_err(system)
+        guard.write_down(KIND, INSTANCE, state).map_err(system)
+    }
+
+    /// Has the guard undo what was written down.
+    ///
+    /// # Errors
+    /// A sentence that says what is left.
+    pub fn put_back(guard: &mut Guard) -> Result<(), TreatmentError> {
+        guard.undo(KIND, INSTANCE).map_err(TreatmentError::Unavailable)
     }
 
     /// The process id of an audit daemon that is alive.

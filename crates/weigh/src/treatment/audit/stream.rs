@@ -155,6 +155,14 @@ impl Stream {
         Cpu { sink_ns: times.sum(), kauditd_ns: self.kauditd.and_then(cpu_time::of_process_ns) }
     }
 
+    /// The process of an auditd that we started.
+    pub fn own_auditd(&self) -> Option<u32> {
+        match &self.receiver {
+            Receiver::Auditd(auditd) => Some(auditd.pid()),
+            Receiver::Own | Receiver::Host(_) | Receiver::Nobody => None,
+        }
+    }
+
     /// Who drains and stores the records.
     pub fn fact(&self) -> String {
         self.receiver.fact()

@@ -123,6 +123,11 @@ impl Watch {
         Ok(evidence)
     }
 
+    /// The process of an auditd that we started.
+    pub fn own_auditd(&self) -> Option<u32> {
+        self.stream.own_auditd()
+    }
+
     /// Who drains and stores the records.
     pub fn fact(&self) -> String {
         self.stream.fact()
@@ -159,7 +164,8 @@ impl Watch {
         let launched = launch.launched;
         let seen = [Some(launched.pid), launched.canary_after_pid].map(was_seen);
         // Whichever of several arms it is of.
-        let is_audited = launch.setup.loginuid.is_some_and(|loginuid| loginuid != BASELINE_LOGINUID);
+        let is_audited =
+            launch.setup.loginuid.is_some_and(|loginuid| loginuid != BASELINE_LOGINUID);
         // Where records were dropped, a canary's may be among them; what did arrive is proof as well.
         let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
         if is_audited && !is_proved {

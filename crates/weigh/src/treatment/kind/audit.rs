@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use crate::label::Parameters;
 use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::audit::configuration::Configuration;
 use crate::treatment::audit::limits::Wanted;
@@ -23,9 +24,9 @@ use crate::treatment::audit::watch::Watch;
 use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
-use crate::label::Parameters;
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
+    Bench, Evidence, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
+    absolute,
 };
 use crate::workload::launcher::Setup;
 use linux_audit::netlink::Client;
