@@ -110,7 +110,7 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
         if index > 1 && labels[1..index].contains(&one.label) {
             return Err(format!("`{}` is given twice", one.label));
         }
-        let conflicts = named[..index].iter().filter_map(|other| {
+        let mut conflicts = named[..index].iter().filter_map(|other| {
             let theirs = other.treatment.occupies();
             let excludes = |own: &Occupied| {
                 let same = theirs.iter().find(|their| their.what == own.what);
@@ -118,15 +118,15 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
             };
             Some((other, one.treatment.occupies().into_iter().find(excludes)?.what))
         });
-        if let Some((other, what)) = conflicts.into_iter().next() {
+        if let Some((other, what)) = conflicts.next() {
             return Err(format!(
                 "`{}` and `{}` both need {what}, in different ways: weigh them in two experiments",
                 other.label, one.label
             ));
         }
-        let probes = one.kinds.iter().map(|kind| kind.probe());
+        let mut probes = one.kinds.iter().map(|kind| kind.probe());
         if let Some(obstacle) =
-            probes.into_iter().find_map(|probe| probe.obstacle().map(str::to_owned))
+            probes.find_map(|probe| probe.obstacle().map(str::to_owned))
         {
             return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
         }
