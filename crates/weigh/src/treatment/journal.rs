@@ -44,9 +44,11 @@ pub struct Undoing {
     pub kind: &'static str,
     /// Whether a reboot undoes it, as all that is changed in the kernel.
     pub ends_with_boot: bool,
-    /// Undoes the state of an entry; an error says what is left.
-    pub undo: Box<dyn Fn(&Value, &Owner) -> Result<(), String>>,
+    pub undo: Box<UndoState>,
 }
+
+/// Undoes the state of an entry; an error says what is left.
+pub type UndoState = dyn Fn(&Value, &Owner) -> Result<(), String>;
 
 /// Whose entries they are: nothing but what this process can have changed is undone.
 pub struct Owner<'a> {
