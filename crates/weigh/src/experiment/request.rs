@@ -125,9 +125,7 @@ pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
             ));
         }
         let mut probes = one.kinds.iter().map(|kind| kind.probe());
-        if let Some(obstacle) =
-            probes.find_map(|probe| probe.obstacle().map(str::to_owned))
-        {
+        if let Some(obstacle) = probes.find_map(|probe| probe.obstacle().map(str::to_owned)) {
             return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
         }
     }
