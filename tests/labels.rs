@@ -14,8 +14,8 @@ fn documents() -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// The words of what is code in a document, as a shell splits them: of its blocks line by line, and of what is
-/// between backticks.
+/// The words of what is code in a document, as a shell splits them: of its blocks line by line, and of what
+/// is between backticks.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let (mut commands, mut is_block) = (Vec::new(), false);
     for line in text.lines() {

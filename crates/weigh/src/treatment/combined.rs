@@ -25,7 +25,7 @@ impl Combined {
             }
             if terms[..index].iter().any(|other| other.name == *name) {
                 return Err(format!(
-                    "`{name}` is twice in one arm: weigh the two in two arms, with a blank in place of the `+`"
+                    "`{name}` is twice in one arm: weigh them in two arms, with a blank in place of the `+`"
                 ));
             }
         }

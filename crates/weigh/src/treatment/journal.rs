@@ -48,10 +48,10 @@ pub struct Undoing {
 }
 
 /// Undoes the state of an entry; an error says what is left.
-pub type UndoState = dyn Fn(&Value, &Owner) -> Result<(), String>;
+pub type UndoState = dyn Fn(&Value, &EntryOwner) -> Result<(), String>;
 
 /// Whose entries they are: nothing but what this process can have changed is undone.
-pub struct Owner<'a> {
+pub struct EntryOwner<'a> {
     pub pid: u32,
     /// Below which settings are: `/`, but for a machine that is made up of files.
     pub root: &'a Path,
@@ -62,7 +62,7 @@ pub struct JournalPlace<'a> {
     pub directory: &'a StateDir,
     /// Of the journal.
     pub name: &'a str,
-    /// As [`Owner::root`].
+    /// As [`EntryOwner::root`].
     pub root: &'a Path,
     pub undoings: &'a [Undoing],
 }
@@ -144,7 +144,7 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
 /// A sentence that says what is left.
 pub fn undo(place: &JournalPlace, entry: &JournalEntry, pid: u32) -> Result<(), String> {
     match place.undoing(&entry.kind) {
-        Some(undoing) => (undoing.undo)(&entry.state, &Owner { pid, root: place.root }),
+        Some(undoing) => (undoing.undo)(&entry.state, &EntryOwner { pid, root: place.root }),
         None => Err(format!(
             "the journal names a treatment `{}`, which this version of weigh does not have",
             entry.kind
@@ -268,7 +268,7 @@ mod tests {
         let mut home = Home::new();
         let undone = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         let seen = std::rc::Rc::clone(&undone);
-        let undo = move |state: &Value, _: &Owner| {
+        let undo = move |state: &Value, _: &EntryOwner| {
             seen.borrow_mut().push(state.clone());
             Ok(())
         };

@@ -38,7 +38,7 @@ pub mod kind {
 
 use combined::Combined;
 pub use evidence::Evidence;
-use journal::{Owner, Undoing};
+use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
 
 /// Why a treatment could not do what it was asked to.
@@ -252,7 +252,7 @@ pub struct Launch<'a> {
 pub fn undoings() -> Vec<Undoing> {
     let of_kind = |kind: &&'static dyn Kind| {
         let kind = *kind;
-        let undo = Box::new(move |state: &Value, _: &Owner| kind.undo(state));
+        let undo = Box::new(move |state: &Value, _: &EntryOwner| kind.undo(state));
         Undoing { kind: kind.name(), ends_with_boot: true, undo }
     };
     let own = [scratch::undoing(), settings::undoing(), started::undoing()];
@@ -320,8 +320,8 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     match arm.places.first() {
         None => Ok(arm),
         Some(place) => Err(format!(
-            "`{text}`: no such place `{}`: this version of weigh measures on this system only. Leave out what \
-             stands before `::`, or put a value that has `::` in it between quotes: KEY=\"VALUE\"",
+            "`{text}`: no such place `{}`: this version of weigh measures on this system only. Leave out \
+             what stands before `::`, or put a value that has `::` in it between quotes: KEY=\"VALUE\"",
             place.name
         )),
     }

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::process::geteuid;
 use serde_json::Value;
 
-use super::journal::{Owner, Undoing};
+use super::journal::{EntryOwner, Undoing};
 use trust::path::trusted;
 
 /// The journal's entry for it.
@@ -19,7 +19,7 @@ pub const SCRATCH: &str = "scratch directory";
 
 /// The one thing of ours that a reboot leaves.
 pub fn undoing() -> Undoing {
-    let undo = Box::new(|state: &Value, owner: &Owner| remove(state, owner.pid));
+    let undo = Box::new(|state: &Value, owner: &EntryOwner| remove(state, owner.pid));
     Undoing { kind: SCRATCH, ends_with_boot: false, undo }
 }
 

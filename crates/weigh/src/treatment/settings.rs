@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::claim::claim_cpus;
 use super::guard::Guard;
-use super::journal::{Owner, Undoing};
+use super::journal::{EntryOwner, Undoing};
 use crate::machine::fix::Setting;
 
 /// The journal's entry for them.
@@ -14,7 +14,7 @@ pub const SETTINGS: &str = "settings of the machine";
 
 /// How they are put back.
 pub fn undoing() -> Undoing {
-    let undo = Box::new(|state: &Value, owner: &Owner| undo(state, owner.root));
+    let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.root));
     Undoing { kind: SETTINGS, ends_with_boot: true, undo }
 }
 

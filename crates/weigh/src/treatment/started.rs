@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::guard::Guard;
-use super::journal::{Owner, Undoing};
+use super::journal::{EntryOwner, Undoing};
 use super::scratch;
 use crate::machine::process::process_start;
 
@@ -19,7 +19,7 @@ pub const STARTED: &str = "started process";
 
 /// How it is ended.
 pub fn undoing() -> Undoing {
-    let undo = Box::new(|state: &Value, owner: &Owner| undo(state, owner.pid));
+    let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
     Undoing { kind: STARTED, ends_with_boot: true, undo }
 }
 
