@@ -35,8 +35,8 @@ struct Nothing;
 
 impl Treatment for Nothing {
     /// That the arm was set up as one without a filter and without planted work. Of the process itself
-    /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm has, its
-    /// treatment proves that this one has not.
+    /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm
+    /// has, its treatment proves that this one has not.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let Setup { seccomp, planted_ppm, .. } = launch.setup;
         match launch.is_treated && (seccomp.is_some() || planted_ppm.unwrap_or(0) > 0) {
