@@ -30,7 +30,7 @@ fn identical_arms_give_the_documented_json() {
     let outcome = home.run(&experiment);
     assert_measured(&outcome);
     let json = outcome.json(); // and nothing else
-    assert_eq!(json["schema"], "weighbridge/experiment/1");
+    assert_eq!(json["schema"], "weighbridge/experiment/2");
     assert_eq!(json["state"], "complete");
     assert_eq!((&json["seed"], &json["baseline"]), (&7.into(), &"none".into()));
     assert_eq!((&json["alpha"], &json["margin_pct"]), (&0.05.into(), &1.0.into()));

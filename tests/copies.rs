@@ -137,7 +137,7 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
     let home = Home::new();
     let run = ["run", "getppid", "pipe", "--copies", "2", "--samples", "3", "--json", "-"];
     let report = home.succeed(&run).json();
-    let found = row(&report, "getppid x 2");
+    let found = row(&report, "getppid:copies=2");
     let copies = &found["copies"];
     let [lowest, highest, rate] = [&copies["lowest"], &copies["highest"], &found["rate"]]
         .map(|number| number.as_f64().unwrap());
@@ -152,11 +152,22 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
 
     let compare =
         ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--copies", "2"];
-    home.run(&compare).assert_says(&["getppid x 2"]);
+    home.run(&compare).assert_says(&["getppid:copies=2"]);
     let json = home.json();
-    assert_eq!(row(&json, "getppid x 2")["pairs"], 8);
+    assert_eq!(row(&json, "getppid:copies=2")["pairs"], 8);
     assert!(json["command"].as_str().unwrap().contains("--copies 2"), "{json:#}");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+
+    // A label says it of one workload.
+    let labels = ["compare", "none", "-w", "getppid:copies=2", "-w", "getppid", "--pairs", "8", "--no-detail"];
+    home.run(&labels).assert_says(&["getppid:copies=2"]);
+    let json = home.json();
+    for label in ["getppid", "getppid:copies=2"] {
+        assert_eq!(row(&json, label)["pairs"], 8);
+        assert_eq!(row(&json, label)["series"], "getppid");
+    }
+    home.run(&["compare", "none", "-w", "getppid:users=2"]).assert_error(&["no load `users`"]);
+    home.run(&["run", "getppid:copies=1000"]).assert_error(&["1000 copies", "add --yes"]);
 
     let whole = ["compare", "none", "--copies", "2", "--", "/bin/true"];
     home.run(&whole).assert_error(&["--copies"]);

@@ -27,7 +27,9 @@ fn several_numbers_of_copies_are_a_curve() {
     let of = |x| ("getppid".to_owned(), x, "copies".to_owned());
     assert_eq!(rows(&report), [of(1.0), of(2.0)]);
     let [one, two] = [0, 1].map(|row| &report["results"][row]);
-    assert_eq!((&one["workload"], &two["workload"]), (&"getppid".into(), &"getppid x 2".into()));
+    assert_eq!((&one["workload"], &two["workload"]), (&"getppid".into(), &"getppid".into()));
+    assert_eq!((one.get("load"), &two["load"]["axis"]), (None, &"copies".into()));
+    assert_eq!(two["load"]["value"], 2.0);
     let rate = |row: &Value| row["rate"].as_f64().unwrap();
     let efficiency = 100.0 * rate(two) / 2.0 / rate(one);
     assert!((two["efficiency_pct"].as_f64().unwrap() / efficiency - 1.0).abs() < 1e-9);

@@ -43,7 +43,7 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
         "two experiments cannot tell how large",
     ]);
     let json = diff(&home, [&before, &after], &["--json"]).json();
-    assert_eq!(json["schema"], "weighbridge/diff/1");
+    assert_eq!(json["schema"], "weighbridge/diff/2");
     let row = &json["results"][0];
     assert_eq!((&row["workload"], &row["unit"]), (&"./work".into(), &"ops/s".into()));
     // The rates differ by the process number behind the point, a tenth in a thousand at most.

@@ -26,7 +26,7 @@ fn an_import_says_so_everywhere() {
         assert!(!page.contains("inconclusive"), "{format}: {page}");
     }
     let json = home.json();
-    assert_eq!(json["schema"], "weighbridge/experiment/1");
+    assert_eq!(json["schema"], "weighbridge/experiment/2");
     assert_eq!(json["imported"]["files"][1]["format"], "UnixBench 4.1.0");
     assert_eq!(json["imported"]["files"][1]["arm"], "lunar-4.1");
     for row in json["results"].as_array().unwrap() {
@@ -55,7 +55,7 @@ fn runs_bear_an_interval_and_no_verdict() {
     import(&home, &["unixbench-off.log", "unixbench-on.log"], &[]);
     let json = home.json();
     assert!(row(&json, "System Call Overhead")["low_pct"].is_number());
-    let three = row(&json, "Shell Scripts (8 concurrent) (2 copies)");
+    let three = row(&json, "Shell Scripts (8 concurrent):copies=2");
     assert!(three["low_pct"].is_null(), "three passes bound nothing: {three:#}");
 }
 

@@ -35,7 +35,7 @@ fn every_format_is_written_and_exported_alike() {
     let _turn = Turn::take();
     let (home, id) = home_with_an_experiment();
     for (format, file, part) in [
-        ("--json", "r.json", "weighbridge/experiment/1"),
+        ("--json", "r.json", "weighbridge/experiment/2"),
         ("--csv", "r.csv", "getppid"),
         ("--markdown", "r.md", "| getppid"),
         ("--html", "r.html", "<!doctype html>"),
@@ -111,7 +111,7 @@ fn a_run_is_exported_as_json_html_and_text() {
     let home = Home::new();
     home.succeed(&["run", "getppid", "--samples", "3"]).assert_says(&["getppid", "lps"]);
     let id = home.query_text("SELECT id FROM experiment");
-    assert_eq!(home.json()["schema"], "weighbridge/run/1");
+    assert_eq!(home.json()["schema"], "weighbridge/run/2");
     home.succeed(&["export", &id, "--text"]).assert_says(&["getppid"]);
     home.succeed(&["export", &id, "--html"]).assert_says(&["<!DOCTYPE html>", "getppid"]);
     home.run(&["export", &id, "--junit"]).assert_error(&["this machine alone"]);

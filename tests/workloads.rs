@@ -27,7 +27,7 @@ fn every_kind_of_workload_gives_a_rate() {
         let mut arguments = vec!["run", "--samples", "3", "--sample", "10ms", "--json", "-"];
         arguments.extend(part);
         let report = home.succeed(&arguments).json();
-        assert_eq!(report["schema"], "weighbridge/run/1");
+        assert_eq!(report["schema"], "weighbridge/run/2");
         assert_eq!(report["state"], "complete");
         assert_eq!(report["failures"], serde_json::json!([]), "{report:#}");
         let results = report["results"].as_array().unwrap();

@@ -142,7 +142,7 @@ fn peak_mb() -> Result<f64, String> {
 fn fill(database: &Path, samples: usize) -> Result<(), String> {
     let store = Store::open(database).map_err(|error| error.to_string())?;
     let work = |row: usize| Work {
-        name: format!("w{row}"),
+        name: (*format!("w{row}")).into(),
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
         sample_ms: Some(70),
@@ -163,6 +163,8 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         sets: 1,
         machine: weighbridge::machine::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],
+        asked_for: Vec::new(),
+        is_classic: false,
         suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
         origin: None,

@@ -23,10 +23,10 @@ const PILOT_SAMPLES: usize = 2 * MIN_PAIRS;
 /// A sentence, where a workload fails or too few samples fit the time.
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let works = resolve(&["unixbench".into()], &[], &Executable::unpack(scratch.path())?)?;
+    let works = resolve(&["unixbench".into()], &[], &[1], &Executable::unpack(scratch.path())?)?;
     let mut traces = Vec::new();
     for work in &works {
-        let name = work.name();
+        let name = work.name().to_string();
         eprintln!("recording {name}");
         let database = scratch.path().join(format!("{name}.db"));
         weigh(&name, seconds / works.len() as f64, &database)?;

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use weighbridge::result::work_name::WorkName;
 
 pub mod audit;
 pub mod build;
@@ -274,12 +275,14 @@ impl Outcome {
     }
 }
 
-/// The row of a workload in the JSON of an experiment.
+/// The row of a workload in the JSON of an experiment, by its label, as `pipe:copies=4`.
 #[track_caller]
-pub fn row<'a>(json: &'a Value, workload: &str) -> &'a Value {
+pub fn row<'a>(json: &'a Value, label: &str) -> &'a Value {
+    let name = WorkName::parse(label).unwrap_or_else(|_| label.into());
+    let load = name.load.map(|load| json!({"axis": load.axis, "value": load.value}));
+    let is_it = |row: &&Value| row["workload"] == *name.name && row["load"] == json!(load);
     let rows = json["results"].as_array().unwrap();
-    let found = rows.iter().find(|row| row["workload"] == workload);
-    found.unwrap_or_else(|| panic!("no row of {workload}: {json:#}"))
+    rows.iter().find(is_it).unwrap_or_else(|| panic!("no row of {label}: {json:#}"))
 }
 
 /// The estimate says so by far: eight pairs may well bear no verdict on a busy machine, and their middle

@@ -11,6 +11,8 @@ pub use duration::{added_ns, change_ns, factor, time_ns};
 pub use number::{number, number_with};
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 
+use std::fmt::Display;
+
 use crate::printable;
 use paired::{Doubt, Verdict};
 
@@ -165,8 +167,8 @@ pub fn plural(count: usize, noun: &str) -> String {
 }
 
 /// A label as it may be shown anywhere: control characters could drive the terminal, or break a row.
-pub fn label(text: &str) -> String {
-    printable::line(text)
+pub fn label(text: &(impl Display + ?Sized)) -> String {
+    printable::line(&text.to_string())
 }
 
 /// Cuts to a number of characters; an ellipsis says that something is missing.
@@ -197,7 +199,7 @@ fn group(digits: &str) -> String {
 }
 
 /// A name between backticks; one within the name would end it early.
-pub fn quoted(name: &str) -> String {
+pub fn quoted(name: &(impl Display + ?Sized)) -> String {
     format!("`{}`", label(name).replace('`', "'"))
 }
 

@@ -108,7 +108,7 @@ fn measure(
         schema: SCHEMA,
         command: request.again.clone(),
         treatment: request.treatment.clone(),
-        workload: work.name(),
+        workload: work.name().to_string(),
         operation: subject::operation(&work),
         machine,
         warnings,

@@ -40,7 +40,7 @@ impl Subject {
                 Ok(Work::Command { argv: argv.clone(), directory })
             }
             Subject::Workload(name) => {
-                let mut works = resolve(std::slice::from_ref(name), &[], bench.executable)?;
+                let mut works = resolve(std::slice::from_ref(name), &[], &[1], bench.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), true) => Ok(work),
                     _ => Err(format!(

@@ -20,6 +20,7 @@ use crate::report::calibration as calibration_text;
 use crate::result::calibration::Calibration;
 use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
+use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
@@ -91,7 +92,7 @@ impl CalibrateArgs {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
-        let own = suite::from_files(&self.workloads)?;
+        let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
         let store = context.open_store()?;
         let made = self.make(context, &own, &store)?;
         let all = history(&store, &Facts::read(), None)?;
@@ -185,7 +186,7 @@ struct Made {
     identical: Vec<String>,
     planted: Vec<Stored>,
     /// Workloads that failed, but for those in which nothing can be planted.
-    failed: BTreeSet<String>,
+    failed: BTreeSet<WorkName>,
     /// How the latest ended.
     last: Option<State>,
     has_left: bool,

@@ -1,5 +1,6 @@
 //! `weigh compare`: what does a change cost?
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::experiment::summarise::summarise;
 use crate::format;
 use crate::result::gate::Above;
 use crate::result::summary::{State, Summary};
+use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::store::record::Kind;
 use crate::store::{self, Store};
@@ -149,7 +151,7 @@ impl CompareArgs {
         if self.command.first().is_some_and(String::is_empty) {
             return Err("the command after `--` is empty; is a shell variable unset?".into());
         }
-        copies::confirm(self.copies, self.yes)?;
+        copies::confirm(&[self.copies], &self.workloads, self.yes)?;
         self.files.check()?;
         let store = context.open_store()?;
         let done = self.measure(&store, context)?;
@@ -206,7 +208,7 @@ impl CompareArgs {
         Ok(Request {
             kind: Kind::Compare,
             arms,
-            suites: suite::from_files(&workloads)?,
+            suites: suite::from_files(&WorkName::names_of(&workloads)?)?,
             workloads,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             around: self.hooks.around(),
@@ -305,13 +307,10 @@ fn tell_errors(summary: &Summary) {
         output::problem(&format!("the experiment failed: {reason}"));
     }
     if !summary.failures.is_empty() {
-        let mut names: Vec<&str> = summary.failures.iter().map(|f| f.workload.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        output::problem(&format!(
-            "there is no result for {}; the report says why",
-            names.join(", ")
-        ));
+        let names: BTreeSet<&WorkName> = summary.failures.iter().map(|f| &f.workload).collect();
+        let names: Vec<String> = names.into_iter().map(WorkName::to_string).collect();
+        let names = names.join(", ");
+        output::problem(&format!("there is no result for {names}; the report says why"));
     }
 }
 

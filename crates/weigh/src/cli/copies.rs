@@ -2,6 +2,7 @@
 
 use super::ask::ask;
 use super::value;
+use crate::result::work_name::{MOST_COPIES, WorkName};
 use crate::workload::suite::{self, FromFile, Suite};
 
 /// A range of more numbers than this is measured at its powers of two: beyond, a curve gains points but
@@ -10,12 +11,14 @@ const WHOLE_RANGE: usize = 8;
 /// More than so many per CPU say nothing that fewer do not, and may bring a machine down.
 const MANY_PER_CPU: usize = 16;
 
-/// Asks before very many copies, unless `is_meant`.
+/// Asks before very many copies, as an option says or the label of a workload, unless `is_meant`.
 ///
 /// # Errors
 /// A sentence, where the answer is not yes.
-pub fn confirm(most: usize, is_meant: bool) -> Result<(), String> {
-    let cpus = value::cpus();
+pub fn confirm(wanted: &[usize], workloads: &[String], is_meant: bool) -> Result<(), String> {
+    let labelled = workloads.iter().filter_map(|label| WorkName::parse(label).ok());
+    let wanted = wanted.iter().copied().chain(labelled.map(|name| name.copies()));
+    let (most, cpus) = (wanted.max().unwrap_or(1), value::cpus());
     if is_meant || most <= MANY_PER_CPU * cpus {
         return Ok(());
     }
@@ -48,7 +51,7 @@ impl Copies {
         let gives_index = |suite: &Suite| suite::gives_index(&suites, suite);
         let mut numbers = vec![1];
         if is_classic || asked_for.any(gives_index) {
-            numbers.push(value::cpus().min(value::MOST_COPIES));
+            numbers.push(value::cpus().min(MOST_COPIES));
         }
         numbers.dedup();
         Ok(Copies(numbers))
@@ -115,8 +118,10 @@ mod tests {
     #[test]
     fn very_many_copies_have_to_be_meant() {
         let many = MANY_PER_CPU * value::cpus();
-        assert_eq!(confirm(many, false), Ok(()));
-        assert_eq!(confirm(many + 1, true), Ok(()));
+        assert_eq!(confirm(&[1, many], &["pipe:copies=2".into()], false), Ok(()));
+        assert_eq!(confirm(&[many + 1], &[], true), Ok(()));
+        let labelled = [format!("pipe:copies={}", MOST_COPIES)];
+        assert_eq!(confirm(&[1], &labelled, true), Ok(()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{Context, output};
 use crate::format;
 use crate::result::summary::State;
+use crate::result::work_name::WorkName;
 use crate::store::record::{Entry, Kind};
 
 const EXAMPLES: &str = "\
@@ -100,11 +101,16 @@ impl HistoryArgs {
         let started: Option<Timestamp> = entry.started.parse().ok();
         self.kind.is_none_or(|kind| entry.kind == Some(kind))
             && has(&self.treatment, &entry.treatments)
-            && has(&self.workload, &entry.workloads)
+            && has(&self.workload.as_deref().map(as_now), &entry.workloads)
             && self.since.is_none_or(|since| started.is_some_and(|started| started >= since))
             && self.name.as_ref().is_none_or(|name| entry.name.as_ref() == Some(name))
             && self.tag.as_ref().is_none_or(|tag| entry.tags.contains(tag))
     }
+}
+
+/// What was called `pipe x 4` is `pipe:copies=4` now.
+fn as_now(workload: &str) -> String {
+    WorkName::parse(workload).map_or_else(|_| workload.to_owned(), |name| name.to_string())
 }
 
 /// An experiment on a line of its own.

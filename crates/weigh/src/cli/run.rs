@@ -21,6 +21,7 @@ use crate::report::dialect::Dialect;
 use crate::report::terminal::Screen;
 use crate::report::{run_page, run_text};
 use crate::result::summary::State;
+use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::store::record::{Kind, Stored};
 use crate::workload::suite;
@@ -101,8 +102,8 @@ impl RunArgs {
         for path in [&self.json, &self.html].into_iter().flatten() {
             output::check_writable(path)?;
         }
-        let most = self.copies.as_ref().and_then(|copies| copies.0.last().copied()).unwrap_or(1);
-        copies::confirm(most, self.yes)?;
+        let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
+        copies::confirm(wanted, &self.workloads, self.yes)?;
         let store = context.open_store()?;
         let request = self.request()?;
         let interrupted = listen_for_signals()?;
@@ -164,10 +165,11 @@ impl RunArgs {
     }
 
     fn request(&self) -> Result<Request, String> {
-        let suites = suite::from_files(&self.workloads)?;
+        let names = WorkName::names_of(&self.workloads)?;
+        let suites = suite::from_files(&names)?;
         let copies = match &self.copies {
             Some(copies) => copies.clone(),
-            None => Copies::default_of(&self.workloads, &suites, self.classic)?,
+            None => Copies::default_of(&names, &suites, self.classic)?,
         };
         let mut words: Vec<String> = ["weigh", "run"].map(String::from).to_vec();
         words.extend(self.workloads.iter().cloned());

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::result::work_name::MOST_COPIES;
+
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The workloads' own limit.
-pub const MOST_COPIES: usize = 1024;
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A shorter sample is mostly its launch.
 const SAMPLE_LENGTHS: std::ops::RangeInclusive<Duration> =

@@ -13,6 +13,7 @@ use super::work::Work;
 use crate::machine::Facts;
 use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
 use crate::result::reading::Metric;
+use crate::result::work_name::WorkName;
 use crate::store::Store;
 use crate::store::record::Stored;
 use paired::Verdict;
@@ -41,8 +42,8 @@ pub fn history(
 
 /// s₀ of every workload that was calibrated, as a standard deviation of log-ratios. Read before every
 /// experiment, so nothing is judged for it.
-pub fn start_scales(history: &[Stored]) -> BTreeMap<String, f64> {
-    let mut deviations: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+pub fn start_scales(history: &[Stored]) -> BTreeMap<WorkName, f64> {
+    let mut deviations: BTreeMap<WorkName, Vec<f64>> = BTreeMap::new();
     for stored in history {
         for row in gather(stored).iter().filter(|row| row.series.len() >= MIN_PAIRS) {
             let name = stored.header.works[row.work].name.clone();
@@ -66,7 +67,7 @@ pub fn planned_pairs(
     calibrations: &[Stored],
     start_ms: u64,
 ) -> Option<f64> {
-    let rows: Vec<(String, f64)> = (calibrations.iter())
+    let rows: Vec<(WorkName, f64)> = (calibrations.iter())
         .flat_map(|stored| gather(stored).into_iter().map(move |row| (stored, row)))
         .filter_map(|(stored, row)| {
             Some((stored.header.works[row.work].name.clone(), row.pair_s()?))
@@ -101,7 +102,7 @@ impl Calibration {
         let machine = &history.first()?.header.machine;
         let alpha = Design::default().alpha;
         let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
-        let mut workloads: BTreeMap<&str, Rows> = BTreeMap::new();
+        let mut workloads: BTreeMap<&WorkName, Rows> = BTreeMap::new();
         for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
             workloads.entry(&row.workload).or_default().add(row);
         }
@@ -147,7 +148,7 @@ struct Outcome {
 }
 
 struct RowOutcome {
-    workload: String,
+    workload: WorkName,
     deviation: f64,
     pair_s: Option<f64>,
     pairs: usize,
@@ -217,7 +218,7 @@ impl Rows {
         self.alarms += usize::from(row.alarmed);
     }
 
-    fn summary(&self, workload: &str, alpha: f64) -> WorkloadNoise {
+    fn summary(&self, workload: &WorkName, alpha: f64) -> WorkloadNoise {
         let middle = |values: &[f64]| median(values).unwrap_or(0.0);
         let (noise, pair_s) = (middle(&self.deviations), middle(&self.pair_s));
         let smallest = |span_s: f64| {
@@ -225,7 +226,7 @@ impl Rows {
             Some(percent(noise * half_width(pairs, alpha)?))
         };
         WorkloadNoise {
-            workload: workload.to_owned(),
+            workload: workload.clone(),
             noise_pct: 100.0 * noise,
             pair_s,
             smallest_effect_pct: SPANS_S.map(smallest),

@@ -7,6 +7,7 @@ use super::summarise::summarise;
 use crate::machine::described::machine_changes;
 use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use crate::result::summary::State;
+use crate::result::work_name::WorkName;
 use crate::store::record::{Kind, Stored};
 use paired::Interval;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -19,7 +20,7 @@ const ALPHA: f64 = 0.05;
 
 /// What one experiment has of a row.
 struct Measured {
-    workload: String,
+    workload: WorkName,
     treatment: String,
     unit: String,
     /// ln of the baseline's rates.
@@ -99,8 +100,8 @@ impl Measured {
     }
 }
 
-fn start(stored: &Stored, workload: &str) -> Start {
-    let work = stored.header.works.iter().find(|work| work.name == workload);
+fn start(stored: &Stored, workload: &WorkName) -> Start {
+    let work = stored.header.works.iter().find(|work| work.name == *workload);
     let scale = work.map_or(DEFAULT_SCALE, |work| work.start_scale);
     Start { scale, planned_pairs: stored.header.planned_pairs }
 }
@@ -122,8 +123,8 @@ fn gather(stored: &Stored) -> Vec<Measured> {
         // Refused before.
         Kind::Import => Vec::new(),
         Kind::Run => {
-            let rates = |workload: &str| -> Vec<f64> {
-                let is_of_it = |work: usize| stored.header.works[work].name == workload;
+            let rates = |workload: &WorkName| -> Vec<f64> {
+                let is_of_it = |work: usize| stored.header.works[work].name == *workload;
                 let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
                 of_it.flat_map(|(_, of_row)| &of_row.points).map(|point| point.rate.ln()).collect()
             };

@@ -142,7 +142,7 @@ impl Session<'_> {
             .iter()
             .map(|unit| {
                 let work = &self.works[unit.work];
-                (work.name(), work.unit(), self.request.arms[unit.treated_arm].clone())
+                (work.name().to_string(), work.unit(), self.request.arms[unit.treated_arm].clone())
             })
             .collect();
         // What an earlier set did not use is left to the later ones.
@@ -260,7 +260,7 @@ impl Session<'_> {
                 match host.sample(&slot) {
                     Ok(_) => {
                         progress.took(length_ms(work));
-                        let name = self.works[work].name();
+                        let name = self.works[work].name().to_string();
                         audience.sampled(&Sampled {
                             work: &name,
                             pass: pass + 1,

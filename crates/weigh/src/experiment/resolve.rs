@@ -1,18 +1,20 @@
 //! From the names that a user gave to what is launched.
 
 use super::work::Work;
+use crate::result::work_name::WorkName;
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::suite::{self, FromFile, Member, Suite};
 
-/// The works that a user named: workloads, suites, or files with a suite, which were read already. None
-/// twice.
+/// The works that a user named: workloads, suites, or files with a suite, which were read already. Each with
+/// each of these numbers of copies, but for those that are named with a load of their own. None twice.
 ///
 /// # Errors
 /// A sentence that names what does not exist.
 pub fn resolve(
     names: &[String],
     files: &[FromFile],
+    copies: &[usize],
     executable: &Executable,
 ) -> Result<Vec<Work>, String> {
     let workloads = executable.workloads()?;
@@ -21,10 +23,15 @@ pub fn resolve(
     let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));
     let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
     let mut works: Vec<Work> = Vec::new();
-    for name in names {
-        for work in resolve_one(name, &workloads, &suites)? {
-            if !works.iter().any(|other| other.name() == work.name()) {
-                works.push(work);
+    for label in names {
+        let name = WorkName::parse(label)?;
+        let own = name.load.is_some().then(|| vec![name.copies()]);
+        for work in resolve_one(&name.name, &workloads, &suites)? {
+            for copies in own.as_deref().unwrap_or(copies) {
+                let work = work.clone().with_copies(*copies);
+                if !works.iter().any(|other| other.name() == work.name()) {
+                    works.push(work);
+                }
             }
         }
     }
@@ -117,7 +124,8 @@ mod tests {
     fn a_workload_of_two_processes_is_a_row_per_placement() {
         let known = ["pipe", "pong@cross-cpu", "pong@same-cpu", "pongs@same-cpu"].map(named);
         let rows = |name: &str| -> Vec<String> {
-            resolve_one(name, &known, &[]).unwrap().iter().map(Work::name).collect()
+            let works = resolve_one(name, &known, &[]).unwrap();
+            works.iter().map(|work| work.name().to_string()).collect()
         };
         assert_eq!(rows("pong"), ["pong@cross-cpu", "pong@same-cpu"]);
         assert_eq!(rows("pong@same-cpu"), ["pong@same-cpu"]);

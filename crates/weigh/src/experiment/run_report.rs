@@ -4,18 +4,19 @@
 use super::run_row::{add_efficiency, row};
 use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
 use crate::result::suite_index::{self, SuiteIndex, items};
+use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use crate::workload::suite::{self, FromFile, Suite};
 
 /// Judges a stored run.
 pub fn report(stored: &Stored) -> RunReport {
     let suites = suite::embedded().unwrap_or_default();
-    let is_classic = has_word(stored, "--classic");
+    let is_classic = stored.header.is_classic;
     let mut results: Vec<RunRow> =
         (0..stored.header.works.len()).filter_map(|work| row(stored, work, is_classic)).collect();
     add_efficiency(&mut results);
     let own = &stored.header.suites;
-    let named = suites.iter().filter(|suite| has_word(stored, &suite.name));
+    let named = suites.iter().filter(|suite| is_asked_for(stored, suite));
     let asked_for: Vec<&Suite> = own.iter().map(|own| &own.suite).chain(named).collect();
     let shown = asked_for.iter().copied().find(|suite| suite.index.is_some());
     let shown = shown.or_else(|| suites.iter().find(|suite| suite.name == "unixbench"));
@@ -70,6 +71,8 @@ fn add_index(rows: &mut [RunRow], suite: &Suite, count: usize) {
     }
 }
 
-fn has_word(stored: &Stored, wanted: &str) -> bool {
-    stored.header.command.split(' ').any(|word| word == wanted)
+/// With a load or without.
+fn is_asked_for(stored: &Stored, suite: &Suite) -> bool {
+    let names = stored.header.asked_for.iter().filter_map(|label| WorkName::parse(label).ok());
+    names.map(|name| name.name).any(|name| name == suite.name)
 }

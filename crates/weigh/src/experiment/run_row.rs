@@ -23,7 +23,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     };
     Some(RunRow {
         workload: name.clone(),
-        on_curve: stored.header.works[work].on_curve.clone(),
+        on_curve: stored.header.on_curve(work),
         unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
         rate,
         spread_pct: 1.4826 * mad(&rates)? / middle * 100.0,

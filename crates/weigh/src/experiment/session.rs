@@ -13,7 +13,7 @@ use super::measure::Session;
 use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
-use super::request::{Audience, Request, build_treatments};
+use super::request::{Audience, Plan, Request, build_treatments};
 use super::resolve::resolve;
 use super::work::Work;
 use crate::format;
@@ -165,10 +165,9 @@ fn works_of(
         Some(argv) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        None => resolve(&request.workloads, &request.suites, &station.executable)?
-            .iter()
-            .flat_map(|work| request.copies.iter().map(|&copies| work.clone().with_copies(copies)))
-            .collect(),
+        None => {
+            resolve(&request.workloads, &request.suites, &request.copies, &station.executable)?
+        }
     };
     Ok(Place { directory, works })
 }
@@ -210,6 +209,8 @@ fn begin(
         sets: request.plan.sets(),
         machine,
         arms: request.arms.clone(),
+        asked_for: request.workloads.clone(),
+        is_classic: request.plan == Plan::Classic,
         suites: request.suites.clone(),
         works: works
             .iter()
@@ -222,7 +223,7 @@ fn begin(
                     Work::Command { .. } => None,
                 },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
-                on_curve: work.on_curve(request.copies.len() > 1),
+                on_curve: work.on_curve(),
             })
             .collect(),
         origin: Some(to_json(&Origin::new(request, directory, treatments, executable))),

@@ -190,7 +190,7 @@ fn row(
         metrics: Metrics::default(),
         notes: Vec::new(),
         evidence,
-        on_curve: work.on_curve.clone(),
+        on_curve: stored.header.on_curve(measurements.work),
         sets: Vec::new(),
         series: measurements.series,
     }

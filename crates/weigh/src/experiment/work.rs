@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::detail::{self, Look};
-use crate::result::curve::{COPIES, OnCurve};
-use crate::result::run::name_of_copies;
+use crate::result::curve::OnCurve;
+use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
@@ -32,11 +32,10 @@ impl Work {
     pub const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
     /// What rows are called.
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> WorkName {
         match self {
-            Work::Builtin { workload, copies: 1, .. } => workload.name.clone(),
-            Work::Builtin { workload, copies, .. } => name_of_copies(&workload.name, *copies),
-            Work::Command { argv, .. } => command_line(argv.iter().map(String::as_str)),
+            Work::Builtin { workload, copies, .. } => WorkName::of_copies(&workload.name, *copies),
+            Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
         }
     }
 
@@ -48,14 +47,9 @@ impl Work {
         }
     }
 
-    /// Where it is a point of a curve: over the copies where their number varies, otherwise as the
-    /// workload declares.
-    pub fn on_curve(&self, do_copies_vary: bool) -> Option<OnCurve> {
-        let Work::Builtin { workload, copies, .. } = self else { return None };
-        if do_copies_vary {
-            let series = workload.name.clone();
-            return Some(OnCurve { series, x: *copies as f64, x_unit: COPIES.into() });
-        }
+    /// Where it is a point of a curve, as the workload declares.
+    pub fn on_curve(&self) -> Option<OnCurve> {
+        let Work::Builtin { workload, .. } = self else { return None };
         let (series, x) = workload.series.clone().zip(workload.x)?;
         Some(OnCurve { series, x, x_unit: workload.x_unit.clone().unwrap_or_default() })
     }

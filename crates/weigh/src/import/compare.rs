@@ -4,7 +4,7 @@
 //! verdict. Where both sides have their runs there is an interval as `weigh diff` makes it, of what was
 //! not paired, and no verdict either. An experiment of weigh keeps its own.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::labels::{Labels, as_alternatives, name};
 use super::{Content, Document, ImportedResults};
@@ -16,6 +16,7 @@ use crate::result::plausible;
 use crate::result::summary::{
     AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
+use crate::result::work_name::WorkName;
 use paired::estimate::median;
 use paired::unpaired::{difference, median_interval};
 use paired::{Interval, Verdict};
@@ -271,7 +272,7 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
         *holders.entry(key).or_default() += 1;
     }
     let alone = all().filter(|figure| holders[&figure.key()] < files.len());
-    let alone: HashSet<String> = alone.map(Figure::name).collect();
+    let alone: BTreeSet<WorkName> = alone.map(Figure::name).collect();
     if !alone.is_empty() {
         let (number, verb) = (alone.len(), if alone.len() == 1 { "test is" } else { "tests are" });
         said.push(format!(

@@ -3,10 +3,14 @@
 use serde::Deserialize;
 
 use super::{Content, Document, ImportedResults, Problem, figure};
+use crate::result::imported::Figure;
+use crate::result::older::SCHEMA_1;
+use crate::result::run::SCHEMA as RUN;
 use crate::result::summary::{SCHEMA, Summary};
+use crate::result::work_name::{WorkName, split_times};
 
-/// The schema of `weigh run --json`.
-const RUN: &str = "weighbridge/run/1";
+/// That of runs whose rows had the number of copies in their names.
+const RUN_1: &str = "weighbridge/run/1";
 
 #[derive(Deserialize)]
 struct Head {
@@ -20,9 +24,26 @@ struct OwnRun {
 
 #[derive(Deserialize)]
 struct OwnRunRow {
-    workload: String,
+    #[serde(flatten)]
+    workload: WorkName,
     unit: String,
     rate: f64,
+    copies: Option<OwnCopies>,
+}
+
+#[derive(Deserialize)]
+struct OwnCopies {
+    count: usize,
+}
+
+impl OwnRunRow {
+    fn figure(&self) -> Figure {
+        let (workload, count) = (&self.workload, self.copies.as_ref().map(|copies| copies.count));
+        let of_before = split_times(&workload.name).filter(|(_, copies)| Some(*copies) == count);
+        let (name, copies) = of_before.unwrap_or((&workload.name, workload.copies()));
+        let copies = u32::try_from(copies).ok().filter(|copies| *copies > 1);
+        Figure { copies, ..figure(name, self.rate, &self.unit) }
+    }
 }
 
 /// Whether a JSON is one of ours, or why not.
@@ -30,7 +51,7 @@ pub fn is_own(text: &str) -> Result<(), String> {
     let head: Head = serde_json::from_str(text)
         .map_err(|error| format!("this looks like JSON, but is truncated or malformed: {error}"))?;
     match head.schema.as_deref() {
-        Some(SCHEMA | RUN) => Ok(()),
+        Some(SCHEMA | SCHEMA_1 | RUN | RUN_1) => Ok(()),
         Some(other) => {
             Err(format!("this is JSON with the schema {other:?}, which cannot be imported"))
         }
@@ -45,16 +66,16 @@ pub fn read(text: &str) -> Result<Document, Problem> {
         (Some(error.line()), format!("this does not match docs/json.md: {error}"))
     };
     let head: Head = serde_json::from_str(text).map_err(broken)?;
-    if head.schema.as_deref() == Some(SCHEMA) {
-        let summary: Summary = serde_json::from_str(text).map_err(broken)?;
+    if matches!(head.schema.as_deref(), Some(SCHEMA | SCHEMA_1)) {
+        let summary = Summary::read(text).map_err(broken)?;
         let content = Content::Experiment(Box::new(summary));
         return Ok(Document { content, warnings: Vec::new() });
     }
     let run: OwnRun = serde_json::from_str(text).map_err(broken)?;
     if let Some(row) = run.results.iter().find(|row| row.rate <= 0.0) {
-        return Err((None, format!("{:?} has the rate {}", row.workload, row.rate)));
+        return Err((None, format!("\"{}\" has the rate {}", row.workload, row.rate)));
     }
-    let figures = run.results.iter().map(|row| figure(&row.workload, row.rate, &row.unit));
+    let figures = run.results.iter().map(OwnRunRow::figure);
     Ok(Document::of(vec![ImportedResults {
         format: RUN.into(),
         label: None,

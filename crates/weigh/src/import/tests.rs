@@ -7,9 +7,10 @@ use super::labels::Labels;
 use super::*;
 use crate::report::dialect::{self, Sheet};
 use crate::report::terminal;
+use crate::result::work_name::WorkName;
 
 /// A file of every format, by its name on the command line.
-const FILES: [(&str, &[u8]); 12] = [
+const FILES: [(&str, &[u8]); 13] = [
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/nitzberg-RUN1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/redhat-4.1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/unixbench-5.1.3.txt")),
@@ -25,6 +26,7 @@ const FILES: [(&str, &[u8]); 12] = [
         "weigh",
         br#"{"schema":"weighbridge/run/1","results":[{"workload":"a","unit":"lps","rate":2.5}]}"#,
     ),
+    ("weigh", include_bytes!("../../../../tests/fixtures/store/25ffvr.json")),
 ];
 
 fn results(bytes: &[u8]) -> Vec<ImportedResults> {
@@ -104,8 +106,8 @@ fn a_broken_line_is_named_by_its_number() {
 fn a_report_is_read_whole() {
     let figures = results(FILES[3].1).remove(0).figures;
     assert_eq!(figures.len(), 24);
-    let syscall = figures.iter().find(|figure| figure.name() == "System Call Overhead (2 copies)");
-    let syscall = syscall.unwrap();
+    let name = WorkName::of_copies("System Call Overhead", 2);
+    let syscall = figures.iter().find(|figure| figure.name() == name).unwrap();
     assert_eq!((syscall.value, syscall.unit.as_str()), (868_972.0, "lps"));
     assert_eq!((syscall.baseline, syscall.better), (Some(15_000.0), Better::More));
     // Its CSV says the same without units.
@@ -158,7 +160,8 @@ fn the_hosts_of_lmbench_are_results_and_gaps_are_none() {
     let hosts = results(FILES[6].1);
     let labels: Vec<_> = hosts.iter().map(|host| host.label.as_deref().unwrap()).collect();
     assert_eq!(labels, ["off", "on"]);
-    let names = |host: &ImportedResults| host.figures.iter().map(Figure::name).collect::<Vec<_>>();
+    let name = |figure: &Figure| figure.test.clone();
+    let names = |host: &ImportedResults| host.figures.iter().map(name).collect::<Vec<_>>();
     let off = names(&hosts[0]);
     assert_eq!(off[..4], ["null call", "null I/O", "stat", "open clos"]);
     assert_eq!(off[10..], ["Pipe bandwidth", "AF UNIX bandwidth"], "TCP is blank");
@@ -291,4 +294,16 @@ proptest! {
             let _ = summary(both, &Labels::default());
         }
     }
+}
+
+#[test]
+fn copies_are_a_load_in_runs_of_this_schema_and_of_the_one_before() {
+    let names = |bytes: &[u8]| -> Vec<String> {
+        results(bytes)[0].figures.iter().map(|figure| figure.name().to_string()).collect()
+    };
+    let before = include_bytes!("../../../../tests/fixtures/store/25ffvr.json");
+    assert_eq!(names(before), ["getppid", "getppid:copies=2", "pipe", "pipe:copies=2"]);
+    let now = br#"{"schema":"weighbridge/run/2","results":[{"workload":"a x 2","unit":"lps","rate":2.5},
+        {"workload":"a","load":{"axis":"copies","value":4.0},"unit":"lps","rate":9.5}]}"#;
+    assert_eq!(names(now), ["a x 2", "a:copies=4"]);
 }

@@ -3,11 +3,12 @@
 //! A result is a line `TITLE  VALUE UNIT  (SECONDS, N samples)`; a line of the index is
 //! `TITLE  BASELINE  RESULT  INDEX`. 5.x repeats both for each number of parallel copies.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::{Document, ImportedResults, Problem, figure, number, words};
 use crate::result::imported::Figure;
 use crate::result::unixbench_index::Formula;
+use crate::result::work_name::WorkName;
 
 /// Everything is printed with one decimal.
 const ROUNDING: f64 = 0.051;
@@ -44,7 +45,7 @@ struct Report {
     indices: Vec<[f64; 2]>,
     figures: Vec<Figure>,
     /// Where each is, by its name.
-    places: HashMap<String, usize>,
+    places: BTreeMap<WorkName, usize>,
     warnings: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use crate::format;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
 use crate::result::calibration::PlantedExperiments;
+use crate::result::work_name::WorkName;
 use crate::result::calibration::{Calibration, WorkloadNoise};
 use paired::binomial::{FalseAlarms, Share};
 
@@ -47,9 +48,9 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
 
 /// What it will show in a minute: the best and the worst workload.
 fn sentence(workloads: &[WorkloadNoise]) -> String {
-    let mut shown: Vec<(f64, &str)> = workloads
+    let mut shown: Vec<(f64, &WorkName)> = workloads
         .iter()
-        .filter_map(|row| Some((row.smallest_effect_pct[1]?, row.workload.as_str())))
+        .filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload)))
         .collect();
     shown.sort_by(|a, b| a.0.total_cmp(&b.0));
     match &shown[..] {
@@ -141,7 +142,7 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
         .iter()
         .map(|row| {
             let mut cells =
-                vec![row.workload.clone(), pct(row.noise_pct), format::seconds(row.pair_s)];
+                vec![row.workload.to_string(), pct(row.noise_pct), format::seconds(row.pair_s)];
             let shown = |effect: Option<f64>| effect.map_or_else(|| "–".to_owned(), pct);
             cells.extend(row.smallest_effect_pct.map(shown));
             cells.push(format::integer(row.pairs as u64));
@@ -175,8 +176,8 @@ fn planted_table(planted: &PlantedExperiments) -> Table {
         ("exact 95 %", Align::Right),
         ("pairs", Align::Right),
     ];
-    let cells = |name: &str, covered: &Share, found: &Share, pairs: String| {
-        let mut cells = vec![name.to_owned()];
+    let cells = |name: String, covered: &Share, found: &Share, pairs: String| {
+        let mut cells = vec![name];
         cells.extend([covered, found].iter().flat_map(|share| [of(share), range(share)]));
         cells.push(pairs);
         cells
@@ -184,8 +185,8 @@ fn planted_table(planted: &PlantedExperiments) -> Table {
     let rows = planted
         .workloads
         .iter()
-        .map(|row| cells(&row.workload, &row.covered, &row.found, format!("{:.0}", row.pairs)));
-    let all = cells("all rows", &planted.covered, &planted.found, "–".into());
+        .map(|row| cells(row.workload.to_string(), &row.covered, &row.found, format!("{:.0}", row.pairs)));
+    let all = cells("all rows".into(), &planted.covered, &planted.found, "–".into());
     Table::new(columns, rows.chain([all]).collect())
 }
 

@@ -41,7 +41,7 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
     let changes =
         changes.map(|c| format!("{}: {}, then {}", c.fact, known(&c.before), known(&c.after)));
     list("Other differences", changes.collect());
-    list("In one of them only", diff.only_in_one.iter().map(|name| format::label(name)).collect());
+    list("In one of them only", diff.only_in_one.iter().map(format::label).collect());
     lines.push(String::new());
     for (word, side) in [("before", &diff.before), ("after ", &diff.after)] {
         let command = format::label(&side.command);
@@ -97,8 +97,8 @@ fn columns(unit: &[(&'static str, Align)]) -> Vec<(&'static str, Align)> {
 }
 
 fn names(row: &DiffRow) -> Vec<String> {
-    let names = [&row.workload, &row.treatment];
-    names.map(|name| format::shorten(&format::label(name), LONGEST_NAME)).to_vec()
+    let names = [row.workload.to_string(), row.treatment.clone()];
+    names.map(|name| format::shorten(&format::label(&name), LONGEST_NAME)).to_vec()
 }
 
 /// A change that the noise within the experiments explains is marked.

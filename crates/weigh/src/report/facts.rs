@@ -12,7 +12,7 @@ pub(super) fn by_label(s: &Summary) -> Vec<(String, Vec<String>)> {
         .chain(treated)
         .filter(|(_, facts)| !facts.is_empty())
         .map(|(label, facts)| {
-            (format::label(&label), facts.iter().map(|fact| format::label(fact)).collect())
+            (format::label(&label), facts.iter().map(format::label).collect())
         })
         .collect()
 }

@@ -157,7 +157,7 @@ fn result(row: &Row, margin_pct: f64) -> Value {
         class => class(row.verdict),
         verdict => format::verdict(row.verdict, row.within_margin, margin_pct),
         pairs => format::integer(row.pairs as u64),
-        notes => row.notes.iter().map(|note| format::label(note)).collect::<Vec<_>>().join(" "),
+        notes => row.notes.iter().map(format::label).collect::<Vec<_>>().join(" "),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Results that others published, in sentences and as a table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::table::{Align, Table};
 use crate::format::{self, quoted};
 use crate::result::imported::{File, Imported};
 use crate::result::summary::{Row, Summary};
+use crate::result::work_name::WorkName;
 
 /// The first thing that a reader must know.
 pub fn head(imported: &Imported) -> String {
@@ -30,7 +31,7 @@ pub fn head(imported: &Imported) -> String {
 
 /// What cannot be said, as it may be shown.
 pub fn cannot(imported: &Imported) -> impl Iterator<Item = String> {
-    imported.cannot.iter().map(|sentence| format::label(sentence))
+    imported.cannot.iter().map(format::label)
 }
 
 /// What an import says instead of a verdict: where it is from, and the largest difference.
@@ -73,7 +74,7 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
         titles.extend([format::label(&format!("effect{of}")), "interval".into()]);
     }
     let indices: Vec<_> = imported.files.iter().map(File::index).collect();
-    let mut results: HashMap<(&str, &str), &Row> = HashMap::new();
+    let mut results: BTreeMap<(&str, &WorkName), &Row> = BTreeMap::new();
     for row in &s.results {
         results.entry((&row.treatment, &row.workload)).or_insert(row);
     }

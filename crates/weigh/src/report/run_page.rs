@@ -3,10 +3,11 @@
 use crate::format;
 use crate::report::html::run::{self, RunPage};
 use crate::report::table::{Align, Table};
-use crate::result::curve::{COPIES, x_text};
+use crate::result::curve::x_text;
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
+use crate::result::work_name::COPIES;
 
 /// The whole page.
 ///

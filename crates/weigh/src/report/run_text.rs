@@ -1,6 +1,6 @@
 //! The report of `weigh run` on a terminal.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::run_page;
@@ -14,6 +14,7 @@ use crate::result::curve::{Chart, Curve, Quantity, x_text};
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
+use crate::result::work_name::WorkName;
 
 /// The whole report; what it comes to, where there is an index, is the last thing on the screen.
 pub fn render(report: &RunReport, screen: &Screen) -> String {
@@ -29,10 +30,10 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     let has_tables = report.is_scored && counts.len() > 1;
     let mut charts = report.charts();
     charts.retain(|chart| !(has_tables && chart.is_scaling()));
-    let drawn: HashSet<&str> =
-        charts.iter().flat_map(Chart::points).map(|point| point.workload.as_str()).collect();
+    let drawn: BTreeSet<&WorkName> =
+        charts.iter().flat_map(Chart::points).map(|point| &point.workload).collect();
     let alone: Vec<&RunRow> =
-        report.results.iter().filter(|row| !drawn.contains(row.workload.as_str())).collect();
+        report.results.iter().filter(|row| !drawn.contains(&row.workload)).collect();
     if has_tables {
         let table = |count| table_of_copies(report, &alone, count, width, colour);
         text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
@@ -79,7 +80,7 @@ fn table_of_copies(
     width: usize,
     colour: bool,
 ) -> String {
-    let of_it: Vec<&RunRow> = rows.iter().filter(|row| row.count() == count).copied().collect();
+    let of_it: Vec<&RunRow> = rows.iter().filter(|row| row.workload.copies() == count).copied().collect();
     let head = match count {
         1 => "One copy of each".to_owned(),
         _ => format!("{count} copies of each at once; the rate is that of all copies together"),
@@ -109,7 +110,7 @@ fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
 
 fn cells(row: &RunRow) -> Vec<String> {
     // Of one copy it is 100 % by definition.
-    let efficiency = row.efficiency_pct.filter(|_| row.count() > 1);
+    let efficiency = row.efficiency_pct.filter(|_| row.workload.copies() > 1);
     let [rate, lowest, highest] =
         [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
     vec![
@@ -138,7 +139,7 @@ fn curve_lines(
     width: usize,
     colour: bool,
 ) -> Vec<String> {
-    let rows = |name: &str| report.results.iter().find(|row| row.workload == name);
+    let rows = |name: &WorkName| report.results.iter().find(|row| row.workload == *name);
     let unit = curve.points.first().and_then(|point| rows(&point.workload)).map(|row| &row.unit);
     let rate = format!("rate, {}", unit.map_or("", String::as_str));
     let columns = [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency"];

@@ -39,7 +39,7 @@ pub fn audit() -> Summary {
         }],
         results: rows(),
         failures: vec![Failure {
-            workload: "fsdisk".to_owned(),
+            workload: "fsdisk".into(),
             arm: "audit".to_owned(),
             reason: "It took longer than 30 s and was stopped.".to_owned(),
         }],
@@ -183,7 +183,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
     let measured = (0..pairs).map(|i| pair(1.3 + 3.4 * i as f64, baseline, treated, i));
     Row {
         readings: Vec::new(),
-        workload: workload.to_owned(),
+        workload: workload.into(),
         on_curve: None,
         treatment: "audit".to_owned(),
         metric: "rate".to_owned(),
@@ -191,7 +191,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         baseline,
         treated,
         treated_median: Some(treated),
-        cost: AddedCost::of(workload, unit, baseline, effect_pct),
+        cost: AddedCost::of(&workload.into(), unit, baseline, effect_pct),
         effect_pct,
         low_pct: None,
         high_pct: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::work_name::WorkName;
 use paired::binomial::{FalseAlarms, Share};
 
 /// The version of the JSON document.
@@ -49,7 +50,8 @@ pub struct These {
 /// One workload in all calibrations.
 #[derive(Debug, Serialize)]
 pub struct WorkloadNoise {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     /// Standard deviation of a pair's log-ratio, in per cent: 1.4826 · MAD, the median of the
     /// calibrations.
     pub noise_pct: f64,
@@ -89,7 +91,8 @@ pub struct PlantedExperiments {
 /// One workload in all of them.
 #[derive(Debug, Serialize)]
 pub struct PlantedWorkload {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     /// Experiments whose interval, at their end, has the true effect in it.
     pub covered: Share,
     /// Experiments that called it slower, at their end.

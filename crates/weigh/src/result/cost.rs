@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::work_name::WorkName;
 use crate::format;
 
 /// What an operation costs more; each number is absent where it has no meaning.
@@ -23,10 +24,10 @@ pub struct AddedCost {
 
 impl AddedCost {
     /// Of a row with this baseline rate in `unit`, and this effect on it in per cent.
-    pub fn of(workload: &str, unit: &str, baseline: f64, effect_pct: f64) -> AddedCost {
+    pub fn of(workload: &WorkName, unit: &str, baseline: f64, effect_pct: f64) -> AddedCost {
         let factor = finite(1.0 / (1.0 + effect_pct / 100.0)).filter(|factor| *factor > 0.0);
         let time_ns = match unit {
-            _ if has_copies(workload) => None,
+            _ if workload.copies() > 1 => None,
             "lps" | "ops/s" | "runs/s" => Some(1e9 / baseline),
             "lpm" => Some(60e9 / baseline),
             _ => None,
@@ -49,12 +50,6 @@ pub fn treated(baseline: f64, effect_pct: f64) -> f64 {
     baseline * (1.0 + effect_pct / 100.0)
 }
 
-/// The row of several copies is called `NAME x COUNT`.
-fn has_copies(workload: &str) -> bool {
-    let count = workload.rsplit_once(" x ").map(|(_, count)| count);
-    count.is_some_and(|count| count.parse::<u32>().is_ok())
-}
-
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -65,31 +60,31 @@ mod tests {
 
     #[test]
     fn half_the_rate_is_twice_the_time() {
-        let cost = AddedCost::of("getppid", "lps", 1e6, -50.0);
+        let cost = AddedCost::of(&"getppid".into(), "lps", 1e6, -50.0);
         assert_eq!(cost, AddedCost { factor: Some(2.0), added_ns_per_op: Some(1000.0) });
         assert_eq!(cost.texts(), ["×2.00", "+1.00 µs"]);
-        let run = AddedCost::of("make", "runs/s", 2.0, -20.0);
+        let run = AddedCost::of(&"make".into(), "runs/s", 2.0, -20.0);
         assert_eq!(run.texts(), ["×1.25", "+125 ms"]);
-        assert_eq!(AddedCost::of("shell1", "lpm", 6000.0, 25.0).texts(), ["×0.80", "−2.00 ms"]);
+        assert_eq!(AddedCost::of(&"shell1".into(), "lpm", 6000.0, 25.0).texts(), ["×0.80", "−2.00 ms"]);
     }
 
     #[test]
     fn what_has_no_operations_has_a_factor_only() {
-        for (name, unit) in [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid x 2", "lps")] {
-            let cost = AddedCost::of(name, unit, 1e6, -50.0);
+        for (name, unit) in [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "lps")] {
+            let cost = AddedCost::of(&WorkName::parse(name).unwrap(), unit, 1e6, -50.0);
             assert_eq!((cost.factor, cost.added_ns_per_op), (Some(2.0), None), "{name}");
         }
         for odd in [f64::NAN, -100.0, f64::NEG_INFINITY, f64::INFINITY] {
-            assert_eq!(AddedCost::of("a", "lps", 1e6, odd), AddedCost::default(), "{odd}");
+            assert_eq!(AddedCost::of(&"a".into(), "lps", 1e6, odd), AddedCost::default(), "{odd}");
         }
-        assert_eq!(AddedCost::of("a", "lps", 0.0, -50.0).added_ns_per_op, None);
+        assert_eq!(AddedCost::of(&"a".into(), "lps", 0.0, -50.0).added_ns_per_op, None);
     }
 
     #[test]
     fn baseline_treated_and_effect_agree() {
         let treated = treated(469_012.0, -85.21);
         assert!((treated / 469_012.0 - 1.0 + 0.8521).abs() < 1e-12);
-        let cost = AddedCost::of("syscall", "lps", 469_012.0, -85.21);
+        let cost = AddedCost::of(&"syscall".into(), "lps", 469_012.0, -85.21);
         let added = 1e9 / treated - 1e9 / 469_012.0;
         assert!((cost.added_ns_per_op.unwrap() - added).abs() < 1e-6 * added);
     }

@@ -1,14 +1,12 @@
 //! Curves: workloads that differ in one number only, a size or how many there are, over that number.
 //!
-//! This is the data that a chart is made of and a table shows, grouped; `html/chart.rs` draws it,
-//! `bars.rs` does on a terminal.
+//! This is the data that a chart is made of and a table shows, grouped; `html/chart.rs` draws it, and
+//! `curve_text.rs` does so on a terminal.
 
 use serde::{Deserialize, Serialize};
 
+use super::work_name::{COPIES, WorkName};
 use crate::format;
-
-/// The unit of x where the number of copies varies.
-pub const COPIES: &str = "copies";
 
 /// Where a row is a point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +31,7 @@ pub enum Quantity {
 /// A point, and how far it is uncertain; an end that is not known lies beyond every axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePoint {
-    pub workload: String,
+    pub workload: WorkName,
     pub x: f64,
     pub y: f64,
     pub low: Option<f64>,
@@ -142,7 +140,7 @@ mod tests {
 
     fn point(series: &str, x: f64) -> (OnCurve, CurvePoint) {
         let on = OnCurve { series: series.into(), x, x_unit: "bytes".into() };
-        (on, CurvePoint { workload: format!("{series} {x}"), x, y: 1.0, low: None, high: None })
+        (on, CurvePoint { workload: (*format!("{series} {x}")).into(), x, y: 1.0, low: None, high: None })
     }
 
     #[test]

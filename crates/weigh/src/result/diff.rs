@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use super::work_name::WorkName;
 use crate::format;
 use crate::machine::described::FactChange;
 use paired::estimate::median;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
-pub const SCHEMA: &str = "weighbridge/diff/1";
+pub const SCHEMA: &str = "weighbridge/diff/2";
 
 /// How a later experiment differs from an earlier one.
 #[derive(Clone, Debug, Serialize)]
@@ -38,7 +39,8 @@ pub struct Side {
 /// A workload, under a treatment, in both.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiffRow {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     /// The treatment, or that of the only arm of a run.
     pub treatment: String,
     pub unit: String,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::work_name::WorkName;
+
 /// What became of it. What passes is not shown to cost less than the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
@@ -15,13 +17,14 @@ pub struct Gate {
 /// A row by its names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Above {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     pub treatment: String,
 }
 
 impl Gate {
     /// Whether this row is why it failed.
-    pub fn is_above(&self, workload: &str, treatment: &str) -> bool {
-        self.above.iter().any(|row| row.workload == workload && row.treatment == treatment)
+    pub fn is_above(&self, workload: &WorkName, treatment: &str) -> bool {
+        self.above.iter().any(|row| row.workload == *workload && row.treatment == treatment)
     }
 }

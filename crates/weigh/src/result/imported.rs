@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::work_name::WorkName;
+
 /// Where an imported experiment is from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
@@ -64,12 +66,9 @@ pub enum Better {
 }
 
 impl Figure {
-    /// The test, and the number of copies where that is not one: what a row is called.
-    pub fn name(&self) -> String {
-        match self.copies {
-            Some(copies) => format!("{} ({copies} copies)", self.test),
-            None => self.test.clone(),
-        }
+    /// What a row is called that it is in.
+    pub fn name(&self) -> WorkName {
+        WorkName::of_copies(&self.test, self.copies.map_or(1, |copies| copies as usize))
     }
 
     /// By what it is found in another result.

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::curve::{self, COPIES, Chart, CurvePoint, OnCurve, Quantity};
+use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
+use super::work_name::{COPIES, WorkName};
 use crate::machine::Facts;
 
 /// The version of the JSON document.
-pub const SCHEMA: &str = "weighbridge/run/1";
+pub const SCHEMA: &str = "weighbridge/run/2";
 
 /// What a run found.
 #[derive(Debug, Serialize)]
@@ -56,14 +57,15 @@ impl RunReport {
 
 /// The numbers of copies of these rows, ascending.
 pub fn counts(rows: &[RunRow]) -> Vec<usize> {
-    let counts: BTreeSet<usize> = rows.iter().map(RunRow::count).collect();
+    let counts: BTreeSet<usize> = rows.iter().map(|row| row.workload.copies()).collect();
     counts.into_iter().collect()
 }
 
 /// One workload.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct RunRow {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     /// Where the workload is a point of a curve.
     #[serde(flatten)]
     pub on_curve: Option<OnCurve>,
@@ -137,22 +139,8 @@ impl RunRow {
         on_curve.map(|on| (on.series.as_str(), on.x))
     }
 
-    /// How many ran at the same time.
-    pub fn count(&self) -> usize {
-        self.copies.as_ref().map_or(1, |copies| copies.count)
-    }
-
     /// Whether this is the row of so many copies of a workload.
-    pub fn is_of(&self, workload: &str, count: usize) -> bool {
-        self.count() == count
-            && match count {
-                1 => self.workload == workload,
-                _ => self.workload == name_of_copies(workload, count),
-            }
+    pub fn is_of(&self, workload: &str, copies: usize) -> bool {
+        self.workload.name == workload && self.workload.copies() == copies
     }
-}
-
-/// What the row of several copies of a workload is called.
-pub fn name_of_copies(workload: &str, copies: usize) -> String {
-    format!("{workload} x {copies}")
 }

@@ -2,7 +2,7 @@
 //!
 //! The engine and `weigh show` both build a [`Summary`] from the stored samples; each file of this
 //! room turns it into one format. Serialised, it *is* the documented JSON
-//! (`weighbridge/experiment/1`, `docs/json.md`): a field added here is added there.
+//! ([`SCHEMA`], `docs/json.md`): a field added here is added there.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,14 @@ use super::imported::Imported;
 use super::metrics::Metrics;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::{Metric, Reading};
+use super::work_name::WorkName;
 use crate::machine::Facts;
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
 use paired::{Verdict, Withheld};
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
-pub const SCHEMA: &str = "weighbridge/experiment/1";
+pub const SCHEMA: &str = "weighbridge/experiment/2";
 
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +120,8 @@ impl Summary {
 /// One workload under one treatment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     /// Where the workload is a point of a curve.
     #[serde(flatten)]
     pub on_curve: Option<OnCurve>,
@@ -315,7 +317,8 @@ impl RowEvidence {
 /// A workload that gave no result; the rest of the experiment went on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    pub workload: String,
+    #[serde(flatten)]
+    pub workload: WorkName,
     pub arm: String,
     /// One sentence that says what happened.
     pub reason: String,

@@ -44,7 +44,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{header, measured, samples};
+    use super::super::tests::{BEFORE_10, header, measured, samples};
     use super::*;
 
     fn detailed(pair: usize) -> Detailed {
@@ -73,6 +73,7 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
         store.add_sample(&id, &measured(0, 0)).unwrap();
+        store.connection.execute_batch(BEFORE_10).unwrap();
         store
             .connection
             .execute_batch(

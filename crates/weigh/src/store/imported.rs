@@ -51,7 +51,7 @@ impl Store {
         let Some(text) = text else {
             return Ok(None);
         };
-        let summary: Summary = serde_json::from_str(&text)
+        let summary = Summary::read(&text)
             .map_err(|error| Error(format!("the import {id} cannot be read any more: {error}")))?;
         Ok(Some(Summary { id: id.into(), ..summary }))
     }

@@ -104,7 +104,8 @@ mod tests {
     use super::samples::{Gatherer, Kept, Place, Samples};
     use super::*;
     use crate::result::reading::Metric;
-    use crate::result::summary::State;
+    use crate::result::summary::{Failure, State};
+    use crate::result::work_name::WorkName;
     use crate::workload::suite::{FromFile, embedded};
 
     pub fn header() -> Header {
@@ -122,12 +123,14 @@ mod tests {
             sets: 1,
             machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
+            asked_for: vec!["stat".into()],
+            is_classic: true,
             suites: vec![FromFile {
                 file: "./my suite.toml".into(),
                 suite: embedded().unwrap().remove(0),
             }],
             works: vec![Work {
-                name: "stat".into(),
+                name: WorkName::of_copies("stat", 4),
                 unit: "lps".into(),
                 syscalls_per_op: Some(1.0),
                 sample_ms: Some(70),
@@ -135,7 +138,7 @@ mod tests {
                 on_curve: Some(crate::result::curve::OnCurve {
                     series: "stat".into(),
                     x: 4.0,
-                    x_unit: "copies".into(),
+                    x_unit: "bytes".into(),
                 }),
             }],
             origin: Some("{}".into()),
@@ -214,6 +217,79 @@ mod tests {
         assert!(store.load("zzzzzz").is_err());
     }
 
+    /// What version 10 added is not there yet.
+    pub const BEFORE_10: &str = "UPDATE work SET name = name || ' x 4' WHERE load_axis IS NOT NULL;
+        ALTER TABLE work DROP COLUMN load_axis; ALTER TABLE work DROP COLUMN load_value;
+        ALTER TABLE failure DROP COLUMN load_axis; ALTER TABLE failure DROP COLUMN load_value;
+        ALTER TABLE experiment DROP COLUMN asked_for; ALTER TABLE experiment DROP COLUMN classic;";
+
+    #[test]
+    fn the_load_is_taken_out_of_names_and_what_was_asked_for_out_of_commands() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let work = |name: &str, syscalls_per_op| Work {
+            name: name.into(),
+            syscalls_per_op,
+            ..header().works.remove(0)
+        };
+        let works = vec![
+            work("pipe", Some(1.0)),
+            work("make x 2", None),
+            work("a x b", Some(1.0)),
+            Work { name: WorkName::of_copies("pipe", 16), ..work("", Some(1.0)) },
+        ];
+        let of = |command: &str, origin: Option<&str>| Header {
+            command: command.into(),
+            origin: origin.map(Into::into),
+            works: works.clone(),
+            ..header()
+        };
+        let origin = r#"{"request":{"workloads":["a b","unixbench"],"plan":{"Run":{"passes":3}}}}"#;
+        let classic = r#"{"request":{"workloads":["quick"],"plan":"Classic"}}"#;
+        let ids = [
+            of("weigh run \"a b\" unixbench --classic", None),
+            of("weigh run x --classic", Some(origin)),
+            of("weigh run quick", Some(classic)),
+        ]
+        .map(|header| store.begin(&header).unwrap());
+        for work in &works {
+            let workload = work.name.clone();
+            let failure = Failure { workload, arm: "none".into(), reason: "why".into() };
+            store.add_failure(&ids[0], &failure).unwrap();
+        }
+        let before = BEFORE_10.replace("x 4", "x 16").replacen("UPDATE", "UPDATE failure SET
+            work = work || ' x 16' WHERE load_axis IS NOT NULL; UPDATE", 1);
+        let back = format!("{before} PRAGMA user_version = 9;");
+        store.connection.execute_batch(&back).unwrap();
+        let store = Store::open(&path).unwrap();
+        let [by_words, by_origin, is_classic] = ids.map(|id| store.load(&id).unwrap());
+        assert_eq!(by_words.header.works, works);
+        let failed: Vec<&WorkName> = by_words.failures.iter().map(|f| &f.workload).collect();
+        assert_eq!(failed, works.iter().map(|work| &work.name).collect::<Vec<_>>());
+        let asked_for = ["weigh", "run", "\"a", "b\"", "unixbench", "--classic"];
+        assert_eq!((by_words.header.is_classic, &*by_words.header.asked_for), (true, &asked_for.map(String::from)[..]));
+        let asked_for = ["a b", "unixbench"].map(String::from);
+        assert_eq!((by_origin.header.is_classic, &*by_origin.header.asked_for), (false, &asked_for[..]));
+        assert!(is_classic.header.is_classic);
+    }
+
+    #[test]
+    fn where_the_load_varies_it_is_a_curve() {
+        let place = |names: &[&str]| -> Vec<Option<f64>> {
+            let own = |name: &str| Work {
+                name: WorkName::parse(name).unwrap(),
+                ..header().works.remove(0)
+            };
+            let header = Header { works: names.iter().map(|name| own(name)).collect(), ..header() };
+            let on_load = |work| header.on_curve(work).filter(|on| on.x_unit == "copies");
+            (0..names.len()).map(|work| on_load(work).map(|on| on.x)).collect()
+        };
+        assert_eq!(place(&["a", "a:copies=4", "b:copies=4"]), [Some(1.0), Some(4.0), None]);
+        assert_eq!(place(&["a:copies=2", "a:copies=4"]), [Some(2.0), Some(4.0)]);
+        assert_eq!(place(&["a", "b"]), [None, None]);
+    }
+
     #[test]
     fn a_database_of_version_1_is_brought_up_to_date() {
         let directory = tempfile::tempdir().unwrap();
@@ -221,6 +297,7 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
         store.add_sample(&id, &measured(0, 0)).unwrap();
+        store.connection.execute_batch(BEFORE_10).unwrap();
         store
             .connection
             .execute_batch(
@@ -260,6 +337,7 @@ mod tests {
             ALTER TABLE arm DROP COLUMN quantities;
              ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
              ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
+        store.connection.execute_batch(BEFORE_10).unwrap();
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&path).unwrap();
         let stored = store.load(&id).unwrap();
@@ -270,6 +348,8 @@ mod tests {
                 origin: None,
                 planned_pairs: None,
                 metrics: vec![Metric::Rate],
+                asked_for: ["weigh", "compare", "none"].map(Into::into).to_vec(),
+                is_classic: false,
                 ..header()
             }
         );

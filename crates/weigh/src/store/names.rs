@@ -183,7 +183,7 @@ fn steps_before_latest(wanted: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{header, measured};
+    use super::super::tests::{BEFORE_10, header, measured};
     use super::*;
 
     fn naming(name: &str, tags: &[&str]) -> Naming {
@@ -265,6 +265,7 @@ mod tests {
             ALTER TABLE experiment DROP COLUMN planned_pairs;
             ALTER TABLE experiment DROP COLUMN metrics;
             ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 5;";
+        store.connection.execute_batch(BEFORE_10).unwrap();
         store.connection.execute_batch(back).unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();

@@ -12,6 +12,7 @@ use crate::machine::{self, Facts};
 use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
+use crate::result::work_name::{AxisValue, WorkName};
 use paired::multiplicity::Multiplicity;
 
 impl Store {
@@ -25,7 +26,10 @@ impl Store {
                 (SELECT count(*) FROM sample WHERE experiment = experiment.id), kind, name,
                 (SELECT json_group_array(tag) FROM tag WHERE tag.experiment = experiment.id),
                 (SELECT json_group_array(label) FROM arm WHERE arm.experiment = experiment.id AND number > 0),
-                (SELECT json_group_array(work.name) FROM work WHERE work.experiment = experiment.id)
+                (SELECT json_group_array(json_object('workload', name, 'load',
+                        json(iif(load_axis IS NULL, NULL,
+                            json_object('axis', load_axis, 'value', load_value)))))
+                    FROM work WHERE work.experiment = experiment.id)
              FROM experiment ORDER BY started DESC, rowid DESC",
             [],
             |row| {
@@ -39,7 +43,7 @@ impl Store {
                     name: row.get(9)?,
                     tags: json(row, 10)?,
                     treatments: json(row, 11)?,
-                    workloads: json(row, 12)?,
+                    workloads: json::<Vec<WorkName>>(row, 12)?.iter().map(WorkName::to_string).collect(),
                 })
             },
         )
@@ -94,7 +98,7 @@ impl Store {
         stored.header.works =
             self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
                 Ok(Work {
-                    name: row.get("name")?,
+                    name: work_name(row, "name")?,
                     unit: row.get("unit")?,
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
@@ -119,9 +123,12 @@ impl Store {
                 })
             })?;
         stored.failures = self.rows(
-            "SELECT work, arm, reason FROM failure WHERE experiment = ?1 ORDER BY rowid",
+            "SELECT * FROM failure WHERE experiment = ?1 ORDER BY rowid",
             [id],
-            |row| Ok(Failure { workload: row.get(0)?, arm: row.get(1)?, reason: row.get(2)? }),
+            |row| {
+                let (workload, arm) = (work_name(row, "work")?, row.get("arm")?);
+                Ok(Failure { workload, arm, reason: row.get("reason")? })
+            },
         )?;
         stored.details = self.details(id)?;
         Ok(stored)
@@ -158,6 +165,8 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             sets: row.get("sets")?,
             machine: json(row, "machine")?,
             arms: Vec::new(),
+            asked_for: json(row, "asked_for")?,
+            is_classic: row.get("classic")?,
             suites: json(row, "suites")?,
             works: Vec::new(),
             origin: row.get("origin")?,
@@ -177,6 +186,13 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         details: Vec::new(),
         failures: Vec::new(),
     })
+}
+
+/// A workload and its load; the column of its name is called so.
+fn work_name(row: &Row<'_>, column: &str) -> rusqlite::Result<WorkName> {
+    let axis: Option<String> = row.get("load_axis")?;
+    let load = axis.zip(row.get("load_value")?).map(|(axis, value)| AxisValue { axis, value });
+    Ok(WorkName { name: row.get(column)?, load })
 }
 
 fn on_curve(row: &Row<'_>) -> rusqlite::Result<Option<OnCurve>> {

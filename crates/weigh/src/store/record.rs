@@ -9,6 +9,7 @@ use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::reading::Metric;
 use crate::result::summary::{Failure, State};
+use crate::result::work_name::WorkName;
 use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
 use crate::workload::sample::Sample;
@@ -70,6 +71,10 @@ pub struct Header {
     pub machine: Facts,
     /// Labels; the first is the baseline.
     pub arms: Vec<String>,
+    /// What was asked for: workloads, suites, files with suites.
+    pub asked_for: Vec<String>,
+    /// Whether it was measured and scored as the suite's original does.
+    pub is_classic: bool,
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
     pub works: Vec<Work>,
@@ -77,10 +82,26 @@ pub struct Header {
     pub origin: Option<String>,
 }
 
+impl Header {
+    /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.
+    pub fn on_curve(&self, work: usize) -> Option<OnCurve> {
+        let Work { name, on_curve, .. } = &self.works[work];
+        let of_it = || self.works.iter().map(|w| &w.name).filter(|other| other.name == name.name);
+        let load = name.load.as_ref().or_else(|| of_it().find_map(|other| other.load.as_ref()));
+        let Some(axis) = load.map(|load| &load.axis) else { return on_curve.clone() };
+        let is_on_it = |name: &WorkName| name.load.as_ref().is_none_or(|load| load.axis == *axis);
+        if !of_it().any(|other| is_on_it(other) && other.load != name.load) {
+            return on_curve.clone();
+        }
+        let x = name.load.as_ref().map_or(1.0, |load| load.value);
+        Some(OnCurve { series: name.name.clone(), x, x_unit: axis.clone() })
+    }
+}
+
 /// A workload of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    pub name: String,
+    pub name: WorkName,
     pub unit: String,
     pub syscalls_per_op: Option<f64>,
     /// Length of its samples; that of the later ones where the first chose it. `None` for a
@@ -88,7 +109,8 @@ pub struct Work {
     pub sample_ms: Option<u64>,
     /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
     pub start_scale: f64,
-    /// Where it is a point of a curve. As it was then: the workloads of a later weigh may say otherwise.
+    /// Where it is a point of a curve as the workload declares it. As it was then: the workloads of a later
+    /// weigh may say otherwise.
     pub on_curve: Option<OnCurve>,
 }
 

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -131,8 +131,37 @@ const NEW_IN_9: &str = concat!(
     "';"
 );
 
+/// The load of a work, which stood in its name, as `pipe x 4`; and what was found by looking at the words of
+/// the command. A command may be called anything, so that only the names of workloads are looked at.
+const NEW_IN_10: &str = r#"
+ALTER TABLE work ADD COLUMN load_axis TEXT;                -- copies; none of a workload as it is
+ALTER TABLE work ADD COLUMN load_value REAL;
+ALTER TABLE failure ADD COLUMN load_axis TEXT;
+ALTER TABLE failure ADD COLUMN load_value REAL;
+CREATE TEMP TABLE renamed AS
+    SELECT experiment, name, rtrim(name, '0123456789') AS begins FROM work
+    WHERE syscalls_per_op IS NOT NULL AND name GLOB '?* x [0-9]*'
+        AND substr(rtrim(name, '0123456789'), -3) = ' x ';
+UPDATE failure SET load_axis = 'copies', load_value = substr(work, length(begins) + 1),
+    work = substr(begins, 1, length(begins) - 3)
+    FROM renamed WHERE renamed.experiment = failure.experiment AND renamed.name = failure.work;
+UPDATE work SET load_axis = 'copies', load_value = substr(work.name, length(begins) + 1),
+    name = substr(begins, 1, length(begins) - 3)
+    FROM renamed WHERE renamed.experiment = work.experiment AND renamed.name = work.name;
+DROP TABLE renamed;
+UPDATE work SET series = NULL, x = NULL, x_unit = NULL WHERE x_unit = 'copies';
+ALTER TABLE experiment ADD COLUMN asked_for TEXT NOT NULL DEFAULT '[]';  -- JSON: workloads, suites, files
+ALTER TABLE experiment ADD COLUMN classic INTEGER NOT NULL DEFAULT 0;    -- measured as the suite's original
+UPDATE experiment SET
+    asked_for = coalesce(json_extract(origin, '$.request.workloads'),
+        '[' || replace(json_quote(command), ' ', '","') || ']'),
+    classic = coalesce(json_extract(origin, '$.request.plan') = 'Classic',
+        instr(command || ' ', ' --classic ') > 0);
+"#;
+
 /// What each version after the third added.
-const SINCE_3: [&str; 6] = [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9];
+const SINCE_3: [&str; 7] =
+    [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10];
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";

@@ -30,9 +30,9 @@ impl Store {
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                 fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
-                pid_started, boot_id, metrics)
+                pid_started, boot_id, metrics, asked_for, classic)
              VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                '[]', ?16, ?17, ?18, ?19)",
+                '[]', ?16, ?17, ?18, ?19, ?20, ?21)",
             params![
                 id,
                 header.kind.as_str(),
@@ -53,6 +53,8 @@ impl Store {
                 process_start(std::process::id()),
                 machine::boot_id(),
                 json(&header.metrics),
+                json(&header.asked_for),
+                header.is_classic,
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {
@@ -64,11 +66,12 @@ impl Store {
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
                 "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
-                    series, x, x_unit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                    series, x, x_unit, load_axis, load_value)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 params![
                     id,
                     number,
-                    work.name,
+                    work.name.name,
                     work.unit,
                     work.syscalls_per_op,
                     work.start_scale,
@@ -76,6 +79,8 @@ impl Store {
                     work.on_curve.as_ref().map(|on| &on.series),
                     work.on_curve.as_ref().map(|on| on.x),
                     work.on_curve.as_ref().map(|on| &on.x_unit),
+                    work.name.load.as_ref().map(|load| &load.axis),
+                    work.name.load.as_ref().map(|load| load.value),
                 ],
             )?;
         }
@@ -146,8 +151,16 @@ impl Store {
     /// Where it cannot be written.
     pub fn add_failure(&self, id: &str, failure: &Failure) -> Result<(), Error> {
         self.execute(
-            "INSERT INTO failure VALUES (?1, ?2, ?3, ?4)",
-            params![id, failure.workload, failure.arm, failure.reason],
+            "INSERT INTO failure (experiment, work, arm, reason, load_axis, load_value)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                id,
+                failure.workload.name,
+                failure.arm,
+                failure.reason,
+                failure.workload.load.as_ref().map(|load| &load.axis),
+                failure.workload.load.as_ref().map(|load| load.value),
+            ],
         )
     }
 

@@ -362,7 +362,7 @@ fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
     Ok(())
 }
 
-/// The directory of the file that a parameter names, made absolute, so that a later process finds it.
+/// The path of a file that a parameter names, made absolute: a process with another directory finds it too.
 pub(crate) fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }

@@ -8,6 +8,7 @@ use crate::experiment::pairs::{Measurements, gather};
 use crate::experiment::summarise::design;
 use crate::result::calibration::{PlantedExperiments, PlantedWorkload};
 use crate::result::summary::Failure;
+use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use paired::Verdict;
 use paired::betting::Betting;
@@ -16,7 +17,7 @@ use paired::estimate::median;
 use paired::judge::{MIN_PAIRS, judge_rows};
 
 struct Row {
-    workload: String,
+    workload: WorkName,
     covers: bool,
     finds: bool,
     pairs: usize,
@@ -29,12 +30,12 @@ impl PlantedExperiments {
         let true_effect = -(f64::from(share_ppm) / 1e6).ln_1p();
         let rows: Vec<Row> =
             experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
-        let mut by_workload: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        let mut by_workload: BTreeMap<&WorkName, Vec<&Row>> = BTreeMap::new();
         for row in &rows {
             by_workload.entry(&row.workload).or_default().push(row);
         }
-        let workload = |(name, rows): (&str, Vec<&Row>)| PlantedWorkload {
-            workload: name.to_owned(),
+        let workload = |(name, rows): (&WorkName, Vec<&Row>)| PlantedWorkload {
+            workload: name.clone(),
             covered: Share::new(rows.iter().map(|row| row.covers), alpha),
             found: Share::new(rows.iter().map(|row| row.finds), alpha),
             pairs: median(&rows.iter().map(|row| row.pairs as f64).collect::<Vec<_>>())
@@ -72,5 +73,5 @@ fn judged(stored: &Stored, true_effect: f64) -> Vec<Row> {
 fn left_out(stored: &Stored) -> impl Iterator<Item = (String, String)> + '_ {
     let is_baseline = |failure: &Failure| failure.arm == stored.header.arms[0];
     let failures = stored.failures.iter().filter(move |failure| !is_baseline(failure));
-    failures.map(|failure| (failure.workload.clone(), failure.reason.clone()))
+    failures.map(|failure| (failure.workload.to_string(), failure.reason.clone()))
 }

@@ -36,6 +36,8 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         sets: 1,
         machine: this_machine(),
         arms: vec!["none".into(), treatment.into()],
+        asked_for: Vec::new(),
+        is_classic: false,
         suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
         origin: None,
@@ -87,10 +89,10 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
     let (_directory, store) = store();
     (0..6).for_each(|seed| calibration(&store, seed, 0.0));
     let history = history(&store, &this_machine(), None).unwrap();
-    let scale = start_scales(&history)["stat"];
+    let scale = start_scales(&history)[&"stat".into()];
     assert!((0.011..0.018).contains(&scale), "√2 % per pair, not {scale}");
     let found = Calibration::of(&history, &[]).unwrap();
-    let stat = found.workloads.iter().find(|row| row.workload == "stat").unwrap();
+    let stat = found.workloads.iter().find(|row| row.workload.name == "stat").unwrap();
     assert_eq!((stat.experiments, stat.pairs, stat.alarms), (6, 240, 0));
     assert!((stat.pair_s - 0.2).abs() < 1e-9, "{}", stat.pair_s);
     let [short, minute, long] = stat.smallest_effect_pct.map(Option::unwrap);
@@ -147,7 +149,7 @@ fn a_planted_effect_is_covered_and_found() {
     assert_eq!((wrong.covered.count, wrong.covered.of), (0, 12), "another effect is not covered");
     assert!(wrong.covered.high_pct < 95.0);
 
-    let (workload, reason) = ("pipe".to_owned(), "too few".to_owned());
+    let (workload, reason) = ("pipe".into(), "too few".to_owned());
     let arm = "planted:share=3%".to_owned();
     experiments[0].failures.push(crate::result::summary::Failure { workload, arm, reason });
     let found = PlantedExperiments::of(&experiments, 30_000, 0.05);

@@ -73,7 +73,7 @@ impl Section {
 
     fn imported<'a>(&self, sheet: &'a Sheet, column: &LmbenchColumn) -> Option<&'a SheetLine> {
         let title = format!("{}{}", column.title, self.suffix);
-        single(sheet).find(|line| line.name == title)
+        single(sheet).find(|line| line.name.name == title)
     }
 
     fn cell(&self, sheet: &Sheet, column: &LmbenchColumn, arm: usize) -> String {
@@ -131,8 +131,8 @@ fn mean(sheet: &Sheet, names: &[&str], arm: usize, value: impl Fn(f64) -> f64) -
     let rate = |name: &&str| {
         // Two runs shall show the same, whichever placements they have.
         let on_one = format!("{name}@same-cpu");
-        let line = single(sheet).find(|line| line.name == on_one);
-        line.or_else(|| single(sheet).find(|line| is_of(&line.name, name)))?.rates[arm]
+        let line = single(sheet).find(|line| line.name.name == on_one);
+        line.or_else(|| single(sheet).find(|line| is_of(&line.name.name, name)))?.rates[arm]
     };
     let values: Vec<f64> =
         names.iter().map(|name| rate(name).map(&value)).collect::<Option<_>>()?;
@@ -141,7 +141,7 @@ fn mean(sheet: &Sheet, names: &[&str], arm: usize, value: impl Fn(f64) -> f64) -
 
 /// The lines of one copy: the tables have no place for more.
 fn single(sheet: &Sheet) -> impl Iterator<Item = &SheetLine> {
-    sheet.lines.iter().filter(|line| line.copies.is_none())
+    sheet.lines.iter().filter(|line| line.name.copies() == 1)
 }
 
 /// Whether a row is of a workload, wherever its processes were placed.

@@ -3,7 +3,7 @@
 //! They show rates and differences only. None of them has an interval or a verdict, which is why
 //! they are asked for, and never what is shown first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
 use super::cumulative::{self, Cumulative};
@@ -12,6 +12,7 @@ use super::table::Table;
 use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
 use crate::result::summary::{Row, Summary};
+use crate::result::work_name::WorkName;
 use paired::estimate::median;
 
 mod lmbench;
@@ -65,10 +66,7 @@ pub struct Sheet {
 
 /// A workload or test.
 struct SheetLine {
-    name: String,
-    copies: Option<u32>,
-    /// What the row is called: the name with the number of copies.
-    title: String,
+    name: WorkName,
     /// Of the rate; where a time was read, that of the time.
     unit: String,
     /// Per arm, of times per second; `None` where it has no result.
@@ -113,7 +111,7 @@ impl Sheet {
     pub fn of_run(
         id: &str,
         label: &str,
-        rates: impl Iterator<Item = (String, String, f64)>,
+        rates: impl Iterator<Item = (WorkName, String, f64)>,
     ) -> Sheet {
         let lines = rates.map(|(name, unit, rate)| SheetLine {
             rates: vec![Some(rate)],
@@ -138,7 +136,7 @@ impl Sheet {
         let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
         let mut sheet = Sheet {
             id: format::label(&s.id),
-            arms: arms.iter().map(|arm| format::label(arm)).collect(),
+            arms: arms.iter().map(format::label).collect(),
             lines: Vec::new(),
             version: figures.and_then(version),
             head: s.imported.as_ref().map(imported::head),
@@ -150,12 +148,12 @@ impl Sheet {
         }
         if treatments.len() == 1 {
             sheet.cumulative = cumulative::of(s).pop();
-            let mut rows: HashMap<&str, &Row> = HashMap::new();
+            let mut rows: BTreeMap<&WorkName, &Row> = BTreeMap::new();
             for row in &s.results {
                 rows.entry(&row.workload).or_insert(row);
             }
             for line in &mut sheet.lines {
-                let row = rows.get(&*line.title);
+                let row = rows.get(&line.name);
                 line.sets = row
                     .map(|row| row.sets.iter().map(|set| set.effect_pct).collect())
                     .unwrap_or_default();
@@ -184,9 +182,7 @@ impl Sheet {
             };
             let baseline = |figures: Vec<&Figure>| figures.iter().find_map(|f| f.baseline);
             self.lines.push(SheetLine {
-                name: figure.test.clone(),
-                copies: figure.copies,
-                title: figure.name(),
+                name: figure.name(),
                 unit: figure.unit.clone(),
                 records_per_op: None,
                 log_bytes_per_op: None,
@@ -198,7 +194,7 @@ impl Sheet {
     }
 
     fn add_rows(&mut self, rows: &[Row], treatments: &[&str]) {
-        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut places: BTreeMap<&WorkName, usize> = BTreeMap::new();
         for row in rows {
             let at = *places.entry(&row.workload).or_insert_with(|| {
                 self.lines.push(SheetLine {
@@ -218,14 +214,9 @@ impl Sheet {
 }
 
 impl SheetLine {
-    /// Of a row, which is called `NAME x 4` where four copies ran.
-    fn of(row: &str, unit: &str) -> SheetLine {
-        let copies = row.rsplit_once(" x ").and_then(|(name, n)| Some((name, n.parse().ok()?)));
-        let (name, copies) = copies.map_or((row, None), |(name, copies)| (name, Some(copies)));
+    fn of(name: &WorkName, unit: &str) -> SheetLine {
         SheetLine {
-            name: name.into(),
-            copies,
-            title: row.into(),
+            name: name.clone(),
             unit: unit.into(),
             rates: Vec::new(),
             sets: Vec::new(),

@@ -40,7 +40,7 @@ fn table(sheet: &Sheet) -> Result<Table, String> {
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     columns.extend([("records/op", Align::Right), ("log B/op", Align::Right)]);
     let rows = sheet.lines.iter().filter(|line| line.sets.len() == sets).map(|line| {
-        let mut cells = vec![format::label(&line.title)];
+        let mut cells = vec![format::label(&line.name)];
         cells.extend(line.sets.iter().map(|effect| fixed(*effect)));
         let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
@@ -102,7 +102,7 @@ fn filled(sheet: &Sheet, table: &Table) -> Result<String, Error> {
 fn drawn(sheet: &Sheet) -> Vec<Value> {
     let costly = sheet.lines.iter().filter_map(|line| Some((line, cost_pct(line)?)));
     let bar = |(row, (line, cost_pct)): (usize, (&SheetLine, f64))| {
-        let name = format::label(&line.title);
+        let name = format::label(&line.name);
         let part = context! {
             class => "cost",
             x => "0.00%",

@@ -21,7 +21,7 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
         .lines
         .iter()
         .map(|line| {
-            let mut cells = vec![format::label(&line.title)];
+            let mut cells = vec![format::label(&line.name)];
             for (number, rate) in line.rates.iter().enumerate() {
                 let shown = rate.map(|rate| three_digits(converted(rate, &line.unit).0));
                 cells.push(shown.unwrap_or_else(|| "n/a".into()));

@@ -8,16 +8,16 @@ use crate::workload::suite::{self, Suite};
 /// A table per arm, and per number of parallel copies.
 pub fn render(sheet: &Sheet) -> Result<String, String> {
     let suite = suite_of(sheet)?;
-    let mut copies: Vec<Option<u32>> = Vec::new();
+    let mut counts: Vec<usize> = Vec::new();
     for line in &sheet.lines {
-        if !copies.contains(&line.copies) {
-            copies.push(line.copies);
+        if !counts.contains(&line.name.copies()) {
+            counts.push(line.name.copies());
         }
     }
     let mut parts = Vec::new();
-    for copies in copies {
+    for copies in counts {
         let of_it: Vec<&SheetLine> =
-            sheet.lines.iter().filter(|line| line.copies == copies).collect();
+            sheet.lines.iter().filter(|line| line.name.copies() == copies).collect();
         let mut tests: Vec<Vec<String>> = Vec::new();
         for (number, arm) in sheet.arms.iter().enumerate() {
             let index = ArmIndex::new(sheet, &of_it, number, &suite);
@@ -39,12 +39,12 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     Ok(parts.join("\n"))
 }
 
-/// As UnixBench says it since 5.0. What was measured here and says nothing of copies was one.
-fn running(sheet: &Sheet, copies: Option<u32>) -> String {
-    match copies.or(sheet.version.is_none().then_some(1)) {
-        Some(1) => "; running 1 parallel copy of tests".into(),
-        Some(copies) => format!("; running {copies} parallel copies of tests"),
-        None => String::new(),
+/// As UnixBench says it since 5.0; earlier versions ran one copy, and did not say so.
+fn running(sheet: &Sheet, copies: usize) -> String {
+    match copies {
+        1 if sheet.version.is_some() => String::new(),
+        1 => "; running 1 parallel copy of tests".into(),
+        copies => format!("; running {copies} parallel copies of tests"),
     }
 }
 
@@ -62,7 +62,7 @@ fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
         None => {
             let mut members = suite.members.iter().filter(|member| member.baseline.is_some());
             suite.index.is_some()
-                && members.all(|member| sheet.lines.iter().any(|line| line.name == member.name))
+                && members.all(|member| sheet.lines.iter().any(|line| line.name.name == member.name))
         }
     };
     // The newest first, though it is not the last by its name.
@@ -97,12 +97,13 @@ impl ArmIndex {
         let says = of_it.iter().any(|line| line.baselines[arm].is_some());
         let item = |line: &&SheetLine| {
             let member = suite.members.iter().find(|member| {
-                member.name == line.name || member.title.as_deref() == Some(line.name.as_str())
+                let name = line.name.name.as_str();
+                member.name == name || member.title.as_deref() == Some(name)
             });
             let known = member.and_then(|member| member.baseline).filter(|_| !says);
             let (baseline, rate) = (line.baselines[arm].or(known)?, line.rates[arm]?);
             let title = member.and_then(|member| member.title.clone());
-            let title = title.unwrap_or_else(|| line.name.clone());
+            let title = title.unwrap_or_else(|| line.name.name.clone());
             Some(IndexItem { title, baseline, rate, index: formula.index(rate, baseline) })
         };
         let items: Vec<IndexItem> = of_it.iter().filter_map(item).collect();

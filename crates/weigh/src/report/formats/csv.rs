@@ -4,6 +4,7 @@
 use crate::format;
 use crate::report::ReportFormat;
 use crate::result::summary::Summary;
+use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 
 pub static FORMAT: ReportFormat = ReportFormat {
@@ -16,9 +17,10 @@ pub static FORMAT: ReportFormat = ReportFormat {
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
                       baseline_rate,treated_rate,log_ratio,disturbed,baseline_cpu_ns_per_op,\
-                      treated_cpu_ns_per_op\n";
+                      treated_cpu_ns_per_op,load_axis,load_value\n";
 
-const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate\n";
+const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate,\
+                          load_axis,load_value\n";
 
 fn compared(s: &Summary) -> Result<String, String> {
     match s.imported {
@@ -34,11 +36,12 @@ fn compared(s: &Summary) -> Result<String, String> {
 fn pairs(s: &Summary) -> String {
     let mut text = HEADER.to_owned();
     for row in &s.results {
+        let [axis, value] = load(&row.workload);
         for (index, pair) in row.series.iter().enumerate() {
             let [baseline_cpu_ns, treated_cpu_ns] = pair.cpu_ns_per_op.unwrap_or([f64::NAN; 2]);
             let cells = [
                 name(&s.id),
-                name(&row.workload),
+                name(&row.workload.name),
                 name(&row.treatment),
                 name(&row.unit),
                 pair.set.saturating_add(1).to_string(),
@@ -51,6 +54,8 @@ fn pairs(s: &Summary) -> String {
                 pair.is_disturbed.to_string(),
                 number(baseline_cpu_ns),
                 number(treated_cpu_ns),
+                axis.clone(),
+                value.clone(),
             ];
             text += &cells.join(",");
             text.push('\n');
@@ -64,23 +69,31 @@ fn run(stored: &Stored) -> String {
     let mut text = RUN_HEADER.to_owned();
     for (&(work, _), of_work) in &stored.samples {
         let work = &stored.header.works[work];
+        let [axis, value] = load(&work.name);
         let unit = of_work.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
         for (index, point) in of_work.points.iter().enumerate() {
             let cells = [
                 name(&stored.id),
-                name(&work.name),
+                name(&work.name.name),
                 name(unit.unwrap_or(&work.unit)),
                 (index + 1).to_string(),
                 number(point.started_s),
                 number(point.operations),
                 number(point.elapsed_s),
                 number(point.rate),
+                axis.clone(),
+                value.clone(),
             ];
             text += &cells.join(",");
             text.push('\n');
         }
     }
     text
+}
+
+/// The axis and the value on it; empty of a workload as it is.
+fn load(workload: &WorkName) -> [String; 2] {
+    workload.load.as_ref().map(|load| [name(&load.axis), number(load.value)]).unwrap_or_default()
 }
 
 /// In full precision; empty when there is no number.
@@ -115,7 +128,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         let columns = lines[0].split(',').count();
-        assert_eq!(columns, 14);
+        assert_eq!(columns, 16);
         assert!(lines[2].starts_with("k3f9,syscall,audit,lps,1,2,4.7,"), "{}", lines[2]);
         assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
     }

@@ -44,6 +44,7 @@ mod tests {
     use crate::result::gate::{Above, Gate};
     use crate::result::imported::{Better, Figure, File, Imported};
     use crate::result::metrics::{Contrast, Counters};
+    use crate::result::work_name::WorkName;
 
     /// Every path in the document, with list positions left out.
     fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
@@ -66,6 +67,7 @@ mod tests {
     /// The experiment of the documentation: everything that can appear does.
     fn documented() -> Summary {
         let mut s = sample::two_sets();
+        s.results[0].workload = WorkName::of_copies("syscall", 2);
         s.results[0].on_curve =
             Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
         s.results[1].pairs_needed = Some(40);
@@ -78,7 +80,7 @@ mod tests {
         });
         s.sessions = 2;
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
-        let above = Above { workload: "syscall".into(), treatment: "audit".into() };
+        let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });
         s.imported = Some(imported());
         s.failure = Some("A canary's record did not arrive.".to_owned());

@@ -1,7 +1,7 @@
 //! JUnit's XML, which CI systems show: a suite per treatment, a test per workload. A row that fails the
 //! gate is a failure, a workload without a result an error, and an inconclusive row is skipped.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use crate::format;
 use crate::report::{ReportFormat, by_treatment, sentence};
@@ -104,7 +104,7 @@ fn is_above(s: &Summary, row: &Row) -> bool {
 }
 
 /// For text and attributes; XML has no form for control characters.
-fn escape(text: &str) -> String {
+fn escape(text: &(impl Display + ?Sized)) -> String {
     let text = format::label(text).replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&apos;")
 }

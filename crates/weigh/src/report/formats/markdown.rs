@@ -1,5 +1,7 @@
 //! A report to paste into an issue or a commit message.
 
+use std::fmt::Display;
+
 use crate::format;
 use crate::machine::described;
 use crate::printable;
@@ -70,7 +72,7 @@ pub fn render(s: &Summary) -> String {
 /// The report of a run.
 fn run(report: &RunReport) -> String {
     let mut parts = vec![format!("**{}**", format::label(&run_page::title(report)))];
-    parts.extend(run_page::sentences(report).iter().map(|sentence| format::label(sentence)));
+    parts.extend(run_page::sentences(report).iter().map(format::label));
     parts.push(run_page::results(report).to_markdown());
     parts.extend(
         run_page::copies(report).map(|copies| format!("Copies:\n\n{}", copies.to_markdown())),
@@ -134,7 +136,7 @@ fn remarks(s: &Summary) -> Vec<String> {
         let (workload, arm) = (code(&failure.workload), code(&failure.arm));
         format!("{workload} under {arm}: {}", format::label(&failure.reason))
     });
-    let warnings = s.warnings.iter().map(|warning| format::label(warning));
+    let warnings = s.warnings.iter().map(format::label);
     let lists = [
         ("Notes", notes.collect::<Vec<_>>()),
         ("No result", failures.collect()),
@@ -147,7 +149,7 @@ fn remarks(s: &Summary) -> Vec<String> {
     lists.into_iter().filter(|(_, items)| !items.is_empty()).map(list).collect()
 }
 
-fn code(text: &str) -> String {
+fn code(text: &(impl Display + ?Sized)) -> String {
     format!("`{}`", format::label(text).replace('`', "'"))
 }
 

@@ -203,7 +203,7 @@ mod tests {
             series: format!("memory bandwidth, c{i}"),
             points: [16.0, 256.0]
                 .map(|x| CurvePoint {
-                    workload: format!("w{i}"),
+                    workload: (*format!("w{i}")).into(),
                     x,
                     y: x * (1.0 + i as f64),
                     low: None,

@@ -52,7 +52,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
             failures => failures.collect::<Vec<Value>>(),
-            warnings => page.warnings.iter().map(|w| format::label(w)).collect::<Vec<String>>(),
+            warnings => page.warnings.iter().map(format::label).collect::<Vec<String>>(),
             machine => machine_facts(page.machine),
             command => format::label(page.command),
         },
@@ -62,7 +62,8 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::curve::{COPIES, Curve, CurvePoint, Quantity};
+    use crate::result::curve::{Curve, CurvePoint, Quantity};
+    use crate::result::work_name::COPIES;
 
     fn page(numbers: [f64; 3], name: &str) -> String {
         let points = numbers.into_iter().enumerate().map(|(i, y)| CurvePoint {

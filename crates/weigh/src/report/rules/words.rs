@@ -111,7 +111,7 @@ fn of_profile(r: &RuleReport, cpu: CostInterval) -> String {
 /// The first of some calls, and how many more there are.
 fn named(calls: &[String]) -> String {
     const NAMED: usize = 3;
-    let names: Vec<String> = calls.iter().take(NAMED).map(|call| quoted(call)).collect();
+    let names: Vec<String> = calls.iter().take(NAMED).map(quoted).collect();
     match calls.len().saturating_sub(NAMED) {
         0 => names.join(", "),
         more => format!("{} and {}", names.join(", "), format::plural(more, "more call")),

@@ -1,0 +1,177 @@
+//! What is measured: a workload, and the load that it is under. With the treatment and the metric, that is
+//! the key of a row.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The axis of how many copies of a workload run at the same time.
+pub const COPIES: &str = "copies";
+/// The workloads' own limit.
+pub const MOST_COPIES: usize = 1024;
+
+/// How much a workload is loaded: a value on an axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AxisValue {
+    pub axis: String,
+    pub value: f64,
+}
+
+/// A workload under a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkName {
+    /// Of the workload; of a command, its words.
+    #[serde(rename = "workload")]
+    pub name: String,
+    /// `None` for the workload as it is: one copy of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<AxisValue>,
+}
+
+impl WorkName {
+    /// So many copies of a workload. One is the workload as it is.
+    pub fn of_copies(workload: &str, copies: usize) -> WorkName {
+        let load = AxisValue { axis: COPIES.into(), value: copies as f64 };
+        WorkName { name: workload.to_owned(), load: Some(load).filter(|_| copies != 1) }
+    }
+
+    /// Reads `pipe:copies=4`, and `pipe x 4` as weigh wrote it before. What names no load is the workload as
+    /// it is, however it is spelt.
+    ///
+    /// # Errors
+    /// A sentence, where the load is none that there is.
+    pub fn parse(label: &str) -> Result<WorkName, String> {
+        if let Some((workload, copies)) = split_times(label) {
+            return Ok(WorkName::of_copies(workload, copies));
+        }
+        let is_axis = |axis: &str| axis.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+        let parts = label.rsplit_once(':').and_then(|(workload, load)| {
+            let (axis, value) = load.split_once('=').filter(|(axis, _)| is_axis(axis))?;
+            Some((workload, axis, value))
+        });
+        let Some((workload, axis, value)) = parts else { return Ok(label.into()) };
+        if axis != COPIES {
+            return Err(format!("`{label}`: there is no load `{axis}`; there is `{COPIES}`"));
+        }
+        match value.parse().ok().filter(|copies| (1..=MOST_COPIES).contains(copies)) {
+            Some(copies) => Ok(WorkName::of_copies(workload, copies)),
+            None => Err(format!("`{label}`: {COPIES} is a number from 1 to {MOST_COPIES}")),
+        }
+    }
+
+    /// The names that labels have, without their loads.
+    ///
+    /// # Errors
+    /// A sentence, where a load is none that there is.
+    pub fn names_of(labels: &[String]) -> Result<Vec<String>, String> {
+        labels.iter().map(|label| WorkName::parse(label).map(|name| name.name)).collect()
+    }
+
+    /// How many run at the same time.
+    pub fn copies(&self) -> usize {
+        let load = self.load.as_ref().filter(|load| load.axis == COPIES);
+        load.map_or(1, |load| load.value as usize)
+    }
+}
+
+/// `NAME x 4`, as rows were called that are now `NAME:copies=4`. No path is one.
+pub fn split_times(name: &str) -> Option<(&str, usize)> {
+    let (workload, copies) = name.rsplit_once(" x ")?;
+    let copies = copies.parse().ok().filter(|copies| (2..=MOST_COPIES).contains(copies))?;
+    (!workload.is_empty() && !workload.contains(['/', ' '])).then_some((workload, copies))
+}
+
+/// As it is.
+impl From<&str> for WorkName {
+    fn from(workload: &str) -> WorkName {
+        WorkName { name: workload.to_owned(), load: None }
+    }
+}
+
+/// As a label: what [`WorkName::parse`] reads.
+impl fmt::Display for WorkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.load {
+            Some(AxisValue { axis, value }) => write!(f, "{}:{axis}={value}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// No value is NaN: there is none in JSON, and the database has none.
+impl Eq for WorkName {}
+
+impl Ord for WorkName {
+    fn cmp(&self, other: &WorkName) -> Ordering {
+        let key = |name: &WorkName| name.load.as_ref().map(|load| load.axis.clone());
+        let value = |name: &WorkName| name.load.as_ref().map_or(1.0, |load| load.value);
+        (self.name.cmp(&other.name))
+            .then_with(|| key(self).cmp(&key(other)))
+            .then_with(|| value(self).total_cmp(&value(other)))
+    }
+}
+
+impl PartialOrd for WorkName {
+    fn partial_cmp(&self, other: &WorkName) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(label: &str) -> (String, usize) {
+        let name = WorkName::parse(label).unwrap();
+        (name.name.clone(), name.copies())
+    }
+
+    #[test]
+    fn a_load_is_read_from_a_label_and_from_what_weigh_wrote_before() {
+        assert_eq!(parsed("pipe:copies=4"), ("pipe".into(), 4));
+        assert_eq!(parsed("bw-pipe@same-cpu:copies=2"), ("bw-pipe@same-cpu".into(), 2));
+        assert_eq!(parsed("pipe x 4"), ("pipe".into(), 4));
+        assert_eq!(WorkName::parse("pipe:copies=1").unwrap(), "pipe".into());
+        for plain in ["pipe", "./a x 4", "make -j x 4", "./a:b.toml", "x 4", " x 4", ""] {
+            assert_eq!(WorkName::parse(plain).unwrap(), plain.into(), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_load_that_there_is_not_is_said() {
+        for (label, said) in [
+            ("pipe:users=4", "no load `users`"),
+            ("pipe:copies=0", "from 1 to 1024"),
+            ("pipe:copies=1025", "from 1 to 1024"),
+            ("pipe:copies=", "from 1 to 1024"),
+            ("pipe:copies=1.5", "from 1 to 1024"),
+        ] {
+            assert!(WorkName::parse(label).unwrap_err().contains(said), "{label}");
+        }
+    }
+
+    #[test]
+    fn rows_are_in_order_of_their_load() {
+        let names = ["a", "b:copies=10", "b", "b:copies=9"].map(|l| WorkName::parse(l).unwrap());
+        let mut sorted = names.to_vec();
+        sorted.sort();
+        let labels: Vec<String> = sorted.iter().map(ToString::to_string).collect();
+        assert_eq!(labels, ["a", "b", "b:copies=9", "b:copies=10"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_label_is_read_back(workload in "[a-z0-9@-]{1,12}", copies in 1_usize..=MOST_COPIES) {
+            let name = WorkName::of_copies(&workload, copies);
+            prop_assert_eq!(WorkName::parse(&name.to_string()), Ok(name));
+        }
+
+        #[test]
+        fn foreign_text_never_panics(text in "\\PC{0,40}") {
+            let _ = WorkName::parse(&text);
+        }
+    }
+}
