@@ -12,10 +12,22 @@ fn every_launch_has_an_environment_of_another_size() {
     let _turn = Turn::take();
     let home = Home::new();
     let line = "echo ${#WEIGH_PADDING} >> sizes";
-    let outcome = home.run(&["compare", "none", "--pairs", "16", "--", "sh", "-c", line]);
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
-    let text = std::fs::read_to_string(home.path("sizes")).unwrap();
-    let sizes: Vec<usize> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let sizes = || -> Vec<usize> {
+        let compare = ["compare", "none", "--pairs", "16", "--seed", "5", "--", "sh", "-c", line];
+        let outcome = home.run(&compare);
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+        let text = std::fs::read_to_string(home.path("sizes")).unwrap();
+        std::fs::remove_file(home.path("sizes")).unwrap();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let sizes = [sizes(), sizes()];
+    assert_eq!(sizes[0], sizes[1], "the seed draws them");
+    let stored = home.query_text(
+        "SELECT group_concat(json_extract(sample, '$.padding_bytes'), ' ') FROM
+            (SELECT sample FROM sample ORDER BY number)",
+    );
+    assert_eq!(stored, sizes.concat().iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
+    let [sizes, _] = sizes;
     let different: BTreeSet<&usize> = sizes.iter().collect();
     assert_eq!(sizes.len(), 32);
     assert!(different.len() > 24 && sizes.iter().all(|&size| size < 4096), "{sizes:?}");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::around::Around;
 use super::length::{SampleLength, sets_in_late};
+use super::order::padding_bytes;
 use super::outcome::{Repeated, hold_unit};
 use super::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
@@ -25,10 +26,6 @@ use crate::store::{self, Store};
 use crate::treatment::guard::Guard;
 use crate::treatment::{Evidence, TreatmentError};
 use crate::workload::launcher::{self, Job, Launched, Launcher};
-
-/// Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!" (ASPLOS 2009):
-/// the size of the environment moves the stack, and with it the time. So it varies.
-const MAX_PADDING_BYTES: usize = 4096;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
@@ -52,6 +49,8 @@ pub struct Site<'a> {
     pub store: &'a Store,
     pub id: &'a str,
     pub works: &'a [Work],
+    /// Of the experiment.
+    pub seed: u64,
     pub started: Instant,
     /// Time that earlier sessions measured.
     pub before: Duration,
@@ -258,7 +257,8 @@ impl Host<'_> {
         let work = &self.site.works[slot.unit.work];
         let length = self.lengths[slot.unit.work].wanted();
         let mut job = work.job(self.arms.bench.executable, self.arms.bench.scratch, length);
-        job.environment.push(padding());
+        let padding_bytes = padding_bytes(self.site.seed, slot);
+        job.environment.push(padding(padding_bytes));
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
@@ -276,6 +276,7 @@ impl Host<'_> {
             pair: slot.pair,
             position: slot.position,
             started_s,
+            padding_bytes,
             sample,
             evidence,
             disturbance: Some(disturbance),
@@ -289,8 +290,8 @@ impl Host<'_> {
     }
 }
 
-fn padding() -> (String, String) {
-    ("WEIGH_PADDING".into(), "x".repeat(rand::random_range(0..MAX_PADDING_BYTES)))
+fn padding(bytes: usize) -> (String, String) {
+    ("WEIGH_PADDING".into(), "x".repeat(bytes))
 }
 
 fn stop(error: impl ToString) -> Stop {

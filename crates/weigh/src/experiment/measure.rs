@@ -58,6 +58,7 @@ impl Session<'_> {
                 None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
             };
             let site = Site {
+                seed: self.request.seed,
                 store: self.store,
                 id: self.id,
                 works: self.works,

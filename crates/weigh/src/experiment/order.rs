@@ -4,6 +4,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::platform::Slot;
+
 /// The experiment's source of chance. The same seed gives the same order, on every machine.
 pub struct Coins(ChaCha8Rng);
 
@@ -32,9 +34,27 @@ impl Coins {
     }
 }
 
+/// A page: further the stack is where it was.
+const MAX_PADDING_BYTES: usize = 4096;
+
+/// How much longer the environment of a sample is made. Mytkowicz et al., "Producing Wrong Data Without Doing
+/// Anything Obviously Wrong!" (ASPLOS 2009): its size moves the stack, and with it the time. So it varies.
+/// Drawn from the seed for each place in the experiment, whatever was measured before: the same seed gives
+/// the same sizes again.
+pub fn padding_bytes(seed: u64, slot: &Slot) -> usize {
+    let mut generator = ChaCha8Rng::seed_from_u64(!seed);
+    let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
+    generator.set_stream((set << 56) | (work << 40) | (treated << 32) | slot.pair as u64);
+    let of_pair: [usize; 2] = [0, 1].map(|_| generator.random_range(0..MAX_PADDING_BYTES));
+    of_pair[usize::from(slot.arm > 0)]
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::experiment::row::Unit;
 
     fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
         let mut coins = Coins::new(seed, set, session);
@@ -47,6 +67,25 @@ mod tests {
         for other in [flips(8, 0, 0), flips(7, 1, 0), flips(7, 0, 1)] {
             assert_ne!(flips(7, 0, 0), other);
         }
+    }
+
+    #[test]
+    fn the_padding_is_that_of_the_seed_and_the_place_and_of_no_other() {
+        let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: 0.01 };
+        let mut sizes = BTreeMap::new();
+        for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
+            let slot = |pair, arm| Slot { unit: unit(work, 1), arm, set, pair, position: 0 };
+            let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
+            let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
+            let swapped = Slot { position: 1, ..slot(9, 1) };
+            assert_eq!(padding_bytes(seed, &swapped), of_both[1][9], "the coin decides nothing");
+            for (arm, sizes_of_arm) in of_both.into_iter().enumerate() {
+                let mean = sizes_of_arm.iter().sum::<usize>() / 64;
+                assert!((1500..2600).contains(&mean), "{mean}");
+                sizes.insert(sizes_of_arm, (seed, set, work, arm));
+            }
+        }
+        assert_eq!(sizes.len(), 8, "each place has sizes of its own");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(super) struct SampleColumn<'a> {
     pub sample: &'a Sample,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Disturbance>,
+    pub padding_bytes: usize,
 }
 
 /// The same, read back: of [`Sample`] only what memory keeps, as an experiment may have a million.
@@ -110,7 +111,11 @@ mod tests {
             let sample: Sample = serde_json::from_str(&text).unwrap();
             assert_eq!((read.operations, read.elapsed_ns), (5.0, 7));
             assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("lps"));
-            let column = SampleColumn { sample: &sample, disturbance: read.disturbance };
+            let column = SampleColumn {
+                sample: &sample,
+                disturbance: read.disturbance,
+                padding_bytes: 7,
+            };
             let written = serde_json::to_string(&column).unwrap();
             let again: ReadColumn = serde_json::from_str(&written).unwrap();
             assert_eq!(format!("{again:?}"), format!("{read:?}"));

@@ -154,6 +154,7 @@ mod tests {
             pair,
             position: arm,
             started_s: pair as f64,
+            padding_bytes: 0,
             sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
             evidence: Default::default(),
             disturbance: Some(Default::default()).filter(|_| arm == 1),

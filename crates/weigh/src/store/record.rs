@@ -130,6 +130,8 @@ pub struct Measured {
     pub position: usize,
     /// From the start of the experiment.
     pub started_s: f64,
+    /// How much longer its environment was made.
+    pub padding_bytes: usize,
     pub sample: Sample,
     pub evidence: Evidence,
     /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.

@@ -115,7 +115,9 @@ impl Store {
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
     pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
-        let column = SampleColumn { sample: &measured.sample, disturbance: measured.disturbance };
+        let Measured { sample, disturbance, padding_bytes, .. } = measured;
+        let column =
+            SampleColumn { sample, disturbance: *disturbance, padding_bytes: *padding_bytes };
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
                 started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",

@@ -57,6 +57,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
             pair,
             position: arm,
             started_s: number as f64 / 10.0,
+            padding_bytes: 0,
             sample,
             evidence: Default::default(),
             disturbance: None,

@@ -1,6 +1,6 @@
 //! A launch of the detail pass on this machine: like that of a sample, but for what is kept of it.
 
-use super::{Host, padding};
+use super::{Host, padding, padding_bytes};
 use crate::experiment::detail::{DetailPlatform, Look};
 use crate::experiment::platform::{SampleError, Slot, Stop};
 use crate::store::record::Detailed;
@@ -28,7 +28,7 @@ impl Host<'_> {
         let Some(mut job) = work.detail_job(bench.executable, bench.scratch, look) else {
             return Ok(false);
         };
-        job.environment.push(padding());
+        job.environment.push(padding(padding_bytes(self.site.seed, slot)));
         let (launched, ..) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         work.read(&launched).map_err(SampleError::Workload)?;
         let none = || SampleError::Workload("it printed no latencies".into());

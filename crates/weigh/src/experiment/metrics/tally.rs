@@ -77,6 +77,7 @@ mod tests {
                 pair,
                 position,
                 started_s: 0.0,
+                padding_bytes: 0,
                 sample: serde_json::from_str(sample).unwrap(),
                 evidence: Default::default(),
                 disturbance: None,
