@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::again::{Again, OUTPUT};
 use super::ask::answer;
 use super::compare::listen_for_signals;
 use super::doctor::put_back_what_was_left;
@@ -57,7 +58,7 @@ pub struct BudgetArgs {
     #[arg(long)]
     disk_full: bool,
     /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
     /// The command, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -76,13 +77,13 @@ impl BudgetArgs {
         if let Some(path) = &self.json {
             output::check_writable(path)?;
         }
-        let Some(subject) = self.subject()? else {
+        let Some(subject) = self.subject(&context.again)? else {
             output::problem("nothing was run");
             return Ok(super::ERROR);
         };
         let request = BudgetRequest {
             treatment: self.treatment.clone(),
-            again: self.again(&subject),
+            again: self.again(&subject, &context.again),
             subject,
             rates: self.rates.clone(),
             burst: self.burst,
@@ -111,11 +112,11 @@ impl BudgetArgs {
     }
 
     /// What is launched; `None` where the user does not agree to it.
-    fn subject(&self) -> Result<Option<Subject>, String> {
+    fn subject(&self, typed: &Again) -> Result<Option<Subject>, String> {
         if let Some(path) = &self.profile {
             let command = command_of(path)?;
             let subject = Subject::Command(command.clone());
-            return Ok(agrees(path, &command, &self.again(&subject))?.then_some(subject));
+            return Ok(agrees(path, &command, &self.again(&subject, typed))?.then_some(subject));
         }
         Ok(Some(match self.command.is_empty() {
             true => Subject::Workload(self.workload.clone().unwrap_or("open-close".into())),
@@ -123,21 +124,14 @@ impl BudgetArgs {
         }))
     }
 
-    /// The command line that measures the same again.
-    fn again(&self, subject: &Subject) -> String {
-        let mut words = vec!["weigh".to_owned(), "budget".into(), self.treatment.clone()];
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        self.workload.iter().for_each(|workload| option("-w", workload.clone()));
-        self.rates.iter().for_each(|rate| option("--rate", rate.to_string()));
-        self.burst.iter().for_each(|burst| option("--burst", burst.to_string()));
-        if self.disk_full {
-            words.push("--disk-full".into());
-        }
-        if let Subject::Command(command) = subject {
-            words.push("--".into());
-            words.extend(command.iter().cloned());
-        }
-        command_line(words.iter().map(String::as_str))
+    /// The command line that measures the same again, and asks nothing.
+    fn again(&self, subject: &Subject, typed: &Again) -> String {
+        let again = typed.clone().of_these(std::slice::from_ref(&self.treatment));
+        let again = match subject {
+            Subject::Command(command) => again.without("--profile").of_command(command),
+            Subject::Workload(_) => again,
+        };
+        again.to_string()
     }
 }
 

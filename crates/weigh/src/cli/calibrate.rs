@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::naming::Names;
@@ -21,7 +22,6 @@ use crate::result::calibration::Calibration;
 use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
-use crate::shell::command_line;
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
 use crate::treatment::kind::planted;
@@ -83,7 +83,7 @@ pub struct CalibrateArgs {
     #[command(flatten)]
     names: Names,
     /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
 }
 
@@ -133,7 +133,7 @@ impl CalibrateArgs {
             if self.repeat > 1 && planted.is_none() {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
-            let request = self.request(number, planted, own);
+            let request = self.request(number, planted, own, &context.again);
             let done = execute(&request, store, &mut audience, &interrupted)?;
             made.has_left |= !output::tell_what_is_left(done.left.as_deref());
             made.add(done.load(store)?, planted.is_some());
@@ -146,16 +146,22 @@ impl CalibrateArgs {
     }
 
     /// With identical arms, or with so many millionths planted in one.
-    fn request(&self, number: u32, planted: Option<u32>, suites: &[FromFile]) -> Request {
+    fn request(
+        &self,
+        number: u32,
+        planted: Option<u32>,
+        suites: &[FromFile],
+        typed: &Again,
+    ) -> Request {
         let seed = match self.seed {
             Some(first) => first.wrapping_add(u64::from(number - 1)),
             None => rand::random::<u32>().into(),
         };
-        let mut words: Vec<String> = ["weigh", "calibrate"].map(String::from).to_vec();
-        words.extend(self.workloads.iter().flat_map(|name| ["-w".into(), name.clone()]));
-        words.extend(planted.iter().flat_map(|&ppm| ["--planted".into(), planted::percent(ppm)]));
-        words.extend(["--budget".into(), format!("{}s", self.budget.as_secs())]);
-        words.extend(["--seed".into(), seed.to_string()]);
+        let again = typed.clone().without("--repeat").without("--planted");
+        let again = match planted {
+            Some(ppm) => again.with("--planted", planted::percent(ppm)),
+            None => again,
+        };
         Request {
             kind: Kind::Calibrate,
             arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
@@ -164,7 +170,7 @@ impl CalibrateArgs {
             command: None,
             around: Around::default(),
             copies: vec![1],
-            again: command_line(words.iter().map(String::as_str)),
+            again: again.with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
             margin: 0.01,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::Again;
 use super::audience::Terminal;
 use super::files::Files;
 use super::hooks::Hooks;
@@ -19,7 +20,6 @@ use crate::format;
 use crate::result::gate::Above;
 use crate::result::summary::{State, Summary};
 use crate::result::work_name::WorkName;
-use crate::shell::command_line;
 use crate::store::record::Kind;
 use crate::store::{self, Store};
 use crate::treatment;
@@ -186,7 +186,7 @@ impl CompareArgs {
         if self.treatments.is_empty() {
             self.treatments.push(default_treatment());
         }
-        let request = self.request()?;
+        let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
         let mut audience = Terminal {
             color: context.color,
@@ -197,10 +197,16 @@ impl CompareArgs {
         execute(&request, store, &mut audience, &interrupted)
     }
 
-    fn request(&self) -> Result<Request, String> {
+    fn request(&self, typed: &Again) -> Result<Request, String> {
         let labels = std::iter::once(&self.base).chain(&self.treatments);
         let arms = labels.map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
+        // What was drawn, and what depends on the machine.
+        let again = typed.clone().of_these(&self.treatments).with("--seed", seed);
+        let again = match self.copies {
+            1 => again.without("--copies"),
+            copies => again.with("--copies", copies),
+        };
         let workloads = match self.workloads.is_empty() {
             true => vec!["quick".into()],
             false => self.workloads.clone(),
@@ -213,7 +219,7 @@ impl CompareArgs {
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             around: self.hooks.around(),
             copies: vec![self.copies],
-            again: self.again(seed),
+            again: again.to_string(),
             seed,
             budget: self.budget,
             margin: self.margin,
@@ -230,51 +236,6 @@ impl CompareArgs {
             naming: self.names.naming(),
             fail_above: self.fail_above,
         })
-    }
-
-    /// The command line that measures the same again.
-    fn again(&self, seed: u64) -> String {
-        let mut words: Vec<String> = ["weigh", "compare"].map(String::from).to_vec();
-        words.extend(self.treatments.iter().cloned());
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        for workload in &self.workloads {
-            option("-w", workload.clone());
-        }
-        if self.base != "none" {
-            option("--base", self.base.clone());
-        }
-        option("--budget", format!("{}s", self.budget.as_secs()));
-        if let Some(pairs) = self.pairs {
-            option("--pairs", pairs.to_string());
-        }
-        if let Some(sample) = self.sample {
-            option("--sample", format!("{}ms", value::whole_ms(sample)));
-        }
-        if let Some(timeout) = self.timeout {
-            option("--timeout", format!("{}ms", value::whole_ms(timeout)));
-        }
-        if self.margin != 0.01 {
-            option("--margin", format!("{}%", self.margin * 100.0));
-        }
-        if self.sets != 1 {
-            option("--sets", self.sets.to_string());
-        }
-        if self.copies != 1 {
-            option("--copies", self.copies.to_string());
-        }
-        option("--seed", seed.to_string());
-        if self.fdr {
-            words.push("--fdr".into());
-        }
-        if self.no_detail {
-            words.push("--no-detail".into());
-        }
-        words.extend(self.hooks.words());
-        if !self.command.is_empty() {
-            words.push("--".into());
-            words.extend(self.command.iter().cloned());
-        }
-        command_line(words.iter().map(String::as_str))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::again::OUTPUT;
 use super::formats::FormatFiles;
 use super::show::Privacy;
 use super::{Context, github, output};
@@ -17,7 +18,7 @@ use trust::owner;
 
 /// Where reports go.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = OUTPUT)]
 pub struct Files {
     #[command(flatten)]
     formats: FormatFiles,

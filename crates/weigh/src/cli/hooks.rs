@@ -33,18 +33,4 @@ impl Hooks {
             warm_ups: self.warmup,
         }
     }
-
-    /// The same again on a command line.
-    pub fn words(&self) -> Vec<String> {
-        let lines =
-            [("--prepare", &self.prepare), ("--setup", &self.setup), ("--cleanup", &self.cleanup)];
-        let mut words = Vec::new();
-        for (option, line) in lines {
-            words.extend(line.iter().flat_map(|line| [option.to_owned(), line.clone()]));
-        }
-        if self.warmup > 0 {
-            words.extend(["--warmup".to_owned(), self.warmup.to_string()]);
-        }
-        words
-    }
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::again::Again;
 use super::{Context, output};
 use crate::import::compare::summary;
 use crate::import::labels::Labels;
-use crate::import::{self, FORMATS, ForeignFormat};
+use crate::import::{self, ForeignFormat};
 use crate::report::terminal;
 use crate::result::summary::Summary;
-use crate::shell::command_line;
 use trust::user_file;
 
 /// No result is nearly as long; a wrong file may be.
@@ -66,7 +66,7 @@ impl ImportArgs {
         }
         let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
         let mut imported = summary(documents, &labels)?;
-        self.complete(&mut imported);
+        complete(&mut imported, &context.again);
         let id = context.open_store()?.add_import(&imported).map_err(|error| error.to_string())?;
         let imported = Summary { id, ..imported };
         let colour = output::wants_colour(context.color, &io::stdout());
@@ -77,25 +77,13 @@ impl ImportArgs {
         ))?;
         Ok(0)
     }
+}
 
-    /// An experiment of weigh says itself when it began, and how to do it again.
-    fn complete(&self, imported: &mut Summary) {
-        if !imported.command.is_empty() {
-            return;
-        }
-        imported.started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let mut words: Vec<String> = ["weigh", "import"].map(String::from).to_vec();
-        words.extend(self.files.iter().map(|path| path.display().to_string()));
-        if !self.labels.is_empty() {
-            words.extend(["--as".into(), self.labels.join(",")]);
-        }
-        if let Some(base) = &self.base {
-            words.extend(["--base".into(), base.clone()]);
-        }
-        let is_chosen = |known: &&(ForeignFormat, &str, &str)| self.format == Some(known.0);
-        if let Some((_, name, _)) = FORMATS.iter().find(is_chosen) {
-            words.extend(["--format".into(), (*name).to_owned()]);
-        }
-        imported.command = command_line(words.iter().map(String::as_str));
+/// An experiment of weigh says itself when it began, and how to do it again.
+fn complete(imported: &mut Summary, again: &Again) {
+    if !imported.command.is_empty() {
+        return;
     }
+    imported.started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    imported.command = again.to_string();
 }

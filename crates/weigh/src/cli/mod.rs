@@ -1,12 +1,15 @@
 //! The command line: one file per command. Help, man pages and completions come from these types.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use self::again::Again;
 use crate::store::{self, NO_EXPERIMENT, Store};
 
+mod again;
 mod ask;
 mod audience;
 mod budget;
@@ -108,6 +111,8 @@ enum Command {
 pub struct Context {
     database: Option<PathBuf>,
     pub color: ColorChoice,
+    /// What was typed, to be shown as the command that measures the same again.
+    pub again: Again,
 }
 
 impl Context {
@@ -157,8 +162,8 @@ impl Context {
 
 /// Reads the command line and runs its command.
 pub fn main() -> ExitCode {
-    match Cli::try_parse() {
-        Ok(cli) => run(cli),
+    match parse(std::env::args_os()) {
+        Ok((cli, again)) => run(cli, again),
         // What was asked for: help, or the version.
         Err(shown) if !shown.use_stderr() => shown.exit(),
         // It quotes what was typed, which a shell may have taken from the names of files.
@@ -169,9 +174,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What the words mean, and what of them measures the same again.
+fn parse(words: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(Cli, Again), clap::Error> {
+    let mut matches = Cli::command().try_get_matches_from(words)?;
+    let again = Again::of(&Cli::command(), &matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    cli.map(|cli| (cli, again)).map_err(|error| error.format(&mut Cli::command()))
+}
+
 /// Runs a command and turns its outcome into an exit status.
-fn run(cli: Cli) -> ExitCode {
-    let context = Context { database: cli.database, color: cli.color };
+fn run(cli: Cli, again: Again) -> ExitCode {
+    let context = Context { database: cli.database, color: cli.color, again };
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),
         Command::Run(command) => command.run(&context),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use super::again::OUTPUT;
 use super::compare::listen_for_signals;
 use super::{Context, INTERRUPTED, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
@@ -13,7 +14,6 @@ use crate::printable;
 use crate::profile::record::SyscallProfile;
 use crate::report::rules::{html, json, terminal};
 use crate::result::rules::RuleReport;
-use crate::shell::command_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,10 +55,10 @@ pub struct RulesArgs {
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
     /// Write the result as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
     /// Write the result as one HTML file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     html: Option<PathBuf>,
 }
 
@@ -72,7 +72,7 @@ impl RulesArgs {
             paths: self.paths.clone(),
             top: self.top.into(),
             profile,
-            command: self.again(),
+            command: context.again.to_string(),
             time: self.budget,
         };
         let interrupted = listen_for_signals()?;
@@ -106,19 +106,6 @@ impl RulesArgs {
             output::print(&text)?;
         }
         Ok(())
-    }
-
-    fn again(&self) -> String {
-        let mut words: Vec<String> = ["weigh", "rules"].map(String::from).to_vec();
-        words.extend(self.paths.iter().map(|path| path.display().to_string()));
-        words.extend(["--top".into(), self.top.to_string()]);
-        if let Some(budget) = self.budget {
-            words.extend(["--budget".into(), format!("{}s", budget.as_secs())]);
-        }
-        if let Some(path) = &self.profile {
-            words.extend(["--profile".into(), path.display().to_string()]);
-        }
-        command_line(words.iter().map(String::as_str))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::copies::{self, Copies};
@@ -22,7 +23,6 @@ use crate::report::terminal::Screen;
 use crate::report::{run_page, run_text};
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
-use crate::shell::command_line;
 use crate::store::record::{Kind, Stored};
 use crate::workload::suite;
 use paired::design::Design;
@@ -79,18 +79,18 @@ pub struct RunArgs {
     #[command(flatten)]
     names: Names,
     /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
     /// Print the way a well-known table looks: unixbench, lmbench or smalley
-    #[arg(long = "as", value_name = "TABLE")]
+    #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
     dialect: Option<Dialect>,
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     html: Option<PathBuf>,
     /// Show the warnings in full
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = OUTPUT)]
     verbose: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     privacy: Privacy,
 }
 
@@ -105,7 +105,7 @@ impl RunArgs {
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
         let store = context.open_store()?;
-        let request = self.request()?;
+        let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
         let mut audience =
             Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
@@ -164,29 +164,17 @@ impl RunArgs {
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
     }
 
-    fn request(&self) -> Result<Request, String> {
+    fn request(&self, typed: &Again) -> Result<Request, String> {
         let names = WorkName::names_of(&self.workloads)?;
         let suites = suite::from_files(&names)?;
         let copies = match &self.copies {
             Some(copies) => copies.clone(),
             None => Copies::default_of(&names, &suites, self.classic)?,
         };
-        let mut words: Vec<String> = ["weigh", "run"].map(String::from).to_vec();
-        words.extend(self.workloads.iter().cloned());
+        let mut again = typed.clone().of_these(&self.workloads);
         // What the default is depends on the machine.
         if self.copies.is_some() || copies != Copies(vec![1]) {
-            words.extend(["--copies".into(), copies.to_string()]);
-        }
-        if let Some(timeout) = self.timeout {
-            words.extend(["--timeout".into(), format!("{}ms", value::whole_ms(timeout))]);
-        }
-        if self.classic {
-            words.push("--classic".into());
-        } else {
-            words.extend(["--samples".into(), self.samples.to_string()]);
-            if let Some(sample) = self.sample {
-                words.extend(["--sample".into(), format!("{}ms", value::whole_ms(sample))]);
-            }
+            again = again.with("--copies", &copies);
         }
         Ok(Request {
             kind: Kind::Run,
@@ -196,8 +184,9 @@ impl RunArgs {
             command: None,
             around: Around::default(),
             copies: copies.0,
-            again: command_line(words.iter().map(String::as_str)),
-            seed: 0,
+            again: again.to_string(),
+            // Of the sizes of the environment; one arm has no other chance in it.
+            seed: rand::random::<u32>().into(),
             budget: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),

@@ -1,0 +1,330 @@
+//! The command line that measures the same again, from what was typed: no option has to say how it is written
+//! back, so none is lost. What becomes of the results (the options under [`OUTPUT`]) is no part of it, and
+//! neither are the global options.
+
+use std::fmt;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+use crate::shell::command_line;
+
+/// The heading of the options that say what becomes of the results.
+pub const OUTPUT: &str = "Output";
+
+/// A command line, argument by argument.
+#[derive(Clone, Debug, Default)]
+pub struct Again {
+    command: String,
+    positionals: Vec<String>,
+    /// Each with its words.
+    options: Vec<(String, Vec<String>)>,
+    /// After `--`.
+    last: Vec<String>,
+}
+
+impl Again {
+    /// What was typed of the arguments of a subcommand.
+    pub fn of(cli: &Command, matches: &ArgMatches) -> Again {
+        let Some((name, matches)) = matches.subcommand() else { return Again::default() };
+        let mut again = Again { command: name.to_owned(), ..Again::default() };
+        let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
+        for argument in arguments.filter(|argument| argument.get_help_heading() != Some(OUTPUT)) {
+            let id = argument.get_id().as_str();
+            if matches.value_source(id) == Some(ValueSource::CommandLine) {
+                let raw = matches.get_raw(id).into_iter().flatten();
+                again.add(argument, raw.map(|word| word.to_string_lossy().into_owned()).collect());
+            }
+        }
+        again
+    }
+
+    fn add(&mut self, argument: &Arg, values: Vec<String>) {
+        let Some(long) = argument.get_long() else {
+            let place = if argument.is_last_set() { &mut self.last } else { &mut self.positionals };
+            return place.extend(values);
+        };
+        let long = format!("--{long}");
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        let words = match argument.get_action().takes_values() {
+            true => option(&long, short.as_deref(), values),
+            false => vec![short.unwrap_or_else(|| long.clone())],
+        };
+        self.options.push((long, words));
+    }
+
+    /// The same with this value for an option, whatever it was before.
+    pub fn with(mut self, long: &str, value: impl ToString) -> Again {
+        let words = option(long, None, vec![value.to_string()]);
+        match self.options.iter_mut().find(|(name, _)| name == long) {
+            Some((_, before)) => *before = words,
+            None => self.options.push((long.to_owned(), words)),
+        }
+        self
+    }
+
+    pub fn without(mut self, long: &str) -> Again {
+        self.options.retain(|(name, _)| name != long);
+        self
+    }
+
+    /// The same of these workloads, treatments or files.
+    pub fn of_these(mut self, positionals: &[String]) -> Again {
+        self.positionals = positionals.to_vec();
+        self
+    }
+
+    /// The same of this command, which is what stands after `--`.
+    pub fn of_command(mut self, words: &[String]) -> Again {
+        self.last = words.to_vec();
+        self
+    }
+
+    fn words(&self) -> Vec<String> {
+        let options = self.options.iter().flat_map(|(_, words)| words.iter().cloned());
+        let mut words = vec!["weigh".to_owned(), self.command.clone()];
+        let is_option = |word: &String| word.starts_with('-');
+        if self.positionals.iter().any(is_option) {
+            words.extend(options);
+            words.push("--".into());
+            words.extend(self.positionals.iter().cloned());
+        } else {
+            words.extend(self.positionals.iter().cloned());
+            words.extend(options);
+        }
+        if !self.last.is_empty() {
+            words.push("--".into());
+            words.extend(self.last.iter().cloned());
+        }
+        words
+    }
+}
+
+/// An option with each of its values. One that looks like an option itself has to be joined to its name.
+fn option(long: &str, short: Option<&str>, values: Vec<String>) -> Vec<String> {
+    let words = |value: String| match value.starts_with('-') {
+        true => vec![format!("{long}={value}")],
+        false => vec![short.unwrap_or(long).to_owned(), value],
+    };
+    values.into_iter().flat_map(words).collect()
+}
+
+/// As a shell reads it.
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&command_line(self.words().iter().map(String::as_str)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::cli::{Cli, parse};
+
+    /// Of each command its positionals, what may stand after `--`, and its options, with odd values of each.
+    type Known = (
+        &'static str,
+        &'static [&'static str],
+        &'static [&'static str],
+        &'static [(&'static str, &'static [&'static str])],
+    );
+
+    const WORKLOADS: &[&str] = &["getppid", "pipe:copies=4", "unixbench", "quick"];
+    const COMMAND: &[&str] = &["make", "-j2", "--", "it's", "", "a b", "$HOME", "--budget", "ü\n"];
+    const TIMES: &[&str] = &["1s", "1500ms", "1.25s", "1h 30m", "90s"];
+    const LENGTHS: &[&str] = &["10ms", "0.0125s", "12500us", "60s"];
+    const SHARES: &[&str] = &["1%", "0.30000000000000004", "99.9 %", "1e-7"];
+    const NAMES: &[&str] = &["nightly", "before-upgrade"];
+    const LINES: &[&str] = &["make clean", "-x", "", "it's", "a \"b\" > c; d", "--prepare"];
+    const FLAG: &[&str] = &[];
+
+    const KNOWN: &[Known] = &[
+        (
+            "compare",
+            &["audit:rules=a b.rules", "seccomp:compares=10", "none", "audit:live"],
+            COMMAND,
+            &[
+                ("workload", WORKLOADS),
+                ("base", &["seccomp", "audit:backlog=64,wait=0"]),
+                ("budget", TIMES),
+                ("pairs", &["8", "4294967295"]),
+                ("sample", LENGTHS),
+                ("timeout", TIMES),
+                ("fdr", FLAG),
+                ("margin", SHARES),
+                ("seed", &["0", "18446744073709551615"]),
+                ("sets", &["1", "10"]),
+                ("no-detail", FLAG),
+                ("copies", &["1", "3", "1024"]),
+                ("yes", FLAG),
+                ("fail-above", SHARES),
+                ("inconclusive-ok", FLAG),
+                ("name", NAMES),
+                ("tag", NAMES),
+                ("prepare", LINES),
+                ("setup", LINES),
+                ("cleanup", LINES),
+                ("warmup", &["0", "3"]),
+            ],
+        ),
+        (
+            "run",
+            WORKLOADS,
+            &[],
+            &[
+                ("samples", &["3", "4294967295"]),
+                ("sample", LENGTHS),
+                ("timeout", TIMES),
+                ("copies", &["1", "1,2,4", "2..3", "1..16,1024"]),
+                ("yes", FLAG),
+                ("classic", FLAG),
+                ("name", NAMES),
+                ("tag", NAMES),
+            ],
+        ),
+        (
+            "calibrate",
+            &[],
+            &[],
+            &[
+                ("workload", WORKLOADS),
+                ("repeat", &["1", "20"]),
+                ("planted", &["1%", "0.5%"]),
+                ("budget", TIMES),
+                ("seed", &["0", "18446744073709551615"]),
+                ("name", NAMES),
+                ("tag", NAMES),
+            ],
+        ),
+        (
+            "budget",
+            &["audit:rules=a b.rules"],
+            COMMAND,
+            &[
+                ("workload", &["exec"]),
+                ("profile", &["server 1.json"]),
+                ("rate", &["5", "0.1", "1e-6", "123456.789"]),
+                ("burst", &["1", "100000000"]),
+                ("disk-full", FLAG),
+            ],
+        ),
+        (
+            "rules",
+            &["my.rules", "/etc/audit/rules.d", "-odd.rules", "a b.rules"],
+            &[],
+            &[("top", &["1", "1000"]), ("profile", &["-"]), ("budget", TIMES)],
+        ),
+        (
+            "import",
+            &["RUN1.txt", "-odd.csv", "a b.json"],
+            &[],
+            &[
+                ("as", &["off,on", "none"]),
+                ("base", &["off", "-x"]),
+                ("format", &["perf", "table"]),
+            ],
+        ),
+    ];
+
+    /// An option of none of them, or one that is about another experiment.
+    const LEFT_OUT: &[&str] = &["help", "continue"];
+
+    fn any<'a>(chance: &mut impl Rng, values: &[&'a str], at_most: usize) -> Vec<&'a str> {
+        let count = if values.is_empty() { 0 } else { chance.random_range(0..=at_most) };
+        (0..count).map(|_| values[chance.random_range(0..values.len())]).collect()
+    }
+
+    /// A command line that may be wrong: options that exclude each other, or none of what is needed.
+    fn some_words(
+        chance: &mut impl Rng,
+        (name, positionals, last, options): &Known,
+    ) -> Vec<String> {
+        let mut words = vec!["weigh".to_owned(), (*name).to_owned()];
+        for (option, values) in *options {
+            // Those that may stand several times do.
+            let times = if ["workload", "tag", "rate"].contains(option) { 3 } else { 1 };
+            if !chance.random_bool(0.25) {
+                continue;
+            }
+            if values.is_empty() {
+                words.push(format!("--{option}"));
+            }
+            let joined = |value: &str| format!("--{option}={value}");
+            words.extend(any(chance, values, times).into_iter().map(joined));
+        }
+        let positionals = any(chance, positionals, if *name == "budget" { 1 } else { 3 });
+        let is_odd = positionals.iter().any(|word| word.starts_with('-'));
+        words.extend(is_odd.then(|| "--".to_owned()));
+        words.extend(positionals.into_iter().map(Into::into));
+        if !last.is_empty() && chance.random_bool(0.5) {
+            words.push("--".into());
+            words.extend(any(chance, last, 5).into_iter().map(Into::into));
+        }
+        words
+    }
+
+    /// What was understood, and what comes back.
+    fn arguments(words: &[String]) -> Result<(String, Again), clap::Error> {
+        parse(words).map(|(cli, again)| (format!("{:?}", cli.command), again))
+    }
+
+    #[test]
+    fn any_command_line_comes_back_with_equal_arguments() {
+        let mut chance = ChaCha8Rng::seed_from_u64(12);
+        for known in KNOWN {
+            let mut parsed = 0;
+            for _ in 0..400 {
+                let words = some_words(&mut chance, known);
+                let (arguments_typed, again) = match arguments(&words) {
+                    Ok(typed) => typed,
+                    Err(error) => {
+                        let may_be =
+                            [ErrorKind::ArgumentConflict, ErrorKind::MissingRequiredArgument];
+                        assert!(may_be.contains(&error.kind()), "{words:?}: {error}");
+                        continue;
+                    }
+                };
+                let (back, twice) = arguments(&again.words())
+                    .unwrap_or_else(|error| panic!("{words:?}: {again}: {error}"));
+                assert_eq!(back, arguments_typed, "{words:?}: {again}");
+                assert_eq!(twice.to_string(), again.to_string());
+                parsed += 1;
+            }
+            assert!(parsed > 100, "{}: {parsed}", known.0);
+        }
+    }
+
+    /// One that is new has to be among those above.
+    #[test]
+    fn every_option_that_measures_is_tried() {
+        let cli = Cli::command();
+        for (name, _, _, options) in KNOWN {
+            let known = |long: &str| options.iter().any(|(option, _)| *option == long);
+            let command = cli.find_subcommand(name).unwrap();
+            let measures = command.get_arguments().filter(|a| a.get_help_heading() != Some(OUTPUT));
+            for long in measures.filter_map(Arg::get_long) {
+                assert!(known(long) || LEFT_OUT.contains(&long), "weigh {name} --{long}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_the_results_is_left_out_and_what_was_drawn_is_put_in() {
+        let again = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(Into::into).collect();
+            arguments(&words).unwrap().1
+        };
+        let typed = again(
+            "weigh compare none -w pipe --json - --as unixbench -v --database x --copies all",
+        );
+        let drawn = typed.with("--copies", 2).with("--seed", 7);
+        assert_eq!(drawn.to_string(), "weigh compare none -w pipe --copies 2 --seed 7");
+        let typed = again("weigh calibrate --repeat 3 --planted 1% --json x").without("--repeat");
+        assert_eq!(typed.to_string(), "weigh calibrate --planted 1%");
+    }
+}
