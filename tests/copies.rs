@@ -159,7 +159,17 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 
     // A label says it of one workload.
-    let labels = ["compare", "none", "-w", "getppid:copies=2", "-w", "getppid", "--pairs", "8", "--no-detail"];
+    let labels = [
+        "compare",
+        "none",
+        "-w",
+        "getppid:copies=2",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--no-detail",
+    ];
     home.run(&labels).assert_says(&["getppid:copies=2"]);
     let json = home.json();
     for label in ["getppid", "getppid:copies=2"] {

@@ -175,7 +175,9 @@ pub fn main() -> ExitCode {
 }
 
 /// What the words mean, and what of them measures the same again.
-fn parse(words: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(Cli, Again), clap::Error> {
+fn parse(
+    words: impl IntoIterator<Item: Into<OsString> + Clone>,
+) -> Result<(Cli, Again), clap::Error> {
     let mut matches = Cli::command().try_get_matches_from(words)?;
     let again = Again::of(&Cli::command(), &matches);
     let cli = Cli::from_arg_matches_mut(&mut matches);

@@ -165,9 +165,7 @@ fn works_of(
         Some(argv) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        None => {
-            resolve(&request.workloads, &request.suites, &request.copies, &station.executable)?
-        }
+        None => resolve(&request.workloads, &request.suites, &request.copies, &station.executable)?,
     };
     Ok(Place { directory, works })
 }

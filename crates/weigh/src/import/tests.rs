@@ -303,7 +303,8 @@ fn copies_are_a_load_in_runs_of_this_schema_and_of_the_one_before() {
     };
     let before = include_bytes!("../../../../tests/fixtures/store/25ffvr.json");
     assert_eq!(names(before), ["getppid", "getppid:copies=2", "pipe", "pipe:copies=2"]);
-    let now = br#"{"schema":"weighbridge/run/2","results":[{"workload":"a x 2","unit":"lps","rate":2.5},
+    let now =
+        br#"{"schema":"weighbridge/run/2","results":[{"workload":"a x 2","unit":"lps","rate":2.5},
         {"workload":"a","load":{"axis":"copies","value":4.0},"unit":"lps","rate":9.5}]}"#;
     assert_eq!(names(now), ["a x 2", "a:copies=4"]);
 }

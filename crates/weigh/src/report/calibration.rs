@@ -4,8 +4,8 @@ use crate::format;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
 use crate::result::calibration::PlantedExperiments;
-use crate::result::work_name::WorkName;
 use crate::result::calibration::{Calibration, WorkloadNoise};
+use crate::result::work_name::WorkName;
 use paired::binomial::{FalseAlarms, Share};
 
 /// The text, in lines of at most `width` characters.
@@ -182,10 +182,9 @@ fn planted_table(planted: &PlantedExperiments) -> Table {
         cells.push(pairs);
         cells
     };
-    let rows = planted
-        .workloads
-        .iter()
-        .map(|row| cells(row.workload.to_string(), &row.covered, &row.found, format!("{:.0}", row.pairs)));
+    let rows = planted.workloads.iter().map(|row| {
+        cells(row.workload.to_string(), &row.covered, &row.found, format!("{:.0}", row.pairs))
+    });
     let all = cells("all rows".into(), &planted.covered, &planted.found, "–".into());
     Table::new(columns, rows.chain([all]).collect())
 }

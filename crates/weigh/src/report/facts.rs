@@ -11,8 +11,6 @@ pub(super) fn by_label(s: &Summary) -> Vec<(String, Vec<String>)> {
     std::iter::once(baseline)
         .chain(treated)
         .filter(|(_, facts)| !facts.is_empty())
-        .map(|(label, facts)| {
-            (format::label(&label), facts.iter().map(format::label).collect())
-        })
+        .map(|(label, facts)| (format::label(&label), facts.iter().map(format::label).collect()))
         .collect()
 }

@@ -80,7 +80,8 @@ fn table_of_copies(
     width: usize,
     colour: bool,
 ) -> String {
-    let of_it: Vec<&RunRow> = rows.iter().filter(|row| row.workload.copies() == count).copied().collect();
+    let of_it: Vec<&RunRow> =
+        rows.iter().filter(|row| row.workload.copies() == count).copied().collect();
     let head = match count {
         1 => "One copy of each".to_owned(),
         _ => format!("{count} copies of each at once; the rate is that of all copies together"),

@@ -65,12 +65,17 @@ mod tests {
         assert_eq!(cost.texts(), ["×2.00", "+1.00 µs"]);
         let run = AddedCost::of(&"make".into(), "runs/s", 2.0, -20.0);
         assert_eq!(run.texts(), ["×1.25", "+125 ms"]);
-        assert_eq!(AddedCost::of(&"shell1".into(), "lpm", 6000.0, 25.0).texts(), ["×0.80", "−2.00 ms"]);
+        assert_eq!(
+            AddedCost::of(&"shell1".into(), "lpm", 6000.0, 25.0).texts(),
+            ["×0.80", "−2.00 ms"]
+        );
     }
 
     #[test]
     fn what_has_no_operations_has_a_factor_only() {
-        for (name, unit) in [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "lps")] {
+        for (name, unit) in
+            [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "lps")]
+        {
             let cost = AddedCost::of(&WorkName::parse(name).unwrap(), unit, 1e6, -50.0);
             assert_eq!((cost.factor, cost.added_ns_per_op), (Some(2.0), None), "{name}");
         }

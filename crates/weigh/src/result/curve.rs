@@ -140,7 +140,16 @@ mod tests {
 
     fn point(series: &str, x: f64) -> (OnCurve, CurvePoint) {
         let on = OnCurve { series: series.into(), x, x_unit: "bytes".into() };
-        (on, CurvePoint { workload: (*format!("{series} {x}")).into(), x, y: 1.0, low: None, high: None })
+        (
+            on,
+            CurvePoint {
+                workload: (*format!("{series} {x}")).into(),
+                x,
+                y: 1.0,
+                low: None,
+                high: None,
+            },
+        )
     }
 
     #[test]

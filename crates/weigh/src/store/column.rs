@@ -111,11 +111,8 @@ mod tests {
             let sample: Sample = serde_json::from_str(&text).unwrap();
             assert_eq!((read.operations, read.elapsed_ns), (5.0, 7));
             assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("lps"));
-            let column = SampleColumn {
-                sample: &sample,
-                disturbance: read.disturbance,
-                padding_bytes: 7,
-            };
+            let column =
+                SampleColumn { sample: &sample, disturbance: read.disturbance, padding_bytes: 7 };
             let written = serde_json::to_string(&column).unwrap();
             let again: ReadColumn = serde_json::from_str(&written).unwrap();
             assert_eq!(format!("{again:?}"), format!("{read:?}"));

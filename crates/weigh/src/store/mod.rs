@@ -259,8 +259,12 @@ mod tests {
             let failure = Failure { workload, arm: "none".into(), reason: "why".into() };
             store.add_failure(&ids[0], &failure).unwrap();
         }
-        let before = BEFORE_10.replace("x 4", "x 16").replacen("UPDATE", "UPDATE failure SET
-            work = work || ' x 16' WHERE load_axis IS NOT NULL; UPDATE", 1);
+        let before = BEFORE_10.replace("x 4", "x 16").replacen(
+            "UPDATE",
+            "UPDATE failure SET
+            work = work || ' x 16' WHERE load_axis IS NOT NULL; UPDATE",
+            1,
+        );
         let back = format!("{before} PRAGMA user_version = 9;");
         store.connection.execute_batch(&back).unwrap();
         let store = Store::open(&path).unwrap();
@@ -269,9 +273,15 @@ mod tests {
         let failed: Vec<&WorkName> = by_words.failures.iter().map(|f| &f.workload).collect();
         assert_eq!(failed, works.iter().map(|work| &work.name).collect::<Vec<_>>());
         let asked_for = ["weigh", "run", "\"a", "b\"", "unixbench", "--classic"];
-        assert_eq!((by_words.header.is_classic, &*by_words.header.asked_for), (true, &asked_for.map(String::from)[..]));
+        assert_eq!(
+            (by_words.header.is_classic, &*by_words.header.asked_for),
+            (true, &asked_for.map(String::from)[..])
+        );
         let asked_for = ["a b", "unixbench"].map(String::from);
-        assert_eq!((by_origin.header.is_classic, &*by_origin.header.asked_for), (false, &asked_for[..]));
+        assert_eq!(
+            (by_origin.header.is_classic, &*by_origin.header.asked_for),
+            (false, &asked_for[..])
+        );
         assert!(is_classic.header.is_classic);
     }
 

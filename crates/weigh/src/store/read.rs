@@ -122,14 +122,11 @@ impl Store {
                     evidence: json(row, "evidence")?,
                 })
             })?;
-        stored.failures = self.rows(
-            "SELECT * FROM failure WHERE experiment = ?1 ORDER BY rowid",
-            [id],
-            |row| {
+        stored.failures =
+            self.rows("SELECT * FROM failure WHERE experiment = ?1 ORDER BY rowid", [id], |row| {
                 let (workload, arm) = (work_name(row, "work")?, row.get("arm")?);
                 Ok(Failure { workload, arm, reason: row.get("reason")? })
-            },
-        )?;
+            })?;
         stored.details = self.details(id)?;
         Ok(stored)
     }

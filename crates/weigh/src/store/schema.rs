@@ -160,8 +160,7 @@ UPDATE experiment SET
 "#;
 
 /// What each version after the third added.
-const SINCE_3: [&str; 7] =
-    [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10];
+const SINCE_3: [&str; 7] = [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10];
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";

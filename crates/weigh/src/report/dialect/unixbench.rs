@@ -62,7 +62,8 @@ fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
         None => {
             let mut members = suite.members.iter().filter(|member| member.baseline.is_some());
             suite.index.is_some()
-                && members.all(|member| sheet.lines.iter().any(|line| line.name.name == member.name))
+                && members
+                    .all(|member| sheet.lines.iter().any(|line| line.name.name == member.name))
         }
     };
     // The newest first, though it is not the last by its name.
