@@ -101,9 +101,12 @@ fn a_sample_that_cannot_be_is_a_failure() {
         ("broken-zero", "it reported 0 operations in 70000000 ns"),
         ("broken-nan", "it printed no result, but {\"operations\":NaN"),
         ("broken-fast", "which no CPU can do"),
-        ("broken-rate", "a rate of 1000000000 lps, but its operations and their time give 1000000"),
+        (
+            "broken-rate",
+            "a rate of 1000000000 ops/s, but its operations and their time give 1000000",
+        ),
         ("broken-negative", "a rate of -1000000, which is not a valid measurement"),
-        ("broken-unit", "it reported `KBps`, but declares `lps`"),
+        ("broken-unit", "it reported `KBps`, but declares `ops/s`"),
     ];
     assert_all_fail(&broken, &[]);
 }

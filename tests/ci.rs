@@ -134,12 +134,12 @@ fn a_run_is_a_table_in_every_format() {
     let home = Home::new();
     let shown = home.succeed(&["run", "syscall", "--samples", "3", "--as", "unixbench"]);
     shown.assert_says(&["System Call Overhead", "15000.0", "FINAL SCORE"]);
-    home.succeed(&["run", "syscall", "--samples", "3", "--as", "lmbench"]).assert_says(&["lps"]);
+    home.succeed(&["run", "syscall", "--samples", "3", "--as", "lmbench"]).assert_says(&["ops/s"]);
     let csv = home.succeed(&["export", "latest", "--csv"]).stdout;
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 4, "{csv}");
     assert!(lines[0].starts_with("experiment,workload,unit,sample,"), "{csv}");
-    assert!(lines[1].contains(",syscall,lps,1,"), "{csv}");
+    assert!(lines[1].contains(",syscall,ops/s,1,"), "{csv}");
     let markdown = home.succeed(&["export", "latest", "--markdown"]).stdout;
     assert!(markdown.contains("| syscall") && markdown.contains("weigh run syscall"), "{markdown}");
     home.run(&["export", "latest", "--junit"]).assert_error(&["no test can pass or fail"]);

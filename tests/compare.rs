@@ -41,7 +41,7 @@ fn identical_arms_give_the_documented_json() {
     for name in ["getppid", "stat"] {
         let row = row(&json, name);
         assert_eq!((&row["pairs"], &row["treatment"]), (&8.into(), &"none".into()));
-        assert_eq!((&row["metric"], &row["unit"]), (&"rate".into(), &"lps".into()));
+        assert_eq!((&row["metric"], &row["unit"]), (&"rate".into(), &"ops/s".into()));
         assert_eq!(row["evidence"]["syscalls_per_op"], 1.0);
         let [low, effect, high] =
             ["low_pct", "effect_pct", "high_pct"].map(|field| row[field].as_f64().unwrap());

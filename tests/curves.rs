@@ -48,7 +48,7 @@ fn a_sweep_is_a_table_in_the_text_and_a_curve_in_the_html() {
     let arguments = [&["run", "--html", page.to_str().unwrap()][..], &names, &SHORT].concat();
     let text = home.succeed(&arguments);
     text.assert_says(&[
-        "memory latency, 64 bytes on bytes per operation rate, lps",
+        "memory latency, 64 bytes on bytes per operation rate, ops/s",
         "at random",
         " 64K ",
         " ns ",

@@ -141,7 +141,7 @@ impl AsFile {
 fn what_workloads_print() {
     let sample = "{\"workload\":\"getppid\",\"operations\":10,\"elapsed_ns\":100,\"user_ns\":50,\
                   \"system_ns\":50,\"voluntary_switches\":0,\"involuntary_switches\":1,\"minor_faults\":0,\
-                  \"major_faults\":0,\"total_operations\":12,\"syscalls_per_op\":1,\"unit\":\"lps\",\
+                  \"major_faults\":0,\"total_operations\":12,\"syscalls_per_op\":1,\"unit\":\"ops/s\",\
                   \"rate\":1e8,\"calibration_ms\":0.1,\"kernel_instructions\":null,\"cycles\":7,";
     let latencies = "\"latencies\":{\"clock_ns\":20,\"buckets\":[[0,1],[128,7],[4096,2]]}}";
     let inputs = [

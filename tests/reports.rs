@@ -109,7 +109,7 @@ fn the_html_needs_nothing_from_elsewhere() {
 fn a_run_is_exported_as_json_html_and_text() {
     let _turn = Turn::take();
     let home = Home::new();
-    home.succeed(&["run", "getppid", "--samples", "3"]).assert_says(&["getppid", "lps"]);
+    home.succeed(&["run", "getppid", "--samples", "3"]).assert_says(&["getppid", "ops/s"]);
     let id = home.query_text("SELECT id FROM experiment");
     assert_eq!(home.json()["schema"], "weighbridge/run/2");
     home.succeed(&["export", &id, "--text"]).assert_says(&["getppid"]);

@@ -18,7 +18,7 @@ enum placement { ANYWHERE, SAME_CPU, CROSS_CPU };
 struct workload {
 	const char *name;
 	const char *summary;       /* what one operation is, in one line */
-	const char *unit;          /* what the rate is in: lps, lpm, KBps, MWIPS */
+	const char *unit;          /* what the rate is in: ops/s, lpm, KBps, MWIPS */
 	double units_per_op;       /* rate = operations * units_per_op / seconds */
 	double syscalls_per_op;    /* of all processes together */
 	const char *syscalls_note; /* optional: where that number depends on the machine */

@@ -16,10 +16,10 @@ use paired::simulated::{Machine, Noise};
 use rusqlite::{Connection, params};
 use weighbridge::experiment::summarise::summarise;
 use weighbridge::report::terminal;
-use weighbridge::result::reading::Metric;
 use weighbridge::result::summary::State;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Header, Kind, Work};
+use weighbridge::workload::metric::Metric;
 
 #[path = "../support/end.rs"]
 mod end;
@@ -150,7 +150,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         on_curve: None,
     };
     let header = Header {
-        metrics: Metric::judged(None),
+        metrics: Metric::judged(None, &[]),
         kind: Kind::Compare,
         command: "weigh compare seccomp".into(),
         seed: 1,

@@ -36,7 +36,7 @@ static void crash(void)
 }
 
 #define ENDS(id, how, ...)                                                                      \
-	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
+	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
 		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, __VA_ARGS__)
 
 ENDS(wrong, "wrong", .check = find_one_missing);

@@ -10,7 +10,7 @@ static const char *const samples[] = {
 	"{\"operations\":1e12,\"elapsed_ns\":70000000}",
 	"{\"operations\":70000,\"elapsed_ns\":70000000,\"rate\":1e9}",
 	"{\"operations\":70000,\"elapsed_ns\":70000000,\"rate\":-1e6}",
-	"{\"operations\":700,\"elapsed_ns\":700000,\"unit\":\"lps\"}",
+	"{\"operations\":700,\"elapsed_ns\":700000,\"unit\":\"ops/s\"}",
 	"{\"operations\":700,\"elapsed_ns\":700000,\"unit\":\"KBps\"}",
 };
 
@@ -42,7 +42,7 @@ static void run(uint64_t n)
 }
 
 #define LIES(id, how, number, what)                                                             \
-	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "lps", .units_per_op = 1,   \
+	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
 		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .count = number,     \
 		 .run = run, .prepare = what)
 

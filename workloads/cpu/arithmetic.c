@@ -48,7 +48,7 @@ static void check(uint64_t n)
 			result = evaluate_##id();                                                         \
 	}                                                                                                 \
 	WORKLOAD(id, .name = "arith-" #id, .summary = "the sum of i*i / (i*i - 1), i from 2 to 101, in " words, \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0,                                  \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 0,                                  \
 		 .source = origin " (Arithmetic Test)", .prepare = prepare_it, .run = run_##id,           \
 		 .check = check)
 
@@ -84,6 +84,6 @@ static void run_loop(uint64_t n)
 }
 
 WORKLOAD(arithoh, .name = "arithoh", .summary = "a call of a function with an empty loop from 2 to 101",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 0,
 	 .source = "UnixBench 6.0 arithoh (Arithmetic overhead)", .prepare = prepare_loop, .run = run_loop,
 	 .check = check);

@@ -4,6 +4,6 @@
 #include "dhrystone.h"
 
 WORKLOAD(dhry2, .name = "dhry2", .summary = "one pass of Dhrystone 2.1 without register variables",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 0,
 	 .source = "Weicker, Dhrystone 2.1 (1988); UnixBench 3.11 dhry2", .prepare = prepare, .run = run,
 	 .check = check);

@@ -3,6 +3,6 @@
 #include "dhrystone.h"
 
 WORKLOAD(dhry2reg, .name = "dhry2reg", .summary = "one pass of Dhrystone 2.1 with register variables",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 0,
 	 .source = "Weicker, Dhrystone 2.1 (1988); UnixBench 6.0 dhry2reg", .prepare = prepare, .run = run,
 	 .check = check);

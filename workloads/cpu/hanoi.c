@@ -34,5 +34,5 @@ static void run(uint64_t n)
 	}
 }
 
-WORKLOAD(hanoi, .name = "hanoi", .summary = "solve the Towers of Hanoi with 10 disks: 1023 moves", .unit = "lps",
+WORKLOAD(hanoi, .name = "hanoi", .summary = "solve the Towers of Hanoi with 10 disks: 1023 moves", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 0, .source = "UnixBench 6.0 hanoi (Recursion Test)", .run = run);

@@ -32,7 +32,7 @@
 			fail("the result is %.17g, not %.17g", (double)value_##id, (double)expected);         \
 	}                                                                                                     \
 	WORKLOAD(lat_ops_##id, .name = "lat-ops-" label, .summary = "one " what " on the result of the one before", \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 0, .source = "lmbench 3 lat_ops",       \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 0, .source = "lmbench 3 lat_ops",       \
 		 .run = run_##id, .check = check_##id)
 
 static uint64_t power(uint64_t base, uint64_t exponent)
@@ -91,7 +91,7 @@ INTEGER(uint64, 4294967291);
 		}                                                                                        \
 	}                                                                                                \
 	WORKLOAD(lat_ops_##type##_bogo, .name = "lat-ops-" #type "-bogo",                                \
-		 .summary = "(1 + x)(1.5 - x) / x of one element of an array", .unit = "lps",            \
+		 .summary = "(1 + x)(1.5 - x) / x of one element of an array", .unit = "ops/s",            \
 		 .units_per_op = 1, .syscalls_per_op = 0, .source = "lmbench 3 lat_ops bogomflops",      \
 		 .prepare = prepare_##type, .run = run_##type, .check = check_##type)
 

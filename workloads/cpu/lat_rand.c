@@ -39,6 +39,6 @@ static void check(uint64_t n)
 		fail("the generator is not where that many numbers lead to");
 }
 
-WORKLOAD(lat_rand, .name = "lat-drand48", .summary = "drand48(3)", .unit = "lps", .units_per_op = 1,
+WORKLOAD(lat_rand, .name = "lat-drand48", .summary = "drand48(3)", .unit = "ops/s", .units_per_op = 1,
 	 .syscalls_per_op = 0, .source = "lmbench 3 lat_rand drand48", .prepare = prepare, .run = run,
 	 .check = check);

@@ -26,5 +26,5 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(create_unlink, .name = "create-unlink", .summary = "open(O_CREAT|O_EXCL), close and unlink of an empty file",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 3, .source = "lmbench 3 lat_fs, size 0, in pairs",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 3, .source = "lmbench 3 lat_fs, size 0, in pairs",
 	 .prepare = enter_scratch_directory, .run = run, .check = check);

@@ -45,7 +45,7 @@ static void check(uint64_t n)
 #define FILE_OF(kib)                                                                                  \
 	WORKLOAD(lat_fs_##kib##k, .name = "lat-fs-" #kib "k",                                         \
 		 .summary = "open(O_CREAT|O_EXCL), write of " #kib " KiB, close and unlink of a file", \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4,                              \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 4,                              \
 		 .source = "lmbench 3 lat_fs, in pairs", .size = (kib) * 1024,                        \
 		 .series = "file creation and removal", .x = (kib) * 1024, .x_unit = "bytes",         \
 		 .prepare = prepare, .run = run, .check = check)

@@ -27,6 +27,6 @@ static void run(uint64_t n)
 	}
 }
 
-WORKLOAD(fstat, .name = "fstat", .summary = "fstat(2) of an open file", .unit = "lps", .units_per_op = 1,
+WORKLOAD(fstat, .name = "fstat", .summary = "fstat(2) of an open file", .unit = "ops/s", .units_per_op = 1,
 	 .syscalls_per_op = 1, .source = "lmbench 3 lat_syscall fstat, with a file of its own", .prepare = prepare,
 	 .run = run);

@@ -22,5 +22,5 @@ static void run(uint64_t n)
 }
 
 WORKLOAD(open_close, .name = "open-close", .summary = "open(2) and close(2) of a file in the current directory",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2,
 	 .source = "lmbench 3 lat_syscall open, with a file of its own", .prepare = prepare, .run = run);

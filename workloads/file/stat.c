@@ -26,6 +26,6 @@ static void run(uint64_t n)
 	}
 }
 
-WORKLOAD(stat, .name = "stat", .summary = "stat(2) of a file in the current directory", .unit = "lps",
+WORKLOAD(stat, .name = "stat", .summary = "stat(2) of a file in the current directory", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 1, .source = "lmbench 3 lat_syscall stat, with a file of its own",
 	 .prepare = prepare, .run = run);

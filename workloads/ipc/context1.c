@@ -21,10 +21,10 @@ static void prepare(void)
 }
 
 PLACED_WORKLOADS(context1, "context1",
-	 .summary = "two processes pass a number there and back through two pipes", .unit = "lps",
+	 .summary = "two processes pass a number there and back through two pipes", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "UnixBench 6.0 context1 (Pipe-based Context Switching)",
 	 .size = 8, .prepare = prepare, .run = run_token, .check = check_token,
 	 .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_pipe, "lat-pipe", .summary = "two processes pass a byte there and back through two pipes",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_pipe", .size = 1,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_pipe", .size = 1,
 	 .prepare = prepare, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

@@ -36,7 +36,7 @@ static void check(uint64_t n)
 WORKLOAD(eventfd,
 	.name = "eventfd",
 	.summary = "write and read of an eventfd",
-	.unit = "lps",
+	.unit = "ops/s",
 	.units_per_op = 1,
 	.syscalls_per_op = 2,
 	.source = "eventfd(2)",

@@ -115,7 +115,7 @@ static void check(uint64_t n)
 	WORKLOAD(lat_ctx_##processes##p_##kib##k,                                                          \
 		 .only_in_batches = true, .name = "lat-ctx-" #processes "p-" #kib "k",                     \
 		 .summary = "one of " #processes " processes in a ring on one CPU passes a token on; each reads " #kib " KiB", \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_ctx",      \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_ctx",      \
 		 .count = processes, .size = (kib) * 1024, .placement = SAME_CPU,                            \
 		 .series = "context switch, " #kib " KiB", .x = processes, .x_unit = "processes",            \
 		 .prepare = prepare, .run = run, .check = check, .add_usage = add_partner_usage)
@@ -130,7 +130,7 @@ RINGS(64);
 #define OVERHEAD(kib)                                                                                       \
 	WORKLOAD(lat_ctx_overhead_##kib##k, .name = "lat-ctx-overhead-" #kib "k",                            \
 		 .summary = "one process passes a token to itself through a pipe, and reads " #kib " KiB",   \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_ctx, ovr", \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_ctx, ovr", \
 		 .count = 1, .size = (kib) * 1024, .prepare = prepare, .run = run, .check = check)
 
 OVERHEAD(0);

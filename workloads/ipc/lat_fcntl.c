@@ -88,5 +88,5 @@ static void check(uint64_t n)
 
 PLACED_WORKLOADS(lat_fcntl, "lat-fcntl",
 	 .summary = "two processes give each other the turn and get it back by record locks of a file",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_fcntl",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_fcntl",
 	 .prepare = prepare, .run = run, .check = check, .add_usage = add_partner_usage);

@@ -42,10 +42,10 @@ static void prepare_unix(void)
 }
 
 PLACED_WORKLOADS(lat_fifo, "lat-fifo",
-	 .summary = "two processes pass a byte there and back through two FIFOs", .unit = "lps",
+	 .summary = "two processes pass a byte there and back through two FIFOs", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_fifo", .size = 1,
 	 .prepare = prepare_fifo, .run = run_token, .check = check_token, .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_unix, "lat-unix",
 	 .summary = "two processes pass a byte there and back through a pair of AF_UNIX stream sockets",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_unix", .size = 1,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_unix", .size = 1,
 	 .prepare = prepare_unix, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

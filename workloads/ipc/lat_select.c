@@ -60,7 +60,7 @@ static void run_poll(uint64_t n)
 
 #define ASK(call, kind, descriptors)                                                                  \
 	WORKLOAD(lat_##call##_##kind##_##descriptors, .name = "lat-" #call "-" #kind "-" #descriptors, \
-		 .summary = #call "(2) of " #descriptors " descriptors of a " #kind ", all ready", .unit = "lps", \
+		 .summary = #call "(2) of " #descriptors " descriptors of a " #kind ", all ready", .unit = "ops/s", \
 		 .units_per_op = 1, .syscalls_per_op = 1, .source = "lmbench 3 lat_select " #kind,      \
 		 .count = descriptors, .series = #call ", " #kind, .x = descriptors,                    \
 		 .x_unit = "descriptors", .prepare = prepare_##kind, .run = run_##call)

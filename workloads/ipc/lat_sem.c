@@ -90,5 +90,5 @@ static void check(uint64_t n)
 
 PLACED_WORKLOADS(lat_sem, "lat-sem",
 	 .summary = "two processes give each other the turn and get it back by System V semaphores",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_sem",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_sem",
 	 .prepare = prepare, .run = run, .check = check, .cleanup = remove_set, .add_usage = add_partner_usage);

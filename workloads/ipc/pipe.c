@@ -33,6 +33,6 @@ static void check(uint64_t n)
 		fail("the pipe gave other bytes than were written");
 }
 
-WORKLOAD(pipe, .name = "pipe", .summary = "write 512 bytes to a pipe and read them back", .unit = "lps",
+WORKLOAD(pipe, .name = "pipe", .summary = "write 512 bytes to a pipe and read them back", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 2, .source = "UnixBench 6.0 pipe (Pipe Throughput)",
 	 .prepare = prepare, .run = run, .check = check);

@@ -87,7 +87,7 @@ static void cleanup(void)
 
 #define LOAD(label, bytes, id, way, order)                                                                \
 	WORKLOAD(lat_mem_rd_##id##_##label, .name = "lat-mem-rd-" #id "-" #label,                           \
-		 .summary = "a load of an address that was loaded before, in " #label ", " way, .unit = "lps", \
+		 .summary = "a load of an address that was loaded before, in " #label ", " way, .unit = "ops/s", \
 		 .units_per_op = 1, .syscalls_per_op = 0, .source = "lmbench 3 lat_mem_rd", .size = bytes,  \
 		 .count = order, .series = "memory latency, " way, .x = bytes, .x_unit = "bytes",          \
 		 .prepare = prepare, .run = run, .check = check, .cleanup = cleanup)

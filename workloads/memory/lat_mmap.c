@@ -55,7 +55,7 @@ static void check(uint64_t n)
 #define MAP(label, bytes)                                                                             \
 	WORKLOAD(lat_mmap_##label, .name = "lat-mmap-" #label,                                        \
 		 .summary = "mmap " #label " of a file, write to a byte in 16 KiB of its first tenth, munmap", \
-		 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_mmap", \
+		 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .source = "lmbench 3 lat_mmap", \
 		 .size = bytes, .series = "mmap and munmap of a file", .x = bytes, .x_unit = "bytes",  \
 		 .prepare = prepare, .run = run, .check = check)
 

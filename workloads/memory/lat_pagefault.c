@@ -81,6 +81,6 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(lat_pagefault, .name = "lat-pagefault", .summary = "read a page of a mapped file for the first time",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1.0 / WINDOWS,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1.0 / WINDOWS,
 	 .syscalls_note = "no call, but one madvise every 128 operations, so that all can be faulted again",
 	 .source = "lmbench 3 lat_pagefault", .prepare = prepare, .run = run, .check = check);

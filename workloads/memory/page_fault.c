@@ -142,13 +142,13 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(anonymous, .name = "page-fault", .summary = "the first write to a page of anonymous memory",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1.0 / STEPS,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1.0 / STEPS,
 	 .syscalls_note = "madvise every 512 operations", .source = "will-it-scale page_fault1",
 	 .prepare = prepare_anonymous, .run = run_anonymous, .check = check);
 WORKLOAD(file, .name = "page-fault-file", .summary = "the first read of 64 KiB of a mapped file in the page cache",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1.0 / STEPS,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1.0 / STEPS,
 	 .syscalls_note = "madvise every 512 operations", .source = "will-it-scale page_fault3, reading",
 	 .prepare = prepare_file, .run = run_file, .check = check);
 WORKLOAD(huge, .name = "page-fault-huge", .summary = "the first write to a huge page of 2 MiB, and giving it back",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1,
 	 .source = "will-it-scale page_fault1_thp", .prepare = prepare_huge, .run = run_huge, .check = check);

@@ -81,10 +81,10 @@ static void check(uint64_t n)
 }
 
 PLACED_WORKLOADS(lat_connect, "lat-connect",
-	 .summary = "connect to another process over TCP on 127.0.0.1, read its greeting, close", .unit = "lps",
+	 .summary = "connect to another process over TCP on 127.0.0.1, read its greeting, close", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 9, .source = "lmbench 3 lat_connect", .prepare = prepare_tcp,
 	 .run = run, .check = check, .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_unix_connect, "lat-unix-connect",
 	 .summary = "connect to another process over an AF_UNIX socket file, read its greeting, close",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 8, .source = "lmbench 3 lat_unix_connect",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 8, .source = "lmbench 3 lat_unix_connect",
 	 .prepare = prepare_unix, .run = run, .check = check, .add_usage = add_partner_usage);

@@ -26,10 +26,10 @@ static void prepare_udp(void)
 }
 
 PLACED_WORKLOADS(lat_tcp, "lat-tcp",
-	 .summary = "two processes pass a byte there and back over TCP on 127.0.0.1", .unit = "lps",
+	 .summary = "two processes pass a byte there and back over TCP on 127.0.0.1", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_tcp", .size = 1,
 	 .prepare = prepare_tcp, .run = run_token, .check = check_token, .add_usage = add_partner_usage);
 PLACED_WORKLOADS(lat_udp, "lat-udp",
-	 .summary = "two processes pass 4 bytes there and back over UDP on 127.0.0.1", .unit = "lps",
+	 .summary = "two processes pass 4 bytes there and back over UDP on 127.0.0.1", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 4, .source = "lmbench 3 lat_udp", .size = 4,
 	 .prepare = prepare_udp, .run = run_token, .check = check_token, .add_usage = add_partner_usage);

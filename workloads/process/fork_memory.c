@@ -36,7 +36,7 @@ static void run(uint64_t n)
 }
 
 #define FORK_MEMORY(mib)                                                                             \
-	WORKLOAD(fork_##mib, .name = "fork-" #mib "mib", .unit = "lps", .units_per_op = 1,           \
+	WORKLOAD(fork_##mib, .name = "fork-" #mib "mib", .unit = "ops/s", .units_per_op = 1,           \
 		 .summary = "fork with " #mib " MiB of memory in use; the child exits at once",      \
 		 .syscalls_per_op = 4,                                                               \
 		 .syscalls_note = "clone, exit_group, wait4, and glibc's set_robust_list in the child", \

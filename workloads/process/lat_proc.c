@@ -65,10 +65,10 @@ static int reenter(int argc, char **argv)
 	_exit(STATUS);
 }
 
-WORKLOAD(lat_procedure, .name = "lat-procedure", .summary = "call a procedure that counts", .unit = "lps",
+WORKLOAD(lat_procedure, .name = "lat-procedure", .summary = "call a procedure that counts", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 0, .source = "lmbench 3 lat_proc procedure", .run = run_procedure,
 	 .check = check_procedure);
 WORKLOAD(lat_shell, .name = "lat-shell", .summary = "fork a shell that executes a small program, and wait for it",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 60,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 60,
 	 .syscalls_note = "approximate, with dash 0.5.12; " IMAGE_NOTE, .source = "lmbench 3 lat_proc shell",
 	 .prepare = prepare_shell, .run = run_shell, .reenter = reenter);

@@ -92,13 +92,13 @@ static void check(uint64_t n)
 		fail("%llu signals were caught", (unsigned long long)caught);
 }
 
-WORKLOAD(lat_sig_install, .name = "lat-sig-install", .summary = "sigaction(2): install a handler", .unit = "lps",
+WORKLOAD(lat_sig_install, .name = "lat-sig-install", .summary = "sigaction(2): install a handler", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 1, .source = "lmbench 3 lat_sig install", .run = run_install);
-WORKLOAD(lat_sig_catch, .name = "lat-sig-catch", .summary = "send itself a signal and catch it", .unit = "lps",
+WORKLOAD(lat_sig_catch, .name = "lat-sig-catch", .summary = "send itself a signal and catch it", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 2, .syscalls_note = "kill and rt_sigreturn",
 	 .source = "lmbench 3 lat_sig catch", .prepare = prepare_catch, .run = run_catch, .check = check);
-WORKLOAD(lat_sig_overhead, .name = "lat-sig-overhead", .summary = "kill(2) of itself without a signal", .unit = "lps",
+WORKLOAD(lat_sig_overhead, .name = "lat-sig-overhead", .summary = "kill(2) of itself without a signal", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 1, .source = "lmbench 3 lat_sig, what it subtracts", .run = run_overhead);
 WORKLOAD(lat_sig_prot, .name = "lat-sig-prot", .summary = "write to protected memory and catch the signal",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1, .syscalls_note = "rt_sigreturn",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1, .syscalls_note = "rt_sigreturn",
 	 .source = "lmbench 3 lat_sig prot", .prepare = prepare_fault, .run = run_fault, .check = check);

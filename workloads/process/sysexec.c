@@ -29,6 +29,6 @@ static void run(uint64_t n)
 }
 
 WORKLOAD(sysexec, .name = "sysexec", .summary = "fork a process that executes `true`, and wait for it",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 33,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 33,
 	 .syscalls_note = "approximate: with coreutils 9.1 and glibc 2.36",
 	 .source = "UnixBench 6.0 sysexec (Exec System Call Overhead)", .prepare = prepare, .run = run);

@@ -18,7 +18,7 @@
 			if (!(condition))                                                       \
 				fail("%s does not hold: %s", #condition, strerror(errno));      \
 	}                                                                                       \
-	WORKLOAD(id, .name = title, .unit = "lps", .units_per_op = 1, .syscalls_per_op = calls, \
+	WORKLOAD(id, .name = title, .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = calls, \
 		 .run = run_##id, __VA_ARGS__)
 
 /* The number that the next descriptor gets. An operation that opens and closes gets it each time, unless

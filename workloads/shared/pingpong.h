@@ -25,7 +25,7 @@ void run_pingpong(uint64_t n);
 void check_pingpong(uint64_t n);
 
 #define PINGPONG                                                                            \
-	.unit = "lps", .units_per_op = 1, .run = run_pingpong, .check = check_pingpong, \
+	.unit = "ops/s", .units_per_op = 1, .run = run_pingpong, .check = check_pingpong, \
 	.add_usage = add_partner_usage
 
 #endif

@@ -17,5 +17,5 @@ static void run(uint64_t n)
 			fail("getppid gave another parent than before");
 }
 
-WORKLOAD(getppid, .name = "getppid", .summary = "getppid(2)", .unit = "lps", .units_per_op = 1,
+WORKLOAD(getppid, .name = "getppid", .summary = "getppid(2)", .unit = "ops/s", .units_per_op = 1,
 	 .syscalls_per_op = 1, .source = "lmbench 3 lat_syscall null", .prepare = prepare, .run = run);

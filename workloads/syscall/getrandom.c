@@ -28,7 +28,7 @@ static void check(uint64_t n)
 }
 
 #define GETRANDOM(bytes)                                                                           \
-	WORKLOAD(getrandom_##bytes, .name = "getrandom-" #bytes, .unit = "lps", .units_per_op = 1, \
+	WORKLOAD(getrandom_##bytes, .name = "getrandom-" #bytes, .unit = "ops/s", .units_per_op = 1, \
 		 .summary = "getrandom(2) of " #bytes " bytes", .syscalls_per_op = 1,              \
 		 .source = "getrandom(2)", .size = bytes, .run = run, .check = check)
 

@@ -126,8 +126,8 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(nop, .name = "io_uring-nop", .summary = "a request to io_uring that does nothing: io_uring_enter",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1, .source = "io_uring_enter(2)",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1, .source = "io_uring_enter(2)",
 	 .prepare = prepare_ring, .run = run_nop, .check = check);
 WORKLOAD(read, .name = "io_uring-read", .summary = "a request to io_uring to read 4 KiB of a file in the page cache",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1, .source = "io_uring_enter(2)",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1, .source = "io_uring_enter(2)",
 	 .prepare = prepare_read, .run = run_read, .check = check);

@@ -22,5 +22,5 @@ static void run(uint64_t n)
 			fail("cannot write to /dev/null: %s", strerror(errno));
 }
 
-WORKLOAD(write, .name = "write", .summary = "write(2) of one byte to /dev/null", .unit = "lps", .units_per_op = 1,
+WORKLOAD(write, .name = "write", .summary = "write(2) of one byte to /dev/null", .unit = "ops/s", .units_per_op = 1,
 	 .syscalls_per_op = 1, .source = "lmbench 3 lat_syscall write", .prepare = prepare, .run = run);

@@ -63,13 +63,13 @@ static void cleanup(void)
 }
 
 WORKLOAD(syscall, .name = "syscall", .summary = "dup, close, getpid, getuid and umask, once each",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 5,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 5,
 	 .source = "UnixBench 6.0 syscall (System Call Overhead, mix)", .prepare = prepare, .run = run,
 	 .cleanup = cleanup);
 WORKLOAD(getpid, .name = "syscall-getpid", .summary = "getpid, past the cache that a libc may have",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 1,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 1,
 	 .source = "UnixBench 6.0 syscall, mode getpid", .prepare = prepare, .run = run_getpid,
 	 .cleanup = cleanup);
-WORKLOAD(close, .name = "syscall-close", .summary = "dup and close of a descriptor", .unit = "lps",
+WORKLOAD(close, .name = "syscall-close", .summary = "dup and close of a descriptor", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 2, .source = "UnixBench 6.0 syscall, mode close",
 	 .prepare = prepare, .run = run_close, .cleanup = cleanup);

@@ -26,6 +26,6 @@ static void run(uint64_t n)
 		fail("/dev/zero gave %d", byte);
 }
 
-WORKLOAD(read, .name = "read", .summary = "read(2) of one byte from /dev/zero", .unit = "lps",
+WORKLOAD(read, .name = "read", .summary = "read(2) of one byte from /dev/zero", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 1, .source = "lmbench 3 lat_syscall read",
 	 .prepare = prepare, .run = run);

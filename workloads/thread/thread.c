@@ -38,6 +38,6 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(thread, .name = "thread", .summary = "pthread_create and pthread_join of a thread that ends at once",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = 10,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 10,
 	 .syscalls_note = "with glibc 2.36", .source = "will-it-scale pthread_mutex; pthread_create(3)",
 	 .prepare = place_driver, .run = run, .check = check);

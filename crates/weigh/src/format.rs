@@ -210,18 +210,18 @@ mod tests {
     #[test]
     fn rates_keep_four_digits() {
         let cases = [
-            (35_433_786.0, "lps", "35.43M"),
-            (469_012.0, "lps", "469.0k"),
+            (35_433_786.0, "ops/s", "35.43M"),
+            (469_012.0, "ops/s", "469.0k"),
             (3210.4, "lpm", "3,210"),
-            (9999.7, "lps", "10.00k"),
-            (999_990.0, "lps", "1.000M"),
-            (9.99999, "lps", "10.00"),
+            (9999.7, "ops/s", "10.00k"),
+            (999_990.0, "ops/s", "1.000M"),
+            (9.99999, "ops/s", "10.00"),
             (0.71828, "runs/s", "0.7183"),
             (2_100_345.2, "KBps", "2,100,345"),
             (5140.2, "MWIPS", "5,140"),
-            (0.0, "lps", "0"),
-            (f64::NAN, "lps", "–"),
-            (f64::INFINITY, "lps", "–"),
+            (0.0, "ops/s", "0"),
+            (f64::NAN, "ops/s", "–"),
+            (f64::INFINITY, "ops/s", "–"),
         ];
         for (value, unit, expected) in cases {
             assert_eq!(rate(value, unit), expected, "{value} {unit}");

@@ -33,6 +33,6 @@ static int reenter(int argc, char **argv)
 }
 
 WORKLOAD(exec, .name = "exec", .summary = "fork a process that executes a small program, and wait for it",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 4,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 4,
 	 .syscalls_note = "approximate: " IMAGE_NOTE, .source = "lmbench 3 lat_proc exec", .run = run,
 	 .reenter = reenter);

@@ -118,7 +118,7 @@ static void add_usage(struct rusage *total)
 	total->ru_majflt += last.usage.ru_majflt;
 }
 
-WORKLOAD(execl, .name = "execl", .summary = "a process replaces itself by the same program", .unit = "lps",
+WORKLOAD(execl, .name = "execl", .summary = "a process replaces itself by the same program", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS, .syscalls_note = "approximate: " IMAGE_NOTE,
 	 .source = "UnixBench 6.0 execl (Execl Throughput)", .prepare = prepare, .run = run, .check = check,
 	 .add_usage = add_usage, .reenter = reenter);

@@ -48,13 +48,13 @@ static void run_fork(uint64_t n)
 #define NOTE "clone, exit_group, wait4, and set_robust_list, which glibc adds in the child"
 
 #define SPAWN                                                                                       \
-	.summary = "fork a process that exits at once, and wait for it", .unit = "lps",             \
+	.summary = "fork a process that exits at once, and wait for it", .unit = "ops/s",             \
 	.units_per_op = 1, .syscalls_per_op = 4, .syscalls_note = NOTE,                             \
 	.source = "UnixBench 6.0 spawn (Process Creation)", .run = run_spawn, .check = check_spawn
 
 WORKLOAD(spawn, .name = "spawn", SPAWN);
 /* The child inherits the CPU of its parent. Left alone, it starts on this CPU or on another. */
 WORKLOAD(spawn_same_cpu, .name = "spawn@same-cpu", .placement = SAME_CPU, .prepare = place_driver, SPAWN);
-WORKLOAD(fork, .name = "fork", .summary = "fork a process that calls _exit(1), and wait for it", .unit = "lps",
+WORKLOAD(fork, .name = "fork", .summary = "fork a process that calls _exit(1), and wait for it", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = 4, .syscalls_note = NOTE, .source = "lmbench 3 lat_proc fork",
 	 .run = run_fork);

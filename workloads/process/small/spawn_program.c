@@ -57,10 +57,10 @@ static void run_posix_spawn(uint64_t n)
 }
 
 WORKLOAD(vfork, .name = "vfork-exec", .summary = "vfork a process that executes a small program, and wait for it",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 3,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 3,
 	 .syscalls_note = "approximate: " IMAGE_NOTE, .source = "vfork(2)", .run = run_vfork,
 	 .reenter = reenter);
 WORKLOAD(posix_spawn, .name = "posix_spawn", .summary = "posix_spawn a small program, and wait for it",
-	 .unit = "lps", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 131,
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 131,
 	 .syscalls_note = "approximate; 122 of them put the child's signals in order, two for each; " IMAGE_NOTE, .source = "posix_spawn(3)", .run = run_posix_spawn,
 	 .reenter = reenter);

@@ -178,6 +178,7 @@ impl CalibrateArgs {
             sample_ms: None,
             timeout: None,
             plan: Plan::Compare { sets: 1 },
+            further_metrics: Vec::new(),
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

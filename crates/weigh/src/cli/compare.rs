@@ -23,6 +23,7 @@ use crate::result::work_name::WorkName;
 use crate::store::record::Kind;
 use crate::store::{self, Store};
 use crate::treatment;
+use crate::workload::metric::Metric;
 use crate::workload::suite;
 use paired::Verdict;
 use paired::design::Design;
@@ -40,6 +41,8 @@ Examples:
       {\"operations\":N,\"elapsed_ns\":N}, that gives its rate; otherwise its run time does.
   weigh compare seccomp -w getppid -w stat --fail-above 3% --junit weigh.xml --github-summary
       For CI: exit status 1 if a workload is significantly more than 3 % slower.
+  weigh compare seccomp --metric latency_p99 --metric peak_memory -w pipe
+      Verdicts on the 99th percentile of an operation's time and on memory as well.
   weigh compare --continue k3f9qx --budget 5m
       Continue an experiment that has no verdict yet, or was interrupted.
   weigh compare seccomp --prepare 'make clean' -- make -j2
@@ -111,8 +114,13 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "no_detail", "copies", "command"])]
+        "margin", "seed", "sets", "no_detail", "copies", "metrics", "command"])]
     go_on: Option<String>,
+    /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. peak_memory,
+    /// block_input, block_output; latency_p50, latency_p90, latency_p99, latency_p99.9, for which every
+    /// operation is timed by itself; or the name of a reading that your program reports
+    #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
+    metrics: Vec<Metric>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
     #[arg(conflicts_with = "command")]
@@ -232,6 +240,7 @@ impl CompareArgs {
             sample_ms: self.sample.map(value::whole_ms),
             timeout: self.timeout,
             plan: Plan::Compare { sets: self.sets as usize },
+            further_metrics: self.metrics.clone(),
             detail: !self.no_detail,
             naming: self.names.naming(),
             fail_above: self.fail_above,
@@ -241,7 +250,11 @@ impl CompareArgs {
 
 fn exit_code(summary: &Summary) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
-    let is_open = summary.results.iter().any(|row| row.verdict == Verdict::Inconclusive);
+    let is_open = summary.results.iter().any(|row| {
+        let asked_for = row.readings.iter().filter(|reading| reading.metric != Metric::CpuTime);
+        let mut verdicts = asked_for.map(|reading| reading.verdict).chain([row.verdict]);
+        verdicts.any(|verdict| verdict == Verdict::Inconclusive)
+    });
     match summary.state {
         State::Failed => super::ERROR,
         State::Interrupted => INTERRUPTED,

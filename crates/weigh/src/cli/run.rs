@@ -196,6 +196,7 @@ impl RunArgs {
                 true => Plan::Classic,
                 false => Plan::Run { passes: self.samples as usize },
             },
+            further_metrics: Vec::new(),
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

@@ -12,10 +12,10 @@ use super::summarise::design;
 use super::work::Work;
 use crate::machine::Facts;
 use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
-use crate::result::reading::Metric;
 use crate::result::work_name::WorkName;
 use crate::store::Store;
 use crate::store::record::Stored;
+use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, MAD_TO_SD};
 use paired::binomial::FalseAlarms;
@@ -169,7 +169,7 @@ impl Outcome {
         let judges_cpu_time = stored.header.metrics.contains(&Metric::CpuTime);
         let cpu_times = measured.iter().filter(|_| judges_cpu_time);
         let cpu_times: Vec<Betting> =
-            cpu_times.map(|row| row.betting_of(Metric::CpuTime)).collect();
+            cpu_times.map(|row| row.betting_of(&Metric::CpuTime)).collect();
         let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
         let row = |(row, betting): (&Measurements, &Betting)| RowOutcome {
             workload: stored.header.works[row.work].name.clone(),
@@ -178,7 +178,7 @@ impl Outcome {
             pairs: row.series.len(),
             alarmed: judge_rows([betting], &alone).iter().any(differs),
             cpu_time_alarmed: judges_cpu_time.then(|| {
-                judge_rows([&row.betting_of(Metric::CpuTime)], &alone).iter().any(differs)
+                judge_rows([&row.betting_of(&Metric::CpuTime)], &alone).iter().any(differs)
             }),
         };
         let with_pairs = measured.iter().zip(&bettings);

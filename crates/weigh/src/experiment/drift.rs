@@ -63,6 +63,7 @@ mod tests {
             let mut rate = |more: f64| 1000.0 * (base + more + machine.sample()).exp();
             Pair {
                 cpu_ns_per_op: None,
+                further: Vec::new(),
                 started_s: number as f64,
                 first_s: 0.5,
                 baseline_rate: rate(0.0),

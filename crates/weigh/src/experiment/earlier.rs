@@ -8,9 +8,9 @@ use super::detail::Had;
 use super::pairs::gather;
 use super::request::Request;
 use super::row::{Past, PastReading, Row, Unit, judge};
-use crate::result::reading::Metric;
 use crate::result::summary::Failure;
 use crate::store::record::{Detailed, Stored};
+use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 
@@ -105,8 +105,9 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         past.turns = betting.turns().unwrap_or_default().to_vec();
         past.further = (stored.header.metrics.iter())
             .filter(|metric| **metric != Metric::Rate)
-            .map(|&metric| {
+            .map(|metric| {
                 let betting = of_row.betting_of(metric);
+                let metric = metric.clone();
                 let (log_ratios, turns) = (betting.values(), betting.turns().unwrap_or_default());
                 PastReading { metric, log_ratios: log_ratios.to_vec(), turns: turns.to_vec() }
             })

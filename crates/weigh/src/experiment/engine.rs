@@ -115,7 +115,8 @@ fn measure_pair(
         row.failure = Some(reason);
     }
     for further in &mut row.further {
-        let [baseline, treated] = [baseline, treated].map(|of_arm| of_arm.log_of(further.metric));
+        let [baseline, treated] =
+            [&baseline, &treated].map(|of_arm| of_arm.log_of(&further.metric));
         if let Some((baseline, treated)) = baseline.zip(treated) {
             // What is no number is no evidence, and the rate may be one all the same.
             let _ = further.betting.push_turn(treated - baseline, turn);

@@ -25,7 +25,9 @@ use crate::store::record::{Measured, Startup};
 use crate::store::{self, Store};
 use crate::treatment::guard::Guard;
 use crate::treatment::{Evidence, TreatmentError};
+use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
+use crate::workload::metric::Metric;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
@@ -56,6 +58,8 @@ pub struct Site<'a> {
     pub before: Duration,
     /// Per work: length of a sample of a workload; with `None` the first pairs choose it.
     pub sample_ms: Vec<Option<u64>>,
+    /// What is judged besides the rate.
+    pub metrics: &'a [Metric],
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
     /// What is run around a command.
@@ -255,7 +259,9 @@ impl Host<'_> {
         self.prepare()?;
         let started = Instant::now();
         let work = &self.site.works[slot.unit.work];
-        let length = self.lengths[slot.unit.work].wanted();
+        let has_latencies =
+            self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
+        let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
         let mut job = work.job(self.arms.bench.executable, self.arms.bench.scratch, length);
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
@@ -266,7 +272,11 @@ impl Host<'_> {
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
         let rate = sample.rate();
-        let readings = Readings { rate, cpu_ns_per_op: sample.cpu_ns_per_op() };
+        let logs = self.site.metrics.iter().filter_map(|metric| {
+            let amount = sample.amount(metric)?;
+            Some((metric.clone(), amount.log()?))
+        });
+        let readings = Readings { rate, logs: logs.collect() };
         self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
         let measured = Measured {
             work: slot.unit.work,

@@ -16,7 +16,6 @@ use super::row::{Row, Unit};
 use super::run_progress::Progress;
 use super::work::Work;
 use crate::format;
-use crate::result::reading::Metric;
 use crate::station::Station;
 use crate::station::arms::Arms;
 use crate::store::Store;
@@ -57,8 +56,10 @@ impl Session<'_> {
                 Some(first) => first,
                 None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
             };
+            let metrics = &self.request.metrics();
             let site = Site {
                 seed: self.request.seed,
+                metrics,
                 store: self.store,
                 id: self.id,
                 works: self.works,
@@ -174,7 +175,7 @@ impl Session<'_> {
     fn row(&self, unit: Unit, design: &Design) -> Row {
         match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
             Some(past) => Row::resumed(unit, design, past),
-            None => Row::new(unit, design),
+            None => Row::new(unit, design).judging(self.request.metrics(), design),
         }
     }
 
@@ -200,9 +201,7 @@ impl Session<'_> {
     fn design(&self) -> Design {
         Design {
             planned_pairs: self.planned_pairs,
-            rows: self.works.len()
-                * (self.request.arms.len() - 1)
-                * Metric::judged(self.request.design.fixed_pairs).len(),
+            rows: self.works.len() * (self.request.arms.len() - 1) * self.request.metrics().len(),
             ..self.request.design.clone()
         }
     }
@@ -213,6 +212,9 @@ impl Session<'_> {
     fn fixed_ms(&self, treatments: &[Named]) -> Option<u64> {
         let start_ms = start_ms(sets_in_late(treatments.iter()));
         let by_design = self.request.design.fixed_pairs.map(|_| start_ms);
+        // Of few operations there is no high percentile, and what times each of them has no slices.
+        let by_design =
+            if self.request.wants_latencies() { Some(LONG_START_MS) } else { by_design };
         self.request.sample_ms.or(by_design)
     }
 

@@ -4,9 +4,12 @@ use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
 use crate::workload::catalogue::Workload;
+use crate::workload::detail::Detail;
 use crate::workload::launcher::Launched;
+use crate::workload::metric::{Direction, Percentile};
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
-use crate::workload::sample::Sample;
+use crate::workload::sample::{OwnReading, Sample};
+use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
 
 /// As much of a worker's last words as makes a sentence.
@@ -31,7 +34,7 @@ impl Work {
         }
         hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
-        match self {
+        let sample = match self {
             Work::Command { .. } => match sample {
                 Some(sample) => {
                     sample.hold_against_wall_time(launched.wall_ns)?;
@@ -48,9 +51,37 @@ impl Work {
                     return Err("it printed no result".to_owned() + &instead.unwrap_or_default());
                 };
                 is_possible(&sample, workload, *copies)?;
-                sample.hold_against_wall_time(launched.wall_ns).map(|()| sample)
+                sample.hold_against_wall_time(launched.wall_ns)?;
+                with_latencies(sample, launched)
             }
+        }?;
+        Ok(with_usage(sample, launched))
+    }
+}
+
+/// Adds the percentiles of what each operation took, where the launch timed them one by one.
+fn with_latencies(mut sample: Sample, launched: &Launched) -> Result<Sample, String> {
+    let Some(detail) = Detail::parse(&launched.stdout) else { return Ok(sample) };
+    detail.check(launched.wall_ns)?;
+    let Some(latencies) = detail.latencies else { return Ok(sample) };
+    let histogram = Histogram::new(latencies.buckets);
+    for percentile in Percentile::ALL {
+        let quantile = percentile.quantile();
+        if let Some(value) = histogram.quantile(quantile).filter(|_| histogram.supports(quantile)) {
+            let (name, unit) = (percentile.name().to_owned(), "ns".to_owned());
+            sample.readings.push(OwnReading { name, value, unit, better: Direction::Lower });
         }
+    }
+    Ok(sample)
+}
+
+/// Adds what the launcher saw of the whole process.
+fn with_usage(sample: Sample, launched: &Launched) -> Sample {
+    Sample {
+        peak_memory_bytes: launched.peak_memory_bytes,
+        block_input_bytes: Some(launched.block_input_bytes),
+        block_output_bytes: Some(launched.block_output_bytes),
+        ..sample
     }
 }
 
@@ -218,6 +249,10 @@ fn whole_process(launched: &Launched) -> Sample {
         slices_ns: None,
         calibration_ms: None,
         kernel_instructions: None,
+        peak_memory_bytes: None,
+        block_input_bytes: None,
+        block_output_bytes: None,
+        readings: Vec::new(),
         copy_rates: Vec::new(),
     }
 }

@@ -1,10 +1,10 @@
 //! From stored samples to the pairs of each row.
 
 use super::disturbed;
-use crate::result::reading::Metric;
 use crate::result::summary::Pair;
 use crate::store::record::{Stored, Work};
 use crate::store::samples::{OfRow, Totals};
+use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
@@ -45,7 +45,7 @@ impl Measurements<'_> {
     }
 
     /// The same of another metric than the rate.
-    pub fn betting_of(&self, metric: Metric) -> Betting {
+    pub fn betting_of(&self, metric: &Metric) -> Betting {
         let start = Start { scale: DEFAULT_SCALE, ..self.start };
         betting_of(self.series.iter(), metric, start)
     }
@@ -79,7 +79,7 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     of_row
         .pairs()
-        .map(|both| {
+        .map(|(first, both)| {
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
@@ -92,6 +92,7 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
                     .cpu_ns_per_op
                     .zip(treated.cpu_ns_per_op)
                     .map(|(baseline, treated)| [baseline, treated]),
+                further: further(of_row, first, baseline_first),
                 baseline_first,
                 after_treated: both[0].after_treated,
                 set: both[0].set,
@@ -101,13 +102,24 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
         .collect()
 }
 
+/// What both samples of the pair that begins with `first` have of other metrics.
+fn further(of_row: &OfRow, first: usize, baseline_first: bool) -> Vec<(Metric, [MetricValue; 2])> {
+    let of_sample = |sample: usize| of_row.further.get(sample).map_or(&[][..], Vec::as_slice);
+    let [baseline, treated] = if baseline_first { [first, first + 1] } else { [first + 1, first] };
+    let both = of_sample(baseline).iter().filter_map(|(metric, of_baseline)| {
+        let (_, of_treated) = of_sample(treated).iter().find(|(other, _)| other == metric)?;
+        Some((metric.clone(), [of_baseline.clone(), of_treated.clone()]))
+    });
+    both.collect()
+}
+
 /// The evidence that `pairs` hold. Rates are checked to be positive and finite when they are measured; a
 /// database that someone changed can hold others, and they are not evidence.
 pub fn betting<'a>(pairs: impl Iterator<Item = &'a Pair>, start: Start) -> Betting {
-    betting_of(pairs, Metric::Rate, start)
+    betting_of(pairs, &Metric::Rate, start)
 }
 
-fn betting_of<'a>(pairs: impl Iterator<Item = &'a Pair>, metric: Metric, start: Start) -> Betting {
+fn betting_of<'a>(pairs: impl Iterator<Item = &'a Pair>, metric: &Metric, start: Start) -> Betting {
     let turn = |pair: &Pair| Turn {
         baseline_first: pair.baseline_first,
         after_treated: pair.after_treated,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::row::{Row, Unit};
-use crate::result::reading::Metric;
+use crate::workload::metric::Metric;
 
 /// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,25 +37,25 @@ impl PairSlot {
 }
 
 /// What a sample gives.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     /// Operations per second: the primary metric, which steers the experiment.
     pub rate: f64,
-    /// CPU time per operation; `None` where it is not known, or none was used.
-    pub cpu_ns_per_op: Option<f64>,
+    /// ln of each other metric that is judged and known, so that more is better.
+    pub logs: Vec<(Metric, f64)>,
 }
 
 impl Readings {
     /// Of a sample of which nothing else is known.
     pub fn of_rate(rate: f64) -> Readings {
-        Readings { rate, cpu_ns_per_op: None }
+        Readings { rate, logs: Vec::new() }
     }
 
     /// ln of a metric, of which more is better.
-    pub fn log_of(&self, metric: Metric) -> Option<f64> {
+    pub fn log_of(&self, metric: &Metric) -> Option<f64> {
         match metric {
             Metric::Rate => Some(self.rate.ln()),
-            Metric::CpuTime => self.cpu_ns_per_op.map(|time| -time.ln()),
+            other => self.logs.iter().find(|(metric, _)| metric == other).map(|(_, log)| *log),
         }
     }
 }
@@ -132,7 +132,7 @@ pub fn one_after_the_other(
     slot: &PairSlot,
     mut sample: impl FnMut(&Slot) -> Result<Readings, SampleError>,
 ) -> Result<[Readings; 2], PairError> {
-    let mut of_arms = [Readings::of_rate(0.0); 2];
+    let mut of_arms = [Readings::default(), Readings::default()];
     for slot in slot.slots() {
         of_arms[usize::from(slot.arm != 0)] = sample(&slot).map_err(|error| match error {
             SampleError::Stop(stop) => PairError::Stop(stop),

@@ -10,6 +10,7 @@ use super::run_progress::Progress;
 use crate::store::names::Naming;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named, Occupied};
+use crate::workload::metric::Metric;
 use crate::workload::suite::FromFile;
 use paired::design::Design;
 
@@ -43,6 +44,9 @@ pub struct Request {
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
     pub plan: Plan,
+    /// What is judged besides the rate and CPU time.
+    #[serde(default)]
+    pub further_metrics: Vec<Metric>,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,
     /// What the user calls this experiment; another session of it may be called otherwise.
@@ -51,6 +55,18 @@ pub struct Request {
     /// What no row may be shown to cost more than, as a share of the rate.
     #[serde(skip)]
     pub fail_above: Option<f64>,
+}
+
+impl Request {
+    /// What is judged of each row, the rate first.
+    pub fn metrics(&self) -> Vec<Metric> {
+        Metric::judged(self.design.fixed_pairs, &self.further_metrics)
+    }
+
+    /// Whether the operations of each sample are to be timed one by one.
+    pub fn wants_latencies(&self) -> bool {
+        self.further_metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)))
+    }
 }
 
 /// How samples are taken.

@@ -101,7 +101,7 @@ mod tests {
             name: name.into(),
             summary: String::new(),
             group: "ipc".into(),
-            unit: "lps".into(),
+            unit: "ops/s".into(),
             units_per_op: 1.0,
             syscalls_per_op: 4.0,
             syscalls_note: None,

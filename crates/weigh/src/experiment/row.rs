@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::result::reading::Metric;
+use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
@@ -22,6 +22,8 @@ pub struct Unit {
 /// Another metric of the same pairs, judged as a claim of its own.
 pub struct Further {
     pub metric: Metric,
+    /// Whether it was asked for: then the row needs pairs until it has a verdict. CPU time comes unasked.
+    pub is_wanted: bool,
     pub betting: Betting,
     pub judgement: Judgement,
 }
@@ -68,22 +70,33 @@ impl Row {
     pub fn new(unit: Unit, design: &Design) -> Row {
         let betting = Betting::new(start(unit, design));
         let judgement = judge_rows([&betting], design).remove(0);
-        let metrics = Metric::judged(design.fixed_pairs).into_iter();
-        let further = metrics.filter(|metric| *metric != Metric::Rate).map(|metric| Further {
-            metric,
-            betting: Betting::new(Start { scale: DEFAULT_SCALE, ..start(unit, design) }),
-            judgement: judgement.clone(),
-        });
         Row {
             unit,
             betting,
-            further: further.collect(),
+            further: Vec::new(),
             judgement,
             failure: None,
             failed_alone: false,
             spent: Duration::ZERO,
             next_pair: 0,
         }
+        .judging(Metric::judged(design.fixed_pairs, &[]), design)
+    }
+
+    /// The same row with these metrics, of which it has no pairs yet.
+    pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> Row {
+        let start = Start { scale: DEFAULT_SCALE, ..start(self.unit, design) };
+        let betting = Betting::new(start);
+        let judgement = judge_rows([&betting], design).remove(0);
+        let others = metrics.into_iter().filter(|metric| *metric != Metric::Rate);
+        let further = |metric| Further {
+            is_wanted: metric != Metric::CpuTime,
+            metric,
+            betting: betting.clone(),
+            judgement: judgement.clone(),
+        };
+        self.further = others.map(further).collect();
+        self
     }
 
     /// A row with the pairs of an earlier session.
@@ -93,15 +106,14 @@ impl Row {
             .with_turns(past.turns.clone());
         let judgement = judge_rows([&betting], design).remove(0);
         let (spent, next_pair) = (past.spent, past.next_pair);
-        let mut row = Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) };
-        for further in &mut row.further {
-            let of_metric = past.further.iter().find(|past| past.metric == further.metric);
-            if let Some(past) = of_metric {
-                let start = Start { scale: DEFAULT_SCALE, ..start(unit, design) };
-                further.betting = Betting::from_log_ratios(&past.log_ratios, start)
-                    .expect("what is stored was checked to be finite")
-                    .with_turns(past.turns.clone());
-            }
+        let metrics = past.further.iter().map(|past| past.metric.clone()).collect();
+        let mut row = Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) }
+            .judging(metrics, design);
+        for (further, past) in row.further.iter_mut().zip(&past.further) {
+            let start = Start { scale: DEFAULT_SCALE, ..start(unit, design) };
+            further.betting = Betting::from_log_ratios(&past.log_ratios, start)
+                .expect("what is stored was checked to be finite")
+                .with_turns(past.turns.clone());
         }
         row
     }
@@ -111,13 +123,25 @@ impl Row {
         let has_all = design.fixed_pairs.is_some_and(|pairs| self.betting.pairs() >= pairs);
         let is_decided = design.fixed_pairs.is_none()
             && self.judgement.verdict != Verdict::Inconclusive
-            && self.judgement.precise;
+            && self.judgement.precise
+            && self.open_wanted().next().is_none();
         self.failure.is_some() || has_all || is_decided
+    }
+
+    /// What was asked for and has no verdict yet. What the first pairs do not have the later ones will not
+    /// have either.
+    fn open_wanted(&self) -> impl Iterator<Item = &Judgement> {
+        let is_known =
+            |further: &&Further| further.betting.pairs() > 0 || self.betting.pairs() < MIN_PAIRS;
+        let wanted = self.further.iter().filter(|further| further.is_wanted).filter(is_known);
+        let judgements = wanted.map(|further| &further.judgement);
+        judgements.filter(|judgement| judgement.verdict == Verdict::Inconclusive)
     }
 
     /// The time that it will probably take until it needs no more pairs.
     fn time_left(&self) -> Duration {
-        self.time_of(self.judgement.pairs_left)
+        let wanted = self.open_wanted().filter_map(|judgement| judgement.pairs_needed);
+        self.time_of(wanted.fold(self.judgement.pairs_left, usize::max))
     }
 
     /// Whether any of its metrics has a verdict.

@@ -17,7 +17,6 @@ use super::request::{Audience, Plan, Request, build_treatments};
 use super::resolve::resolve;
 use super::work::Work;
 use crate::format;
-use crate::result::reading::Metric;
 use crate::result::summary::State;
 use crate::shell::command_line;
 use crate::station::Station;
@@ -202,7 +201,7 @@ fn begin(
         margin: request.margin,
         fixed_pairs: request.design.fixed_pairs,
         multiplicity: request.design.multiplicity,
-        metrics: Metric::judged(request.design.fixed_pairs),
+        metrics: request.metrics(),
         planned_pairs,
         sets: request.plan.sets(),
         machine,

@@ -109,6 +109,7 @@ mod tests {
         for (set, effect) in effects.iter().enumerate() {
             series.extend(white_pairs(*effect, 40, set as u64 + 1).into_iter().map(|d| Pair {
                 cpu_ns_per_op: None,
+                further: Vec::new(),
                 started_s: 0.0,
                 first_s: 0.1,
                 baseline_rate: 1.0,

@@ -11,11 +11,12 @@ use super::sets::{self, Set};
 use crate::result::cost::{AddedCost, treated};
 use crate::result::gate::{Above, Gate};
 use crate::result::metrics::Metrics;
-use crate::result::reading::{Metric, Reading};
+use crate::result::reading::Reading;
 use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use crate::store::record::Stored;
+use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::bound::{below, lower_bound};
@@ -89,7 +90,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
     let further = further(stored);
     let of_further: Vec<Vec<Betting>> = further
         .iter()
-        .map(|&metric| {
+        .map(|metric| {
             let pairs = |of_row: &Measurements| of_row.series.len();
             map_rows(&measurements, |row| pairs(row), |of_row| of_row.betting_of(metric))
         })
@@ -107,7 +108,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .map(|row| {
             let of_row = |(which, metric): (usize, &Metric)| {
                 let judgement = &judged_further[which * bettings.len() + row];
-                reading(*metric, &measurements[row].series, judgement)
+                reading(metric, &measurements[row].series, judgement)
             };
             further.iter().enumerate().filter_map(of_row).collect()
         })
@@ -141,6 +142,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
             let judged =
                 Judged { betting, judgement: &judgement, series, evidence, quantities, metrics };
             row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
+            row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
         },
     )
@@ -198,30 +200,61 @@ fn row(
 
 /// What is judged besides the rate.
 fn further(stored: &Stored) -> Vec<Metric> {
-    stored.header.metrics.iter().copied().filter(|metric| *metric != Metric::Rate).collect()
+    stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate).cloned().collect()
 }
 
-/// What the pairs say of another metric, of which less is better; `None` where no pair has it.
-fn reading(metric: Metric, series: &[Pair], judgement: &Judgement) -> Option<Reading> {
-    let values: Vec<f64> = series.iter().filter_map(|pair| Some(pair.cpu_ns_per_op?[0])).collect();
+/// What the pairs say of another metric; `None` where no pair has it.
+fn reading(metric: &Metric, series: &[Pair], judgement: &Judgement) -> Option<Reading> {
+    let amounts = || series.iter().filter_map(|pair| pair.amounts(metric));
+    let values: Vec<f64> = match metric {
+        Metric::CpuTime => series.iter().filter_map(|pair| Some(pair.cpu_ns_per_op?[0])).collect(),
+        _ => amounts().map(|both| both[0].value).collect(),
+    };
     let baseline = median(&values)?;
-    let pairs = series.iter().filter_map(|pair| pair.log_ratio_of(metric)).count();
-    // The log-ratio is positive where the treatment takes less.
-    let effect_pct = percent(-judgement.estimate);
+    let first = amounts().next().map(|both| &both[0]);
+    let better = first.map_or(Direction::Lower, |first| first.better);
+    // A log-ratio is positive where the treatment is better.
+    let [estimate, low, high] = {
+        let (estimate, interval) = (judgement.estimate, judgement.interval);
+        match better {
+            Direction::Higher => [estimate, interval.low, interval.high],
+            Direction::Lower => [-estimate, -interval.high, -interval.low],
+        }
+    };
+    let effect_pct = percent(estimate);
     Some(Reading {
-        metric,
-        unit: "ns/op".into(),
+        metric: metric.clone(),
+        unit: first.map_or("ns/op".into(), |first| first.unit.to_string()),
+        better,
         baseline,
         treated: treated(baseline, effect_pct),
         effect_pct,
-        low_pct: bound(-judgement.interval.high),
-        high_pct: bound(-judgement.interval.low),
+        low_pct: bound(low),
+        high_pct: bound(high),
         verdict: judgement.verdict,
         withheld: judgement.withheld,
         within_margin: judgement.within_margin,
         precise: judgement.precise,
-        pairs,
+        pairs: series.iter().filter_map(|pair| pair.log_ratio_of(metric)).count(),
     })
+}
+
+/// Tells of a metric that was asked for and that no pair has; CPU time is judged unasked.
+fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
+    let is_known = readings.iter().any(|reading| reading.metric == *metric);
+    let why = match metric {
+        _ if is_known => return None,
+        Metric::Rate | Metric::CpuTime => return None,
+        Metric::PeakMemory => {
+            "it needs no more than weigh's launcher, of which it is a copy at first"
+        }
+        Metric::BlockInput | Metric::BlockOutput => "there was none",
+        Metric::Latency(_) => {
+            "its samples have too few operations, or they cannot be timed one by one"
+        }
+        Metric::Named(_) => "the line that it prints has no reading of that name",
+    };
+    Some(format!("no verdict on `{}`: {why}", metric.name()))
 }
 
 /// What may become of each row; of one with a verdict, or of an experiment that failed, nothing.

@@ -65,7 +65,14 @@ impl Work {
     pub fn job(&self, executable: &Executable, scratch: &Path, length: Length) -> Job {
         match self {
             Work::Builtin { workload, copies, .. } => Job {
-                argv: executable.sample_argv(&workload.name, *copies, length),
+                argv: executable.sample_argv(
+                    &workload.name,
+                    *copies,
+                    Length {
+                        has_latencies: length.has_latencies && !workload.only_in_batches,
+                        ..length
+                    },
+                ),
                 environment: Vec::new(),
                 directory: scratch.to_owned(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,

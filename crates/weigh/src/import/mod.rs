@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 
+use crate::result::cost::unit_name;
 use crate::result::imported::{Better, Figure, per_second};
 use crate::result::summary::Summary;
 
@@ -194,6 +195,7 @@ fn reads() -> String {
 
 /// A figure of one number; a time is better short, and a rate is better high.
 fn figure(test: &str, value: f64, unit: &str) -> Figure {
+    let unit = unit_name(unit);
     Figure {
         test: test.into(),
         value,

@@ -108,7 +108,7 @@ fn a_report_is_read_whole() {
     assert_eq!(figures.len(), 24);
     let name = WorkName::of_copies("System Call Overhead", 2);
     let syscall = figures.iter().find(|figure| figure.name() == name).unwrap();
-    assert_eq!((syscall.value, syscall.unit.as_str()), (868_972.0, "lps"));
+    assert_eq!((syscall.value, syscall.unit.as_str()), (868_972.0, "ops/s"));
     assert_eq!((syscall.baseline, syscall.better), (Some(15_000.0), Better::More));
     // Its CSV says the same without units.
     for figure in &mut results(FILES[5].1)[0].figures {

@@ -129,7 +129,7 @@ mod tests {
         let row = |effect| DiffRow {
             workload: "getppid".into(),
             treatment: "seccomp".into(),
-            unit: "lps".into(),
+            unit: "ops/s".into(),
             rate: change(1000.0, 900.0, -10.0, true),
             effect,
         };
@@ -143,7 +143,7 @@ mod tests {
             caveat: caveat(&results),
             machine: machine_changes(&Facts::default(), &other),
             results,
-            only_in_one: vec!["stat under none (lps): aaa".into()],
+            only_in_one: vec!["stat under none (ops/s): aaa".into()],
         }
     }
 

@@ -102,7 +102,11 @@ fn page(s: &Summary) -> Value {
             .collect::<Vec<Value>>(),
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
-        readings => readings::table(s).map(|readings| table(&readings)),
+        readings => readings::tables(s).iter().map(|readings| context! {
+            title => &readings.title,
+            legend => readings.legend,
+            table => table(&readings.table),
+        }).collect::<Vec<Value>>(),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         sets => sets::sets_table(s).map(|sets| table(&sets)),

@@ -153,7 +153,7 @@ mod tests {
     use paired::Verdict;
 
     fn rows(count: usize) -> Vec<LiveRow> {
-        let row = |i| LiveRow::new(format!("w{i}"), "lps".to_owned(), "audit".to_owned());
+        let row = |i| LiveRow::new(format!("w{i}"), "ops/s".to_owned(), "audit".to_owned());
         (0..count).map(row).collect()
     }
 

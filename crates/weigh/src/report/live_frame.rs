@@ -215,7 +215,7 @@ mod tests {
         let row = |i: usize| LiveRow {
             workload: format!("workload-{i}"),
             treatment: "audit".to_owned(),
-            unit: "lps".to_owned(),
+            unit: "ops/s".to_owned(),
             progress: RowProgress {
                 is_narrowing: false,
                 effect_pct: (!i.is_multiple_of(5)).then_some(-(i as f64)),

@@ -1,29 +1,94 @@
-//! What the pairs say of CPU time, as a table, and in the sentence where the rate is left open.
+//! What the pairs say of other metrics than the rate: a table for each, and in the sentence what was asked
+//! for, and CPU time where the rate is left open.
 
 use super::table::{Align, Table};
 use crate::format::{self, quoted};
-use crate::result::reading::{Metric, Reading};
+use crate::result::reading::Reading;
 use crate::result::summary::{Row, Summary};
+use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
-
-pub const TITLE: &str = "CPU time per operation";
-pub const LEGEND: &str =
-    "user and kernel mode; waiting for a disk, or for a CPU that others have, is not in it";
 
 /// So many workloads are named for each verdict.
 const MOST_NAMED: usize = 6;
 const LONGEST_NAME: usize = 24;
 
-/// One line per row that has it; `None` where none has.
-pub fn table(s: &Summary) -> Option<Table> {
-    let rows: Vec<(&Row, &Reading)> = with_cpu_time(s).collect();
+/// A row, and what its pairs say of one metric.
+type OfMetric<'a> = (&'a Row, &'a Reading);
+
+/// A metric's table.
+pub struct MetricTable {
+    pub title: String,
+    pub legend: &'static str,
+    pub table: Table,
+}
+
+/// One per metric that any row has, each with a line per row that has it.
+pub fn tables(s: &Summary) -> Vec<MetricTable> {
+    metrics(s).into_iter().map(|metric| table(s, metric)).collect()
+}
+
+/// What there is to be said of each metric, a sentence each.
+pub fn sentences(s: &Summary) -> Vec<String> {
+    metrics(s).into_iter().filter_map(|metric| sentence(s, metric)).collect()
+}
+
+/// In the order in which they are judged.
+fn metrics(s: &Summary) -> Vec<&Metric> {
+    let mut metrics = Vec::new();
+    for reading in s.results.iter().flat_map(|row| &row.readings) {
+        if !metrics.contains(&&reading.metric) {
+            metrics.push(&reading.metric);
+        }
+    }
+    metrics
+}
+
+fn with_metric<'a>(s: &'a Summary, metric: &'a Metric) -> impl Iterator<Item = OfMetric<'a>> {
+    let of_row = move |row: &'a Row| row.readings.iter().find(|one| one.metric == *metric);
+    s.results.iter().filter_map(move |row| Some((row, of_row(row)?)))
+}
+
+fn title(metric: &Metric) -> String {
+    match metric {
+        Metric::Rate => "Rate".into(),
+        Metric::CpuTime => "CPU time per operation".into(),
+        Metric::PeakMemory => "Peak memory".into(),
+        Metric::BlockInput => "Block input per operation".into(),
+        Metric::BlockOutput => "Block output per operation".into(),
+        Metric::Latency(percentile) => {
+            percentile.name().replace("latency_p", "Latency per operation, p")
+        }
+        Metric::Named(name) => format::label(name),
+    }
+}
+
+fn legend(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Rate => "operations per second",
+        Metric::CpuTime => {
+            "user and kernel mode; waiting for a disk, or for a CPU that others have, is not in it"
+        }
+        Metric::PeakMemory => {
+            "the largest resident set of the workload or of a process that it waited for"
+        }
+        Metric::BlockInput => "read from block devices; what the page cache had is not in it",
+        Metric::BlockOutput => "written to block devices, at once or later",
+        Metric::Latency(_) => {
+            "of each sample; every operation was timed by itself, which takes time of its own"
+        }
+        Metric::Named(_) => "as the program reports it",
+    }
+}
+
+fn table(s: &Summary, metric: &Metric) -> MetricTable {
+    let rows: Vec<OfMetric> = with_metric(s, metric).collect();
     let several = rows.iter().any(|(row, _)| row.treatment != rows[0].0.treatment);
     let cells = rows.iter().map(|(row, reading)| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
         vec![
             format::shorten(&format::label(&row.workload), LONGEST_NAME),
             treatment,
-            format::change_ns(reading.baseline, reading.treated),
+            amounts(reading),
             format::percent(reading.effect_pct),
             format::interval(reading.low_pct, reading.high_pct),
             verdict(reading, s.margin_pct),
@@ -33,74 +98,104 @@ pub fn table(s: &Summary) -> Option<Table> {
     let columns = vec![
         ("workload", Align::Left),
         ("treatment", Align::Left),
-        ("CPU/op", Align::Right),
+        ("baseline → treated", Align::Right),
         ("change", Align::Right),
         ("interval", Align::Left),
         ("verdict", Align::Left),
         ("pairs", Align::Right),
     ];
-    let cells: Vec<Vec<String>> = cells.collect();
-    (!cells.is_empty()).then(|| Table::new(columns, cells))
+    let table = Table::new(columns, cells.collect());
+    MetricTable { title: title(metric), legend: legend(metric), table }
 }
 
-/// The workloads whose rate is left open, and their CPU time is not.
-pub fn sentence(s: &Summary) -> Option<String> {
-    let is_open = |(row, reading): &(&Row, &Reading)| {
-        row.verdict == Verdict::Inconclusive && reading.verdict != Verdict::Inconclusive
+/// `0.68 → 27.3 µs`.
+fn amounts(reading: &Reading) -> String {
+    let Reading { baseline, treated, ref unit, .. } = *reading;
+    match unit.as_str() {
+        "ns" | "ns/op" => format::change_ns(baseline, treated),
+        "B" | "B/op" => format!("{} → {}", format::bytes(baseline), format::bytes(treated)),
+        _ => {
+            let [from, to] = [baseline, treated].map(|value| format::rate(value, unit));
+            format!("{from} → {to} {}", format::label(unit))
+        }
+    }
+}
+
+/// The verdicts on a metric that was asked for; of CPU time those of workloads whose rate is left open.
+fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
+    let is_asked_for = *metric != Metric::CpuTime;
+    let is_told = |(row, reading): &OfMetric| {
+        let is_open = row.verdict == Verdict::Inconclusive;
+        reading.verdict != Verdict::Inconclusive && (is_asked_for || is_open)
     };
-    let decided: Vec<(&Row, &Reading)> = with_cpu_time(s).filter(is_open).collect();
-    let several = decided.iter().any(|(row, _)| row.treatment != decided[0].0.treatment);
-    let name = |row: &Row| match several {
-        true => format!("{} under {}", quoted(&row.workload), quoted(&row.treatment)),
-        false => quoted(&row.workload),
-    };
+    let decided: Vec<OfMetric> = with_metric(s, metric).filter(is_told).collect();
     let margin = format::margin(s.margin_pct);
-    let clause = |wanted: Verdict, one: &str, many: &str| {
-        let names: Vec<String> = decided
-            .iter()
-            .filter(|(_, reading)| reading.verdict == wanted)
-            .map(|(row, _)| name(row))
-            .collect();
-        let verb = if names.len() == 1 { one } else { many };
-        let rest = names.len().saturating_sub(MOST_NAMED);
-        let mut named = names.into_iter().take(MOST_NAMED).collect::<Vec<_>>();
-        let last = if rest > 0 { Some(format!("{rest} more")) } else { named.pop() }?;
-        Some(match named.is_empty() {
-            true => format!("{last} {verb}"),
-            false => format!("{} and {last} {verb}", named.join(", ")),
-        })
-    };
     let within = [format!("is equal within {margin}"), format!("are equal within {margin}")];
+    let [more, less] = [["takes more", "take more"], ["takes less", "take less"]];
     let clauses: Vec<String> = [
-        clause(Verdict::Slower, "takes more", "take more"),
-        clause(Verdict::Faster, "takes less", "take less"),
-        clause(Verdict::Equivalent, &within[0], &within[1]),
+        clause(&decided, |reading| change(reading) == Some(true), more),
+        clause(&decided, |reading| change(reading) == Some(false), less),
+        clause(&decided, |reading| change(reading).is_none(), [&within[0], &within[1]]),
     ]
     .into_iter()
     .flatten()
     .collect();
     let said = clauses.join("; ");
-    (!clauses.is_empty()).then(|| format!("By CPU time, which does not include waiting, {said}."))
+    let by = match metric {
+        Metric::CpuTime => "CPU time, which does not include waiting".into(),
+        Metric::Latency(_) | Metric::Named(_) => quoted(metric.name()),
+        known => title(known).to_lowercase(),
+    };
+    if clauses.is_empty() {
+        return is_asked_for.then(|| format!("By {by}, nothing is decided."));
+    }
+    Some(format!("By {by}, {said}."))
 }
 
-fn with_cpu_time(s: &Summary) -> impl Iterator<Item = (&Row, &Reading)> {
-    s.results.iter().filter_map(|row| {
-        let is_cpu_time = |reading: &&Reading| reading.metric == Metric::CpuTime;
-        Some((row, row.readings.iter().find(is_cpu_time)?))
+/// Whether there is more of it, or less; `None` where there is as much.
+fn change(reading: &Reading) -> Option<bool> {
+    match reading.verdict {
+        Verdict::Slower => Some(reading.better == Direction::Lower),
+        Verdict::Faster => Some(reading.better == Direction::Higher),
+        Verdict::Equivalent | Verdict::Inconclusive => None,
+    }
+}
+
+/// Who does it, and that: `a`, `b` and 3 more take less.
+fn clause(
+    decided: &[OfMetric],
+    is_wanted: impl Fn(&Reading) -> bool,
+    [one, many]: [&str; 2],
+) -> Option<String> {
+    let several = decided.iter().any(|(row, _)| row.treatment != decided[0].0.treatment);
+    let name = |row: &Row| match several {
+        true => format!("{} under {}", quoted(&row.workload), quoted(&row.treatment)),
+        false => quoted(&row.workload),
+    };
+    let names: Vec<String> =
+        decided.iter().filter(|(_, one)| is_wanted(one)).map(|(row, _)| name(row)).collect();
+    let verb = if names.len() == 1 { one } else { many };
+    let rest = names.len().saturating_sub(MOST_NAMED);
+    let mut named = names.into_iter().take(MOST_NAMED).collect::<Vec<_>>();
+    let last = if rest > 0 { Some(format!("{rest} more")) } else { named.pop() }?;
+    Some(match named.is_empty() {
+        true => format!("{last} {verb}"),
+        false => format!("{} and {last} {verb}", named.join(", ")),
     })
 }
 
-/// In words of an amount: slower is more of it.
+/// In words of an amount.
 fn verdict(reading: &Reading, margin_pct: f64) -> String {
     let within = format::margin(margin_pct);
-    match (reading.verdict, reading.within_margin) {
-        (Verdict::Slower, true) => format!("more, <{within}"),
-        (Verdict::Slower, false) => "more".into(),
-        (Verdict::Faster, true) => format!("less, <{within}"),
-        (Verdict::Faster, false) => "less".into(),
-        (Verdict::Equivalent, _) => format!("equal within {within}"),
-        (Verdict::Inconclusive, _) => "inconclusive".into(),
+    if reading.verdict == Verdict::Inconclusive {
+        return "inconclusive".into();
     }
+    let word = match change(reading) {
+        None => return format!("equal within {within}"),
+        Some(true) => "more",
+        Some(false) => "less",
+    };
+    if reading.within_margin { format!("{word}, <{within}") } else { word.into() }
 }
 
 #[cfg(test)]
@@ -112,6 +207,7 @@ mod tests {
         Reading {
             metric: Metric::CpuTime,
             unit: "ns/op".into(),
+            better: Direction::Lower,
             baseline: 100.0,
             treated: 103.0,
             effect_pct: 3.0,
@@ -128,7 +224,7 @@ mod tests {
     #[test]
     fn what_the_rate_leaves_open_is_named_with_what_cpu_time_says() {
         let mut s = sample::audit();
-        assert_eq!((sentence(&s), table(&s)), (None, None));
+        assert!(sentences(&s).is_empty() && tables(&s).is_empty());
         let verdicts = [Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive];
         for (row, verdict) in s.results.iter_mut().zip(verdicts) {
             row.verdict = Verdict::Inconclusive;
@@ -136,16 +232,38 @@ mod tests {
         }
         let names: Vec<String> = s.results.iter().map(|row| quoted(&row.workload)).collect();
         assert_eq!(
-            sentence(&s).unwrap(),
+            sentences(&s)[0],
             format!(
                 "By CPU time, which does not include waiting, {} takes more; {} is equal within 1 %.",
                 names[0], names[1]
             )
         );
-        let table = table(&s).unwrap();
+        let table = &tables(&s)[0].table;
         assert_eq!(table.rows.len(), 3);
         assert_eq!(table.rows[0][1..].join(" "), "100 → 103 ns +3.00 % [+2.00, +4.00] more 40");
         s.results[0].verdict = Verdict::Slower;
-        assert!(!sentence(&s).unwrap().contains("more"), "its rate says so");
+        assert!(!sentences(&s)[0].contains("more"), "its rate says so");
+    }
+
+    #[test]
+    fn of_what_was_asked_for_all_verdicts_are_told_in_words_of_its_amount() {
+        let mut s = sample::audit();
+        let jobs = |verdict| Reading {
+            metric: Metric::Named("jobs".into()),
+            unit: "jobs/min".into(),
+            better: Direction::Higher,
+            ..reading(verdict)
+        };
+        for (row, verdict) in s.results.iter_mut().zip([Verdict::Slower, Verdict::Faster]) {
+            row.readings = vec![jobs(verdict)];
+        }
+        let names: Vec<String> = s.results.iter().map(|row| quoted(&row.workload)).collect();
+        let said = format!("By `jobs`, {} takes more; {} takes less.", names[1], names[0]);
+        assert_eq!(sentences(&s), [said]);
+        let [MetricTable { title, table, .. }] = &tables(&s)[..] else { panic!("one metric") };
+        assert_eq!(
+            (title.as_str(), table.rows[0][1..].join(" ").as_str()),
+            ("jobs", "100.0 → 103.0 jobs/min +3.00 % [+2.00, +4.00] less 40")
+        );
     }
 }

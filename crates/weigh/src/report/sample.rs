@@ -113,7 +113,8 @@ pub fn hostile() -> Summary {
     s.results = (0..300)
         .map(|i| {
             let number = |offset: usize| numbers[(i + offset) % numbers.len()];
-            let mut row = row(&format!("a|b,\"{i}\"\n<i>`\u{1b}"), "lps", number(0), number(1), 0);
+            let mut row =
+                row(&format!("a|b,\"{i}\"\n<i>`\u{1b}"), "ops/s", number(0), number(1), 0);
             row.low_pct = (i % 3 > 0).then(|| number(2));
             row.high_pct = (i % 3 > 1).then(|| number(3));
             row.evidence.treated_s = Some(0.0);
@@ -132,18 +133,18 @@ pub fn hostile() -> Summary {
 
 fn rows() -> Vec<Row> {
     let mut rows = vec![
-        row("syscall", "lps", 469_012.0, -85.21, 8),
-        row("dhry2reg", "lps", 35_433_786.0, 0.02, 34),
+        row("syscall", "ops/s", 469_012.0, -85.21, 8),
+        row("dhry2reg", "ops/s", 35_433_786.0, 0.02, 34),
         row("whetstone", "MWIPS", 5140.3, -0.04, 30),
-        row("execl", "lps", 3210.4, -15.06, 24),
-        row("pipe", "lps", 922_517.0, -60.4, 8),
-        row("context1", "lps", 85_950.0, -38.7, 12),
-        row("spawn", "lps", 5881.2, -9.39, 28),
+        row("execl", "ops/s", 3210.4, -15.06, 24),
+        row("pipe", "ops/s", 922_517.0, -60.4, 8),
+        row("context1", "ops/s", 85_950.0, -38.7, 12),
+        row("spawn", "ops/s", 5881.2, -9.39, 28),
         row("fstime", "KBps", 1_412_330.0, -7.31, 30),
         row("fsbuffer", "KBps", 401_870.0, -22.9, 14),
         row("shell1", "lpm", 8020.5, -3.68, 36),
         row("shell8", "lpm", 1187.3, -0.62, 40),
-        row("hanoi", "lps", 3_109_220.0, -0.35, 40),
+        row("hanoi", "ops/s", 3_109_220.0, -0.35, 40),
     ];
     for row in &mut rows {
         let width = if row.effect_pct < -30.0 { 0.4 } else { 0.3 };
@@ -283,6 +284,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
     let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
     Pair {
         cpu_ns_per_op: None,
+        further: Vec::new(),
         first_s: 0.1,
         started_s,
         baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),

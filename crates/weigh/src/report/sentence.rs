@@ -58,7 +58,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             found(treatment, &rows, s.margin_pct)
         });
     }
-    sentences.extend(readings::sentence(s));
+    sentences.extend(readings::sentences(s));
     sentences.extend(still_wide(s));
     if s.sessions > 1 {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));

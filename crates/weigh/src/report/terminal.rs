@@ -5,10 +5,11 @@
 
 use super::page::Page;
 use super::paint::{FAINT, paint};
+use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
-use super::{bounds, evidence, facts, imported, latency, readings, sentence};
+use super::{bounds, evidence, facts, imported, latency, sentence};
 use crate::format;
 use crate::machine::described;
 use crate::result::summary::Summary;
@@ -94,9 +95,9 @@ fn whole(page: &mut Page, s: &Summary) {
     if let Some(bounds) = bounds::sentence(s).filter(|_| !is_figures) {
         page.lines.extend(wrap(&bounds, page.width, 2));
     }
-    if let Some(readings) = readings::table(s) {
-        page.table(readings::TITLE, &readings);
-        page.legend(readings::LEGEND);
+    for MetricTable { title, legend, table } in readings::tables(s) {
+        page.table(&title, &table);
+        page.legend(legend);
     }
     if let Some(latencies) = latency::table(s) {
         page.table("Latency per operation", &latencies);

@@ -28,7 +28,7 @@ impl AddedCost {
         let factor = finite(1.0 / (1.0 + effect_pct / 100.0)).filter(|factor| *factor > 0.0);
         let time_ns = match unit {
             _ if workload.copies() > 1 => None,
-            "lps" | "ops/s" | "runs/s" => Some(1e9 / baseline),
+            "ops/s" | "runs/s" => Some(1e9 / baseline),
             "lpm" => Some(60e9 / baseline),
             _ => None,
         };
@@ -43,6 +43,12 @@ impl AddedCost {
             self.added_ns_per_op.map(format::added_ns).unwrap_or_default(),
         ]
     }
+}
+
+/// The unit of a rate as it is called here. UnixBench and earlier versions of weigh call operations per
+/// second `lps`, loops.
+pub fn unit_name(unit: &str) -> &str {
+    if unit == "lps" { "ops/s" } else { unit }
 }
 
 /// The rate that follows from the baseline's and the effect.
@@ -60,7 +66,7 @@ mod tests {
 
     #[test]
     fn half_the_rate_is_twice_the_time() {
-        let cost = AddedCost::of(&"getppid".into(), "lps", 1e6, -50.0);
+        let cost = AddedCost::of(&"getppid".into(), "ops/s", 1e6, -50.0);
         assert_eq!(cost, AddedCost { factor: Some(2.0), added_ns_per_op: Some(1000.0) });
         assert_eq!(cost.texts(), ["×2.00", "+1.00 µs"]);
         let run = AddedCost::of(&"make".into(), "runs/s", 2.0, -20.0);
@@ -74,22 +80,26 @@ mod tests {
     #[test]
     fn what_has_no_operations_has_a_factor_only() {
         for (name, unit) in
-            [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "lps")]
+            [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "ops/s")]
         {
             let cost = AddedCost::of(&WorkName::parse(name).unwrap(), unit, 1e6, -50.0);
             assert_eq!((cost.factor, cost.added_ns_per_op), (Some(2.0), None), "{name}");
         }
         for odd in [f64::NAN, -100.0, f64::NEG_INFINITY, f64::INFINITY] {
-            assert_eq!(AddedCost::of(&"a".into(), "lps", 1e6, odd), AddedCost::default(), "{odd}");
+            assert_eq!(
+                AddedCost::of(&"a".into(), "ops/s", 1e6, odd),
+                AddedCost::default(),
+                "{odd}"
+            );
         }
-        assert_eq!(AddedCost::of(&"a".into(), "lps", 0.0, -50.0).added_ns_per_op, None);
+        assert_eq!(AddedCost::of(&"a".into(), "ops/s", 0.0, -50.0).added_ns_per_op, None);
     }
 
     #[test]
     fn baseline_treated_and_effect_agree() {
         let treated = treated(469_012.0, -85.21);
         assert!((treated / 469_012.0 - 1.0 + 0.8521).abs() < 1e-12);
-        let cost = AddedCost::of(&"syscall".into(), "lps", 469_012.0, -85.21);
+        let cost = AddedCost::of(&"syscall".into(), "ops/s", 469_012.0, -85.21);
         let added = 1e9 / treated - 1e9 / 469_012.0;
         assert!((cost.added_ns_per_op.unwrap() - added).abs() < 1e-6 * added);
     }

@@ -16,6 +16,7 @@ impl Summary {
         if summary.schema != SCHEMA_1 {
             return Ok(summary);
         }
+        summary.name_units();
         let figures = summary.imported.iter().flat_map(|imported| imported.distinct());
         // What was imported was called so by its figures.
         let imported: Vec<(String, WorkName)> = figures

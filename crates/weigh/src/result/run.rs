@@ -102,7 +102,7 @@ pub struct CopiesSpread {
 impl RunRow {
     /// What an operation takes, where the rate is one of operations done one after the other.
     pub fn time_ns(&self) -> Option<f64> {
-        (self.unit == "lps" && self.copies.is_none()).then(|| 1e9 / self.rate)
+        (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)
     }
 
     /// Sweeps of latencies are read as times; how a workload scales shows in its rate.

@@ -6,15 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::AddedCost;
+use super::cost::{AddedCost, unit_name};
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
-use super::reading::{Metric, Reading};
+use super::reading::Reading;
 use super::work_name::WorkName;
 use crate::machine::Facts;
+use crate::workload::metric::{Metric, MetricValue};
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
 use paired::{Verdict, Withheld};
@@ -92,6 +93,17 @@ fn one() -> usize {
     1
 }
 
+impl Summary {
+    /// Gives the units of a document of before the names that they have now.
+    pub fn name_units(&mut self) {
+        let files = self.imported.iter_mut().flat_map(|imported| &mut imported.files);
+        let figures = files.flat_map(|file| &mut file.figures).map(|figure| &mut figure.unit);
+        for unit in figures.chain(self.results.iter_mut().map(|row| &mut row.unit)) {
+            *unit = unit_name(unit).to_owned();
+        }
+    }
+}
+
 /// What documents were made with that do not say.
 fn holm() -> String {
     Multiplicity::Holm.as_str().to_owned()
@@ -128,7 +140,7 @@ pub struct Row {
     pub treatment: String,
     /// What is compared; `rate` for now.
     pub metric: String,
-    /// The unit of `baseline` and `treated`, e.g. `lps`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
+    /// The unit of `baseline` and `treated`, e.g. `ops/s`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
     pub unit: String,
     /// Median rate of the baseline's samples.
     pub baseline: f64,
@@ -247,6 +259,8 @@ pub struct Pair {
     pub treated_rate: f64,
     /// CPU time per operation of the baseline and of the treated sample, where both used any.
     pub cpu_ns_per_op: Option<[f64; 2]>,
+    /// What both samples have of the other metrics that are judged.
+    pub further: Vec<(Metric, [MetricValue; 2])>,
     /// The coin: whether the baseline was measured first.
     pub baseline_first: bool,
     /// Whether the sample launched before this pair, of whatever row, was a treated one.
@@ -264,15 +278,24 @@ impl Pair {
     }
 
     /// The same of any metric, positive where the treatment is better; `None` where the pair has it not.
-    pub fn log_ratio_of(&self, metric: Metric) -> Option<f64> {
+    pub fn log_ratio_of(&self, metric: &Metric) -> Option<f64> {
         let log_ratio = match metric {
             Metric::Rate => self.log_ratio(),
             Metric::CpuTime => {
                 let [baseline, treated] = self.cpu_ns_per_op?;
                 (baseline / treated).ln()
             }
+            _ => {
+                let [baseline, treated] = self.amounts(metric)?;
+                treated.log()? - baseline.log()?
+            }
         };
         Some(log_ratio).filter(|d| d.is_finite())
+    }
+
+    /// What the baseline's sample and the treated one have of a further metric.
+    pub fn amounts(&self, metric: &Metric) -> Option<&[MetricValue; 2]> {
+        self.further.iter().find(|(other, _)| other == metric).map(|(_, both)| both)
     }
 }
 

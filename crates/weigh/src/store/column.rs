@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
-use crate::workload::sample::Sample;
+use crate::workload::sample::{OwnReading, Sample};
 
 /// What is written.
 #[derive(Serialize)]
@@ -38,6 +38,11 @@ pub(super) struct ReadColumn<'a> {
     pub major_faults: Option<u64>,
     #[serde(default)]
     pub copy_rates: Vec<f64>,
+    pub peak_memory_bytes: Option<u64>,
+    pub block_input_bytes: Option<u64>,
+    pub block_output_bytes: Option<u64>,
+    #[serde(default)]
+    pub readings: Vec<OwnReading>,
     pub disturbance: Option<Disturbance>,
 }
 
@@ -101,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_wherever_the_disturbance_stands() {
-        let sample = r#""operations":5.0,"elapsed_ns":7,"unit":"l\u0070s","slices_ns":[3,4]"#;
+        let sample = r#""operations":5.0,"elapsed_ns":7,"unit":"\u006fps/s","slices_ns":[3,4]"#;
         let beside = r#""dist\u0075rbance":{"during_ns":9,"steal_ticks":1}"#;
         for text in [format!("{{{sample},{beside}}}"), format!("{{{beside},{sample}}}")] {
             let read: ReadColumn = serde_json::from_str(&text).unwrap();
@@ -110,7 +115,7 @@ mod tests {
             assert_eq!(read.disturbance, Some(disturbance));
             let sample: Sample = serde_json::from_str(&text).unwrap();
             assert_eq!((read.operations, read.elapsed_ns), (5.0, 7));
-            assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("lps"));
+            assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("ops/s"));
             let column =
                 SampleColumn { sample: &sample, disturbance: read.disturbance, padding_bytes: 7 };
             let written = serde_json::to_string(&column).unwrap();

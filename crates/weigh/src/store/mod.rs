@@ -103,14 +103,14 @@ mod tests {
     use super::record::*;
     use super::samples::{Gatherer, Kept, Place, Samples};
     use super::*;
-    use crate::result::reading::Metric;
     use crate::result::summary::{Failure, State};
     use crate::result::work_name::WorkName;
+    use crate::workload::metric::Metric;
     use crate::workload::suite::{FromFile, embedded};
 
     pub fn header() -> Header {
         Header {
-            metrics: Metric::judged(None),
+            metrics: Metric::judged(None, &[]),
             kind: Kind::Compare,
             command: "weigh compare none".into(),
             seed: u64::MAX,
@@ -131,7 +131,7 @@ mod tests {
             }],
             works: vec![Work {
                 name: WorkName::of_copies("stat", 4),
-                unit: "lps".into(),
+                unit: "ops/s".into(),
                 syscalls_per_op: Some(1.0),
                 sample_ms: Some(70),
                 start_scale: 0.0375,
@@ -187,9 +187,13 @@ mod tests {
                 minor_faults: sample.minor_faults,
                 major_faults: sample.major_faults,
                 copy_rates: sample.copy_rates,
+                peak_memory_bytes: sample.peak_memory_bytes,
+                block_input_bytes: sample.block_input_bytes,
+                block_output_bytes: sample.block_output_bytes,
+                readings: sample.readings,
                 disturbance: measured.disturbance,
             };
-            Kept::new(&place, column, sample.unit, measured.evidence)
+            Kept::new(&place, column, sample.unit, measured.evidence, &[])
         }
     }
 

@@ -9,6 +9,7 @@ use super::samples::{Gatherer, Samples};
 use super::{Error, Store};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
+use crate::result::cost::unit_name;
 use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
@@ -99,7 +100,7 @@ impl Store {
             self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
                 Ok(Work {
                     name: work_name(row, "name")?,
-                    unit: row.get("unit")?,
+                    unit: unit_name(&row.get::<_, String>("unit")?).to_owned(),
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
                     start_scale: row.get("start_scale")?,
@@ -107,7 +108,8 @@ impl Store {
                 })
             })?;
         let mut gatherer = Gatherer::default();
-        self.each_sample(id, |kept| {
+        let judged = stored.header.metrics.clone();
+        self.each_sample(id, &judged, |kept| {
             // An experiment that was killed could not say how long it took; its last sample can.
             stored.elapsed_s = stored.elapsed_s.max(kept.end_s());
             gatherer.add(kept);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::column::ReadColumn;
 use crate::treatment::Evidence;
-use crate::workload::sample::cpu_ns_per_op;
+use crate::workload::metric::{Metric, MetricValue};
+use crate::workload::sample::{cpu_ns_per_op, further_value};
 
 /// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
 /// they belong to.
@@ -18,6 +19,9 @@ pub struct OfRow {
     pub points: Vec<Point>,
     /// Where copies ran at the same time, their rates, in the same order.
     pub copy_rates: Vec<Vec<f64>>,
+    /// What each has of the metrics that are judged besides the rate and CPU time, in the same order; empty
+    /// where nothing else is judged.
+    pub further: Vec<Vec<(Metric, MetricValue)>>,
     /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
     pub baseline: Option<Totals>,
     pub treated: Option<Totals>,
@@ -82,15 +86,15 @@ pub struct Usage {
 }
 
 impl OfRow {
-    /// Whole pairs in the order measured, each with its two samples in that order. They are next to each
-    /// other, the one with the treatment and the other without.
-    pub fn pairs(&self) -> impl Iterator<Item = [&Point; 2]> {
-        self.points.windows(2).filter_map(|both| {
+    /// Whole pairs in the order measured, each with the number of its first sample, and both. They are next
+    /// to each other, the one with the treatment and the other without.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, [&Point; 2])> {
+        self.points.windows(2).enumerate().filter_map(|(index, both)| {
             let [first, second] = both else { return None };
             let is_pair = (first.set, first.pair) == (second.set, second.pair)
                 && first.is_first
                 && first.is_treated != second.is_treated;
-            is_pair.then_some([first, second])
+            is_pair.then_some((index, [first, second]))
         })
     }
 
@@ -99,6 +103,9 @@ impl OfRow {
         self.points.push(kept.point);
         if !kept.copy_rates.is_empty() {
             self.copy_rates.push(kept.copy_rates);
+        }
+        if let Some(further) = kept.further {
+            self.further.push(further);
         }
         let of_arm = if kept.point.is_treated { &mut self.treated } else { &mut self.baseline };
         match of_arm {
@@ -132,6 +139,8 @@ pub(crate) struct Kept {
     pub(super) row: (usize, usize),
     point: Point,
     copy_rates: Vec<f64>,
+    /// `None` where nothing else is judged.
+    further: Option<Vec<(Metric, MetricValue)>>,
     /// Those of this one launch.
     totals: Totals,
 }
@@ -148,12 +157,14 @@ pub(super) struct Place {
 }
 
 impl Kept {
-    /// Unit and evidence may be without what is known from earlier samples of the same row and arm.
+    /// Of what is `judged` the rate and CPU time are kept anyway. Unit and evidence may be without what is
+    /// known from earlier samples of the same row and arm.
     pub(super) fn new(
         place: &Place,
         sample: ReadColumn<'_>,
         unit: Option<String>,
         evidence: Evidence,
+        judged: &[Metric],
     ) -> Kept {
         let disturbance = sample.disturbance;
         let elapsed_ns = sample.elapsed_ns as f64;
@@ -186,7 +197,18 @@ impl Kept {
             evidence,
         };
         let row = (place.work, place.treated_arm);
-        Kept { row, point, copy_rates: sample.copy_rates, totals }
+        let wanted: Vec<&Metric> = judged
+            .iter()
+            .filter(|metric| !matches!(metric, Metric::Rate | Metric::CpuTime))
+            .collect();
+        let operations = sample.total_operations.unwrap_or(sample.operations);
+        let bytes = [sample.peak_memory_bytes, sample.block_input_bytes, sample.block_output_bytes];
+        let has = |metric: &Metric| {
+            let amount = further_value(metric, operations, bytes, &sample.readings)?;
+            Some((metric.clone(), amount))
+        };
+        let further = (!wanted.is_empty()).then(|| wanted.into_iter().filter_map(has).collect());
+        Kept { row, point, further, copy_rates: sample.copy_rates, totals }
     }
 
     /// When it ended, from the start of the experiment.

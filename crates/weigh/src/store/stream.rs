@@ -15,6 +15,8 @@ use super::column::{ReadColumn, ReadEvidence, Text};
 use super::open::Access;
 use super::samples::{Kept, Place};
 use super::{Error, Store};
+use crate::result::cost::unit_name;
+use crate::workload::metric::Metric;
 
 /// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
 const BATCH: i64 = 2048;
@@ -22,8 +24,13 @@ const BATCH: i64 = 2048;
 type Batch = rusqlite::Result<Vec<Kept>>;
 
 impl Store {
-    /// Gives `take` the samples of an experiment, in the order measured.
-    pub(super) fn each_sample(&self, id: &str, mut take: impl FnMut(Kept)) -> Result<(), Error> {
+    /// Gives `take` the samples of an experiment, in the order measured, with what is judged of them.
+    pub(super) fn each_sample(
+        &self,
+        id: &str,
+        judged: &[Metric],
+        mut take: impl FnMut(Kept),
+    ) -> Result<(), Error> {
         let numbers = "SELECT min(number), max(number) FROM sample WHERE experiment = ?1";
         let numbers = self.connection.query_row(numbers, [id], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
@@ -32,7 +39,7 @@ impl Store {
             return Ok(());
         };
         if last - first < BATCH {
-            let batch = batch(&self.connection, id, first, last);
+            let batch = batch(&self.connection, id, judged, first, last);
             batch.map_err(|error| self.explain(&error))?.into_iter().for_each(take);
             return Ok(());
         }
@@ -43,7 +50,7 @@ impl Store {
             let start = |reader: usize| {
                 let (sender, receiver) = sync_channel(1);
                 let firsts = (first..=last).step_by(BATCH as usize).skip(reader).step_by(readers);
-                scope.spawn(move || read_ahead(path, access, id, firsts, last, &sender));
+                scope.spawn(move || read_ahead(path, access, (id, judged), firsts, last, &sender));
                 receiver
             };
             let receivers: Vec<Receiver<Batch>> = (0..readers).map(start).collect();
@@ -62,7 +69,7 @@ impl Store {
 fn read_ahead(
     path: &Path,
     access: Access,
-    id: &str,
+    (id, judged): (&str, &[Metric]),
     firsts: impl Iterator<Item = i64>,
     last: i64,
     to: &SyncSender<Batch>,
@@ -72,7 +79,7 @@ fn read_ahead(
         Err(error) => return drop(to.send(Err(error))),
     };
     for first in firsts {
-        let batch = batch(&connection, id, first, last.min(first + BATCH - 1));
+        let batch = batch(&connection, id, judged, first, last.min(first + BATCH - 1));
         let is_last = batch.is_err();
         // Nobody receives any more where another thread has met an error.
         if to.send(batch).is_err() || is_last {
@@ -83,7 +90,7 @@ fn read_ahead(
 
 /// The samples of an experiment with numbers from `first` to `last`. As there is one experiment at a time,
 /// they are next to each other: the table is read faster than row by row through the index.
-fn batch(connection: &Connection, id: &str, first: i64, last: i64) -> Batch {
+fn batch(connection: &Connection, id: &str, judged: &[Metric], first: i64, last: i64) -> Batch {
     let mut statement = connection.prepare_cached(
         "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
          FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
@@ -92,7 +99,7 @@ fn batch(connection: &Connection, id: &str, first: i64, last: i64) -> Batch {
     let mut known = BTreeMap::new();
     let mut batch = Vec::with_capacity(BATCH as usize);
     while let Some(row) = rows.next()? {
-        batch.push(kept(row, &mut known)?);
+        batch.push(kept(row, judged, &mut known)?);
     }
     Ok(batch)
 }
@@ -108,6 +115,7 @@ struct Known {
 /// The columns by number, as a name is searched for in each row.
 fn kept(
     row: &Row<'_>,
+    judged: &[Metric],
     known: &mut BTreeMap<(usize, usize, usize), Known>,
 ) -> rusqlite::Result<Kept> {
     let place = Place {
@@ -123,9 +131,9 @@ fn kept(
     let mut sample: ReadColumn = parse(row, 7, PhantomData)?;
     let unit = sample.unit.take_if(|_| !known.has_unit);
     known.has_unit |= unit.is_some();
-    let unit = unit.map(|Text(unit)| unit.into_owned());
+    let unit = unit.map(|Text(unit)| unit_name(&unit).to_owned());
     let evidence = parse(row, 8, ReadEvidence { known: &mut known.evidence })?;
-    Ok(Kept::new(&place, sample, unit, evidence))
+    Ok(Kept::new(&place, sample, unit, evidence, judged))
 }
 
 /// A column of JSON, from which what is read may borrow.

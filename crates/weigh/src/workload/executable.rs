@@ -47,12 +47,14 @@ pub struct Length {
     pub warm_up_ms: u64,
     /// Whether the times of its equal parts are wanted too.
     pub has_slices: bool,
+    /// Whether each operation is to be timed by itself, which takes time of its own.
+    pub has_latencies: bool,
 }
 
 impl Length {
     /// Of about so many milliseconds, after as little warm-up as finding the number of operations takes.
     pub fn of_ms(target_ms: u64) -> Length {
-        Length { target_ms, warm_up_ms: 0, has_slices: false }
+        Length { target_ms, warm_up_ms: 0, has_slices: false, has_latencies: false }
     }
 
     /// The same after half as long a warm-up: for what costs more after a while.
@@ -157,7 +159,9 @@ impl Executable {
         if length.warm_up_ms > 0 {
             options.extend(["--warm-up-ms".into(), length.warm_up_ms.to_string()]);
         }
-        if length.has_slices && copies == 1 {
+        if length.has_latencies && copies == 1 {
+            options.push("--latencies".into());
+        } else if length.has_slices && copies == 1 {
             options.push("--slices".into());
         }
         self.run_argv(workload, copies, &options)

@@ -84,6 +84,12 @@ pub struct Launched {
     pub involuntary_switches: u64,
     pub minor_faults: u64,
     pub major_faults: u64,
+    /// The largest resident set of the worker or of a process that it waited for; `None` where it may be that
+    /// of the launcher, of which the worker was a copy before it executed its program.
+    pub peak_memory_bytes: Option<u64>,
+    /// Read from block devices, and written to them at once or later.
+    pub block_input_bytes: u64,
+    pub block_output_bytes: u64,
     /// `Seccomp:` and `Seccomp_filters:` of the worker's `/proc/PID/status` when it executes its program.
     pub seccomp_mode: Option<u32>,
     pub seccomp_filters: Option<u32>,

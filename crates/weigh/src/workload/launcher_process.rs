@@ -21,6 +21,12 @@ use super::stamp::{Stamp, monotonic_ns};
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
 
+/// The units of `ru_maxrss`, and of `ru_inblock` and `ru_oublock` (getrusage(2)).
+const KIBIBYTE: u64 = 1024;
+const BLOCK: u64 = 512;
+/// What a worker may add to the memory that it is born with before it executes its program.
+const MEMORY_GRAIN: u64 = 256 << 10;
+
 /// Runs the launcher on stdin and stdout until end of input.
 ///
 /// # Errors
@@ -110,6 +116,7 @@ pub fn become_a_child() -> io::Result<()> {
 
 /// Runs a job; `None` where the parent went away meanwhile.
 fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
+    let inherited = resident_bytes();
     let mut child = spawn(setup, job, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
@@ -118,7 +125,10 @@ fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<
         let _ = kill_process_group(pid, Signal::KILL);
     }
     let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
-    reap(pid, &mut launched)?;
+    let maxrss = reap(pid, &mut launched)?;
+    // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
+    launched.peak_memory_bytes =
+        inherited.and_then(|ours| Some(maxrss).filter(|bytes| *bytes > ours + MEMORY_GRAIN));
     launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
     let Watched { outcome, wall_ns, printed } = watched?;
     if let WorkerEnd::ParentGone = outcome {
@@ -215,7 +225,15 @@ fn has_ended(pid: Pid) -> io::Result<bool> {
     Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
-fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
+/// What this process has in memory now: the second number of `statm` (proc_pid_statm(5)).
+fn resident_bytes() -> Option<u64> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(rustix::param::page_size() as u64))
+}
+
+/// Fills in how the worker ended and what it used; gives its `ru_maxrss` in bytes.
+fn reap(pid: Pid, launched: &mut Launched) -> io::Result<u64> {
     let mut status = 0;
     // SAFETY: `rusage` is plain data, for which zeroes are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -235,7 +253,9 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<()> {
     launched.involuntary_switches = usage.ru_nivcsw as u64;
     launched.minor_faults = usage.ru_minflt as u64;
     launched.major_faults = usage.ru_majflt as u64;
-    Ok(())
+    launched.block_input_bytes = (usage.ru_inblock as u64).saturating_mul(BLOCK);
+    launched.block_output_bytes = (usage.ru_oublock as u64).saturating_mul(BLOCK);
+    Ok((usage.ru_maxrss as u64).saturating_mul(KIBIBYTE))
 }
 
 /// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or

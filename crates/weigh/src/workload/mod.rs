@@ -6,6 +6,7 @@ pub mod detail;
 pub mod executable;
 pub mod launcher;
 pub mod launcher_process;
+pub mod metric;
 pub mod paced;
 pub mod pipes;
 pub mod sample;

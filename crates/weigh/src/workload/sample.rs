@@ -4,11 +4,16 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use super::metric::{Direction, Metric, MetricValue};
+
 /// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
 const RATES: RangeInclusive<f64> = 1e-12..=1e21;
 /// A program may take its time from another clock than ours, which is steered by 0.05 % at most.
 const CLOCKS_DIFFER_BY: f64 = 1.01;
 const CLOCK_GRAIN_NS: f64 = 1e6;
+/// A program may report so many readings, in units so long: what prints more is no workload.
+const MOST_READINGS: usize = 100;
+const LONGEST_UNIT: usize = 20;
 
 /// What one launch of a workload measured. All but the first two may be absent in the line of a
 /// foreign program.
@@ -50,9 +55,45 @@ pub struct Sample {
     /// From the PMU, where it was asked for and is there.
     #[serde(default)]
     pub kernel_instructions: Option<u64>,
+    /// What the launcher saw of the whole process: `ru_maxrss`, `ru_inblock` and `ru_oublock` of wait4(2),
+    /// in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_input_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_output_bytes: Option<u64>,
+    /// What else the program measured of itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<OwnReading>,
     /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy_rates: Vec<f64>,
+}
+
+/// What a program reports besides its rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnReading {
+    pub name: String,
+    pub value: f64,
+    pub unit: String,
+    /// Whether more of it is better, or less.
+    pub better: Direction,
+}
+
+impl OwnReading {
+    fn check(&self) -> Result<(), String> {
+        let OwnReading { name, value, unit, .. } = self;
+        if !matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_))) {
+            return Err(format!("it reported a reading `{name}`, which is no name for one"));
+        }
+        if !(value.is_finite() && *value >= 0.0) || unit.len() > LONGEST_UNIT {
+            return Err(format!(
+                "its reading `{name}` is {value} `{unit}`: not a number and a unit"
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Sample {
@@ -74,6 +115,17 @@ impl Sample {
     /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
     pub fn cpu_ns_per_op(&self) -> Option<f64> {
         cpu_ns_per_op(self.user_ns, self.system_ns, self.operations)
+    }
+
+    /// What it has of a metric; `None` where that is not known.
+    pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
+        if *metric == Metric::CpuTime {
+            return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
+        }
+        let operations = self.total_operations.unwrap_or(self.operations);
+        let memory_and_blocks =
+            [self.peak_memory_bytes, self.block_input_bytes, self.block_output_bytes];
+        further_value(metric, operations, memory_and_blocks, &self.readings)
     }
 
     /// Refuses a timed part that is longer than the whole process lived.
@@ -117,6 +169,10 @@ impl Sample {
         {
             return Err(format!("it reported {number} as `syscalls_per_op` or `calibration_ms`"));
         }
+        if self.readings.len() > MOST_READINGS {
+            return Err(format!("it reported more than {MOST_READINGS} readings"));
+        }
+        self.readings.iter().try_for_each(OwnReading::check)?;
         let slices_ns = self.slices_ns.iter().flatten();
         let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));
         if sum_ns as f64 > self.elapsed_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
@@ -126,6 +182,28 @@ impl Sample {
             ));
         }
         Ok(self)
+    }
+}
+
+/// How much a process of so many operations has of a metric besides the rate and CPU time: from the bytes of
+/// its peak memory, of its block input and of its block output, and from what it reported itself.
+pub fn further_value(
+    metric: &Metric,
+    operations: f64,
+    [peak_memory, block_input, block_output]: [Option<u64>; 3],
+    own: &[OwnReading],
+) -> Option<MetricValue> {
+    let per_op = |bytes: Option<u64>| Some(MetricValue::of(bytes? as f64 / operations, "B/op"));
+    match metric {
+        Metric::Rate | Metric::CpuTime => None,
+        Metric::PeakMemory => Some(MetricValue::of(peak_memory? as f64, "B")),
+        Metric::BlockInput => per_op(block_input),
+        Metric::BlockOutput => per_op(block_output),
+        Metric::Latency(_) | Metric::Named(_) => {
+            let own = own.iter().find(|own| own.name == metric.name())?;
+            let OwnReading { value, ref unit, better, .. } = *own;
+            Some(MetricValue { value, unit: unit.as_str().into(), better })
+        }
     }
 }
 

@@ -114,7 +114,7 @@ mod tests {
             name: name.into(),
             summary: "one thing".into(),
             group: "memory".into(),
-            unit: "lps".into(),
+            unit: "ops/s".into(),
             units_per_op: 1.0,
             syscalls_per_op: 0.0078,
             syscalls_note: None,
@@ -143,7 +143,7 @@ mod tests {
     fn the_table_has_all_that_is_declared() {
         let one = workload("stat", None, 0.0);
         let text = table(&[&one], str::to_owned);
-        for part in ["memory", "stat", "0.008", "lps", "one thing", "from lmbench"] {
+        for part in ["memory", "stat", "0.008", "ops/s", "one thing", "from lmbench"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::result::calibration::PlantedExperiments;
-use crate::result::reading::Metric;
 use crate::result::summary::State;
 use crate::store::record::{Header, Kind, Measured, Work};
+use crate::workload::metric::Metric;
 use paired::simulated::{Machine, Noise};
 
 /// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
@@ -16,14 +16,14 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
 fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String {
     let work = |name: &str| Work {
         name: name.into(),
-        unit: "lps".into(),
+        unit: "ops/s".into(),
         syscalls_per_op: None,
         sample_ms: Some(70),
         start_scale: 0.01,
         on_curve: None,
     };
     let header = Header {
-        metrics: Metric::judged(Some(8)),
+        metrics: Metric::judged(Some(8), &[]),
         kind: Kind::Calibrate,
         command: "weigh calibrate".into(),
         seed,

@@ -19,7 +19,7 @@ impl<'a> Tally<'a> {
             true => [second, first],
             false => [first, second],
         };
-        Tally { of_row, pairs: of_row.pairs().map(by_arm).collect() }
+        Tally { of_row, pairs: of_row.pairs().map(|(_, both)| by_arm(both)).collect() }
     }
 
     /// `None` where an arm has no sample.

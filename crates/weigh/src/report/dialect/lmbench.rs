@@ -169,7 +169,7 @@ mod tests {
 
     /// A sheet of one arm, from times in µs.
     fn sheet(times_us: &[(&str, f64)]) -> Sheet {
-        let rates = times_us.iter().map(|(name, us)| ((*name).into(), "lps".into(), 1e6 / us));
+        let rates = times_us.iter().map(|(name, us)| ((*name).into(), "ops/s".into(), 1e6 / us));
         Sheet::of_run("id", "none", rates)
     }
 

@@ -45,7 +45,7 @@ fn converted(rate: f64, unit: &str) -> (f64, String) {
         return (per_second / rate, unit.replace("us", "µs"));
     }
     match unit {
-        "lps" | "ops/s" | "runs/s" => (1e6 / rate, "µs".into()),
+        "ops/s" | "runs/s" => (1e6 / rate, "µs".into()),
         "lpm" => (60e3 / rate, "ms".into()),
         "KBps" => (rate / 1024.0, "MB/s".into()),
         other => (rate, format::label(other)),

@@ -6,6 +6,7 @@ use crate::report::ReportFormat;
 use crate::result::summary::Summary;
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
+use crate::workload::metric::Metric;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "csv",
@@ -17,7 +18,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
 
 const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
                       baseline_rate,treated_rate,log_ratio,disturbed,baseline_cpu_ns_per_op,\
-                      treated_cpu_ns_per_op,load_axis,load_value\n";
+                      treated_cpu_ns_per_op,load_axis,load_value";
 
 const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate,\
                           load_axis,load_value\n";
@@ -34,12 +35,21 @@ fn compared(s: &Summary) -> Result<String, String> {
 
 /// The pairs of all rows, in the order measured. Sets and pairs count from 1.
 fn pairs(s: &Summary) -> String {
+    let metrics = further(s);
     let mut text = HEADER.to_owned();
+    for metric in &metrics {
+        text += &format!(
+            ",{},{}",
+            name(&format!("baseline_{metric}")),
+            name(&format!("treated_{metric}"))
+        );
+    }
+    text.push('\n');
     for row in &s.results {
         let [axis, value] = load(&row.workload);
         for (index, pair) in row.series.iter().enumerate() {
             let [baseline_cpu_ns, treated_cpu_ns] = pair.cpu_ns_per_op.unwrap_or([f64::NAN; 2]);
-            let cells = [
+            let mut cells = vec![
                 name(&s.id),
                 name(&row.workload.name),
                 name(&row.treatment),
@@ -57,6 +67,12 @@ fn pairs(s: &Summary) -> String {
                 axis.clone(),
                 value.clone(),
             ];
+            for metric in &metrics {
+                let of_pair = pair.further.iter().find(|(other, _)| other.name() == *metric);
+                let values =
+                    of_pair.map_or([f64::NAN; 2], |(_, both)| [both[0].value, both[1].value]);
+                cells.extend(values.map(number));
+            }
             text += &cells.join(",");
             text.push('\n');
         }
@@ -96,6 +112,18 @@ fn load(workload: &WorkName) -> [String; 2] {
     workload.load.as_ref().map(|load| [name(&load.axis), number(load.value)]).unwrap_or_default()
 }
 
+/// The names of the metrics besides the rate and CPU time that any pair has.
+fn further(s: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> = (s.results.iter())
+        .flat_map(|row| &row.readings)
+        .map(|reading| reading.metric.name())
+        .filter(|name| *name != Metric::CpuTime.name())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// In full precision; empty when there is no number.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
@@ -129,7 +157,7 @@ mod tests {
         assert_eq!(lines.len(), 3);
         let columns = lines[0].split(',').count();
         assert_eq!(columns, 16);
-        assert!(lines[2].starts_with("k3f9,syscall,audit,lps,1,2,4.7,"), "{}", lines[2]);
+        assert!(lines[2].starts_with("k3f9,syscall,audit,ops/s,1,2,4.7,"), "{}", lines[2]);
         assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
     }
 

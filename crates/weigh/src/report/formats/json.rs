@@ -91,7 +91,7 @@ mod tests {
         let figure = Figure {
             test: "System Call Overhead".to_owned(),
             value: 868_972.0,
-            unit: "lps".to_owned(),
+            unit: "ops/s".to_owned(),
             better: Better::More,
             copies: Some(2),
             runs: vec![868_970.0, 868_974.0],

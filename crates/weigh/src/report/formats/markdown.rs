@@ -8,7 +8,8 @@ use crate::printable;
 use crate::report::results::measured;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
-use crate::report::{bounds, evidence, facts, imported, latency, readings, sentence, sets};
+use crate::report::readings::{self, MetricTable};
+use crate::report::{bounds, evidence, facts, imported, latency, sentence, sets};
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
 
@@ -30,9 +31,8 @@ pub fn render(s: &Summary) -> String {
         parts.push(results(s).to_markdown());
     }
     parts.extend(bounds::sentence(s));
-    if let Some(readings) = readings::table(s) {
-        let (title, legend) = (readings::TITLE, readings::LEGEND);
-        parts.push(format!("{title} ({legend}):\n\n{}", readings.to_markdown()));
+    for MetricTable { title, legend, table } in readings::tables(s) {
+        parts.push(format!("{title} ({legend}):\n\n{}", table.to_markdown()));
     }
     if let Some(latencies) = latency::table(s) {
         parts.push(format!(
@@ -174,7 +174,7 @@ mod tests {
         assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
         assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
         assert!(text.contains(
-            "| syscall | 469.0k | 69.37k | lps | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
+            "| syscall | 469.0k | 69.37k | ops/s | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
         ));
         assert!(text.contains("- `fsdisk` under `audit`: It took longer"));
     }

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn vertical_axes_start_at_0_or_are_logarithmic() {
-        let rate = Quantity::Rate("lps".into());
+        let rate = Quantity::Rate("ops/s".into());
         let ticks = |values: &[f64], quantity| Axis::of_y(values, quantity, None).ticks();
         assert_eq!(ticks(&[4.0, 9.7], &rate), [0.0, 5.0, 10.0]);
         assert_eq!(ticks(&[1.1, 90.0], &rate), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn perfect_scaling_is_a_straight_line() {
-        let rate = Quantity::Rate("lps".into());
+        let rate = Quantity::Rate("ops/s".into());
         for copies in [[1.0, 8.0, 15.0], [1.0, 16.0, 256.0]] {
             let x = Axis::of_x(&copies, "copies");
             let y = Axis::of_y(&copies, &rate, Some(&x));
@@ -198,7 +198,7 @@ mod tests {
     fn ticks_have_units() {
         let times = [5.0, 1000.0, 2e7].map(|ns| tick_text(ns, &Quantity::Time));
         assert_eq!(times, ["5\u{a0}ns", "1\u{a0}µs", "20\u{a0}ms"]);
-        assert_eq!(tick_text(2.5e6, &Quantity::Rate("lps".into())), "2.50M");
+        assert_eq!(tick_text(2.5e6, &Quantity::Rate("ops/s".into())), "2.50M");
         assert_eq!(tick_text(20_000.0, &Quantity::Rate("MBps".into())), "20,000");
         assert_eq!(tick_text(-20.0, &Quantity::Effect), "−20\u{a0}%");
     }

@@ -74,7 +74,7 @@ mod tests {
             high: None,
         });
         let curve = Curve { series: name.into(), points: points.collect() };
-        let quantity = Quantity::Rate("lps".into());
+        let quantity = Quantity::Rate("ops/s".into());
         let chart = Chart { quantity, x_unit: COPIES.into(), curves: vec![curve] };
         let (machine, empty) = (Facts::default(), Table { columns: Vec::new(), rows: Vec::new() });
         render(&RunPage {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(text.matches("class=\"estimate\"").count(), 3);
         assert_eq!(text.matches("class=\"joined\"").count(), 2);
         for part in
-            ["rate of all copies together, lps", ">copies</text>", ">perfect</text>", "<desc>"]
+            ["rate of all copies together, ops/s", ">copies</text>", ">perfect</text>", "<desc>"]
         {
             assert!(text.contains(part), "{part} is missing");
         }
