@@ -278,7 +278,8 @@ impl Outcome {
 /// The row of a workload in the JSON of an experiment, by its label, as `pipe:copies=4`.
 #[track_caller]
 pub fn row<'a>(json: &'a Value, label: &str) -> &'a Value {
-    let name = WorkName::parse(label).unwrap_or_else(|_| label.into());
+    let names = WorkName::parse(label).unwrap_or_default();
+    let name = names.into_iter().next().unwrap_or_else(|| label.into());
     let load = name.load.map(|load| json!({"axis": load.axis, "value": load.value}));
     let is_it = |row: &&Value| row["workload"] == *name.name && row["load"] == json!(load);
     let rows = json["results"].as_array().unwrap();

@@ -16,7 +16,7 @@ const MANY_PER_CPU: usize = 16;
 /// # Errors
 /// A sentence, where the answer is not yes.
 pub fn confirm(wanted: &[usize], workloads: &[String], is_meant: bool) -> Result<(), String> {
-    let labelled = workloads.iter().filter_map(|label| WorkName::parse(label).ok());
+    let labelled = workloads.iter().filter_map(|label| WorkName::parse(label).ok()).flatten();
     let wanted = wanted.iter().copied().chain(labelled.map(|name| name.copies()));
     let (most, cpus) = (wanted.max().unwrap_or(1), value::cpus());
     if is_meant || most <= MANY_PER_CPU * cpus {

@@ -110,7 +110,10 @@ impl HistoryArgs {
 
 /// What was called `pipe x 4` is `pipe:copies=4` now.
 fn as_now(workload: &str) -> String {
-    WorkName::parse(workload).map_or_else(|_| workload.to_owned(), |name| name.to_string())
+    match WorkName::parse(workload).as_deref() {
+        Ok([name]) => name.to_string(),
+        _ => workload.to_owned(),
+    }
 }
 
 /// An experiment on a line of its own.

@@ -23,8 +23,7 @@ pub fn resolve(
     let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));
     let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
     let mut works: Vec<Work> = Vec::new();
-    for label in names {
-        let name = WorkName::parse(label)?;
+    for name in WorkName::parse_all(names)? {
         let own = name.load.is_some().then(|| vec![name.copies()]);
         for work in resolve_one(&name.name, &workloads, &suites)? {
             for copies in own.as_deref().unwrap_or(copies) {

@@ -74,5 +74,5 @@ fn add_index(rows: &mut [RunRow], suite: &Suite, count: usize) {
 /// With a load or without.
 fn is_asked_for(stored: &Stored, suite: &Suite) -> bool {
     let names = stored.header.asked_for.iter().filter_map(|label| WorkName::parse(label).ok());
-    names.map(|name| name.name).any(|name| name == suite.name)
+    names.flatten().any(|name| name.name == suite.name)
 }

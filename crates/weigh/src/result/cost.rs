@@ -82,7 +82,7 @@ mod tests {
         for (name, unit) in
             [("fstime", "KBps"), ("whetstone", "MWIPS"), ("getppid:copies=2", "ops/s")]
         {
-            let cost = AddedCost::of(&WorkName::parse(name).unwrap(), unit, 1e6, -50.0);
+            let cost = AddedCost::of(&WorkName::parse(name).unwrap()[0], unit, 1e6, -50.0);
             assert_eq!((cost.factor, cost.added_ns_per_op), (Some(2.0), None), "{name}");
         }
         for odd in [f64::NAN, -100.0, f64::NEG_INFINITY, f64::INFINITY] {

@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::label::{self, Term};
+
 /// The axis of how many copies of a workload run at the same time.
 pub const COPIES: &str = "copies";
 /// The workloads' own limit.
@@ -36,28 +38,39 @@ impl WorkName {
         WorkName { name: workload.to_owned(), load: Some(load).filter(|_| copies != 1) }
     }
 
-    /// Reads `pipe:copies=4`, and `pipe x 4` as weigh wrote it before. What names no load is the workload as
-    /// it is, however it is spelt.
+    /// Reads `pipe:copies=4`, or several, as docs/labels.md has it.
     ///
     /// # Errors
-    /// A sentence, where the load is none that there is.
-    pub fn parse(label: &str) -> Result<WorkName, String> {
-        if let Some((workload, copies)) = split_times(label) {
-            return Ok(WorkName::of_copies(workload, copies));
+    /// A sentence, where it is no label, or the load is none that there is.
+    pub fn parse(label: &str) -> Result<Vec<WorkName>, String> {
+        label::workloads(label)?.iter().map(WorkName::of).collect()
+    }
+
+    fn of(term: &Term) -> Result<WorkName, String> {
+        let written = term.workload_written();
+        let mut loads = term.parameters.iter();
+        let Some((axis, value)) = loads.next() else { return Ok((*term.name).into()) };
+        if loads.next().is_some() {
+            return Err(format!("`{written}`: a workload has one load"));
         }
-        let is_axis = |axis: &str| axis.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-        let parts = label.rsplit_once(':').and_then(|(workload, load)| {
-            let (axis, value) = load.split_once('=').filter(|(axis, _)| is_axis(axis))?;
-            Some((workload, axis, value))
-        });
-        let Some((workload, axis, value)) = parts else { return Ok(label.into()) };
         if axis != COPIES {
-            return Err(format!("`{label}`: there is no load `{axis}`; there is `{COPIES}`"));
+            return Err(format!("`{written}`: there is no load `{axis}`; there is `{COPIES}`"));
         }
-        match value.parse().ok().filter(|copies| (1..=MOST_COPIES).contains(copies)) {
-            Some(copies) => Ok(WorkName::of_copies(workload, copies)),
-            None => Err(format!("`{label}`: {COPIES} is a number from 1 to {MOST_COPIES}")),
+        let copies = value.and_then(|value| value.parse().ok());
+        match copies.filter(|copies| (1..=MOST_COPIES).contains(copies)) {
+            Some(copies) => Ok(WorkName::of_copies(&term.name, copies)),
+            None => Err(format!("`{written}`: {COPIES} is a number from 1 to {MOST_COPIES}")),
         }
+    }
+
+    /// The same of several labels.
+    ///
+    /// # Errors
+    /// As [`WorkName::parse`].
+    pub fn parse_all(labels: &[String]) -> Result<Vec<WorkName>, String> {
+        let names: Vec<_> =
+            labels.iter().map(|label| WorkName::parse(label)).collect::<Result<_, _>>()?;
+        Ok(names.concat())
     }
 
     /// The names that labels have, without their loads.
@@ -65,7 +78,8 @@ impl WorkName {
     /// # Errors
     /// A sentence, where a load is none that there is.
     pub fn names_of(labels: &[String]) -> Result<Vec<String>, String> {
-        labels.iter().map(|label| WorkName::parse(label).map(|name| name.name)).collect()
+        let names = WorkName::parse_all(labels)?;
+        Ok(names.into_iter().map(|name| name.name).collect())
     }
 
     /// How many run at the same time.
@@ -125,7 +139,7 @@ mod tests {
     use super::*;
 
     fn parsed(label: &str) -> (String, usize) {
-        let name = WorkName::parse(label).unwrap();
+        let name = WorkName::parse(label).unwrap().remove(0);
         (name.name.clone(), name.copies())
     }
 
@@ -134,10 +148,10 @@ mod tests {
         assert_eq!(parsed("pipe:copies=4"), ("pipe".into(), 4));
         assert_eq!(parsed("bw-pipe@same-cpu:copies=2"), ("bw-pipe@same-cpu".into(), 2));
         assert_eq!(parsed("pipe x 4"), ("pipe".into(), 4));
-        assert_eq!(WorkName::parse("pipe:copies=1").unwrap(), "pipe".into());
-        for plain in ["pipe", "./a x 4", "make -j x 4", "./a:b.toml", "x 4", " x 4", ""] {
-            assert_eq!(WorkName::parse(plain).unwrap(), plain.into(), "{plain}");
-        }
+        assert_eq!(WorkName::parse("pipe:copies=1").unwrap(), ["pipe".into()]);
+        assert_eq!(WorkName::parse("./a:b.toml").unwrap(), ["./a:b.toml".into()]);
+        let several = [WorkName::of_copies("pipe", 4), "getppid".into()];
+        assert_eq!(WorkName::parse("pipe:copies=4,getppid").unwrap(), several);
     }
 
     #[test]
@@ -146,7 +160,8 @@ mod tests {
             ("pipe:users=4", "no load `users`"),
             ("pipe:copies=0", "from 1 to 1024"),
             ("pipe:copies=1025", "from 1 to 1024"),
-            ("pipe:copies=", "from 1 to 1024"),
+            ("pipe:copies=", "is empty"),
+            ("pipe:copies=2,users=3", "one load"),
             ("pipe:copies=1.5", "from 1 to 1024"),
         ] {
             assert!(WorkName::parse(label).unwrap_err().contains(said), "{label}");
@@ -155,7 +170,8 @@ mod tests {
 
     #[test]
     fn rows_are_in_order_of_their_load() {
-        let names = ["a", "b:copies=10", "b", "b:copies=9"].map(|l| WorkName::parse(l).unwrap());
+        let names =
+            ["a", "b:copies=10", "b", "b:copies=9"].map(|l| WorkName::parse(l).unwrap().remove(0));
         let mut sorted = names.to_vec();
         sorted.sort();
         let labels: Vec<String> = sorted.iter().map(ToString::to_string).collect();
@@ -166,7 +182,7 @@ mod tests {
         #[test]
         fn a_label_is_read_back(workload in "[a-z0-9@-]{1,12}", copies in 1_usize..=MOST_COPIES) {
             let name = WorkName::of_copies(&workload, copies);
-            prop_assert_eq!(WorkName::parse(&name.to_string()), Ok(name));
+            prop_assert_eq!(WorkName::parse(&name.to_string()), Ok(vec![name]));
         }
 
         #[test]

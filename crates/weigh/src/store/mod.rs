@@ -293,7 +293,7 @@ mod tests {
     fn where_the_load_varies_it_is_a_curve() {
         let place = |names: &[&str]| -> Vec<Option<f64>> {
             let own = |name: &str| Work {
-                name: WorkName::parse(name).unwrap(),
+                name: WorkName::parse(name).unwrap().remove(0),
                 ..header().works.remove(0)
             };
             let header = Header { works: names.iter().map(|name| own(name)).collect(), ..header() };
