@@ -1,5 +1,6 @@
-//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment
-//! and formats of reports. Adding one of these is adding one file; nothing here or elsewhere names it.
+//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment, steps
+//! of a set-up and formats of reports. Adding one of these is adding one file; nothing here or elsewhere
+//! names it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -32,10 +33,13 @@ const FORMATS: Found = Found {
     output: "formats.rs",
 };
 
+/// Where the steps of a set-up are.
+const STEPS: &str = "crates/weigh/src/workload/setup/kind";
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites", KINDS.directory, FORMATS.directory] {
+    for watched in ["workloads", "suites", KINDS.directory, FORMATS.directory, STEPS] {
         println!("cargo:rerun-if-changed={watched}");
     }
     build_workloads(&root, &out);
@@ -43,6 +47,7 @@ fn main() {
     for found in [KINDS, FORMATS] {
         list_modules(&found, &root, &out);
     }
+    list_steps(&root.join(STEPS), &out);
 }
 
 fn build_workloads(root: &Path, out: &Path) {
@@ -84,6 +89,60 @@ fn list_modules(found: &Found, root: &Path, out: &Path) {
     }
     list.push_str("];\n");
     fs::write(out.join(found.output), modules + &list).expect("OUT_DIR is writable");
+}
+
+/// A type that is one of the steps, each of which is named after its file: `login_uid.rs` has `LoginUid`.
+fn list_steps(directory: &Path, out: &Path) {
+    let mut modules = String::new();
+    let (mut variants, mut acts, mut kinds) = (String::new(), String::new(), String::new());
+    for file in files(directory, "rs") {
+        let name = stem(&file);
+        let kind = camel_case(&name);
+        let path = file.display().to_string();
+        writeln!(modules, "#[path = {path:?}]\npub mod {name};").expect("a string");
+        writeln!(variants, "    {kind}({name}::{kind}),").expect("a string");
+        writeln!(acts, "            SetupStep::{kind}(step) => step,").expect("a string");
+        writeln!(
+            kinds,
+            "impl From<{name}::{kind}> for SetupStep {{
+    fn from(step: {name}::{kind}) -> SetupStep {{
+        SetupStep::{kind}(step)
+    }}
+}}
+impl super::StepKind for {name}::{kind} {{
+    fn of(step: &SetupStep) -> Option<&{name}::{kind}> {{
+        match step {{
+            SetupStep::{kind}(step) => Some(step),
+            #[allow(unreachable_patterns)]
+            _ => None,
+        }}
+    }}
+}}"
+        )
+        .expect("a string");
+    }
+    let code = format!(
+        "{modules}
+/// A step of one of the kinds.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = \"snake_case\")]
+pub enum SetupStep {{
+{variants}}}
+impl SetupStep {{
+    /// What it does.
+    pub fn act(&self) -> &dyn super::Act {{
+        match self {{
+{acts}        }}
+    }}
+}}
+{kinds}"
+    );
+    fs::write(out.join("setup.rs"), code).expect("OUT_DIR is writable");
+}
+
+fn camel_case(name: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('_').map(capital).collect()
 }
 
 fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {

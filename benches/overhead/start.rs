@@ -4,8 +4,10 @@
 use std::sync::atomic::AtomicBool;
 
 use rustix::time::{ClockId, clock_gettime};
+use weighbridge::own_program;
 use weighbridge::workload::executable::Executable;
-use weighbridge::workload::launcher::{Job, Launcher, Setup};
+use weighbridge::workload::launcher::{Job, Launcher, SUBCOMMAND};
+use weighbridge::workload::setup::Setup;
 
 use crate::compile;
 use crate::table::Table;
@@ -22,7 +24,8 @@ pub fn table() -> Result<Table, String> {
     let executable = Executable::unpack(scratch.path())?;
     let probe = compile("probe.c", &["-shared", "-fPIC"], scratch.path())?;
     let never = AtomicBool::new(false);
-    let mut launcher = Launcher::start(&Setup::default(), &never).map_err(|e| e.to_string())?;
+    let mut launcher = Launcher::start(own_program::command(SUBCOMMAND), &Setup::default(), &never)
+        .map_err(|error| error.to_string())?;
     let job = Job {
         argv: executable.operations_argv("getppid", 1, 1),
         environment: vec![("LD_PRELOAD".into(), probe.display().to_string())],

@@ -7,6 +7,7 @@ pub mod experiment;
 pub mod format;
 pub mod import;
 pub mod label;
+pub mod lines;
 pub mod machine;
 pub mod orphans;
 pub mod own_program;

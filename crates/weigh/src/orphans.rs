@@ -84,9 +84,25 @@ pub fn wait_until(deadline: Instant, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Of all threads of this process.
+/// All that descend from this process now.
+pub fn descendants() -> impl Iterator<Item = Pid> {
+    let mut found: Vec<Pid> = children().collect();
+    let mut looked_at = 0;
+    while let Some(pid) = found.get(looked_at) {
+        let theirs: Vec<Pid> = children_of(&pid.as_raw_nonzero().to_string()).collect();
+        found.extend(theirs);
+        looked_at += 1;
+    }
+    found.into_iter()
+}
+
 fn children() -> impl Iterator<Item = Pid> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    children_of("self")
+}
+
+/// Of all threads of a process.
+fn children_of(process: &str) -> impl Iterator<Item = Pid> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     threads.flat_map(|thread| {
         let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         let pids = text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));

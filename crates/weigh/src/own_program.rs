@@ -1,26 +1,18 @@
-//! Starting this very program again in one of its hidden roles (launcher, sink, guard), and talking
-//! with it in lines of JSON.
+//! Starting this very program again in one of its hidden roles (launcher, sink, guard), and seeing it off.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use crate::lines::Lines;
 use crate::orphans::{self, wait_until};
-
-const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Who stops a service signals all of its processes. Only `weigh` itself acts on these, and then ends its
 /// helpers in good order; killed with it, they would take the verdict along.
 const FOR_WEIGH_ALONE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
-/// What a helper does at once takes no longer, on the busiest of machines.
-pub const PROMPTLY: Duration = Duration::from_secs(60);
 /// What a helper has left to do at the end of its input takes moments.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -68,120 +60,39 @@ pub fn see_off(child: &mut Child) {
     orphans::end_strays();
 }
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum HelperError {
-    /// The user asked us to stop.
-    #[error("interrupted")]
-    Interrupted,
-    #[error("no answer within the time allowed; was it stopped?")]
-    TimedOut,
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// A helper that is asked on its stdin and answers on its stdout. It ends at the end of its input,
-/// so it does not outlive us, and dropping this ends it in good order, with all that it started.
+/// A program that is asked on its stdin and answers on its stdout. It ends at the end of its input, so it
+/// does not outlive us, and dropping this ends it in good order, with all that it started.
 pub struct Helper {
     child: Child,
-    requests: Option<ChildStdin>,
-    answers: ChildStdout,
-    unread: Vec<u8>,
+    pub lines: Lines,
 }
 
 impl Helper {
-    /// Starts this program in a hidden role.
+    /// Starts it: this program in a hidden role, or another through which that is reached.
     ///
     /// # Errors
     /// As `fork(2)` and `execve(2)`.
-    pub fn start(subcommand: &str) -> io::Result<Helper> {
+    pub fn start(mut command: Command) -> io::Result<Helper> {
         orphans::adopt()?;
-        let mut child = command(subcommand).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn()?;
         orphans::keep(child.id());
-        let requests = child.stdin.take();
-        let answers = child.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
-        if let Some(pipe) = &requests {
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
-        Ok(Helper { child, requests, answers, unread: Vec::new() })
+        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("no pipe"));
+        };
+        rustix::io::ioctl_fionbio(&requests, true)?;
+        Ok(Helper { child, lines: Lines::over(requests.into(), answers.into()) })
     }
 
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
-
-    /// Sends one line.
-    ///
-    /// # Errors
-    /// `EPIPE` where the helper has ended, `ETIMEDOUT` where it does not read.
-    pub fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        let Some(pipe) = &mut self.requests else {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        };
-        let mut unsent = line.as_slice();
-        let deadline = Instant::now() + PROMPTLY;
-        while !unsent.is_empty() {
-            match pipe.write(unsent) {
-                Ok(sent) => unsent = &unsent[sent..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if Instant::now() > deadline {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                    let _ = poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&LOOK_UP));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for one line, looking up from time to time whether the user gave up.
-    ///
-    /// # Errors
-    /// [`HelperError::TimedOut`] after `deadline`; [`HelperError::Io`] where the helper ended or talks
-    /// nonsense.
-    pub fn receive<T: DeserializeOwned>(
-        &mut self,
-        interrupted: &AtomicBool,
-        deadline: Instant,
-    ) -> Result<T, HelperError> {
-        loop {
-            if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return Ok(serde_json::from_slice(&line).map_err(io::Error::from)?);
-            }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(HelperError::Interrupted);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(HelperError::TimedOut);
-            }
-            let left =
-                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            let mut ready = [PollFd::new(&self.answers, PollFlags::IN)];
-            match poll(&mut ready, Some(&left.min(LOOK_UP))) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-                Ok(_) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
-            }
-            let mut chunk = [0u8; 8192];
-            let read_bytes = self.answers.read(&mut chunk)?;
-            if read_bytes == 0 {
-                return Err(io::Error::other("the helper process ended unexpectedly").into());
-            }
-            self.unread.extend_from_slice(&chunk[..read_bytes]);
-        }
-    }
 }
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        drop(self.requests.take());
+        self.lines.end();
         see_off(&mut self.child);
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::operation::Operation;
 use super::prober_process::{OperationBatch, Order, ProberSetup, Reply};
+use crate::lines::LinesError;
 use crate::own_program::{self, Helper};
 use crate::profile::ptrace;
 use crate::treatment::audit::{BASELINE_LOGINUID, system};
@@ -31,9 +32,9 @@ impl Prober {
     /// # Errors
     /// Where the login uid cannot be set, or its directory not be used.
     pub fn start(setup: &ProberSetup, interrupted: &AtomicBool) -> Result<Prober, TreatmentError> {
-        let mut helper = Helper::start(SUBCOMMAND).map_err(system)?;
-        helper.send(setup).map_err(system)?;
-        match helper.receive(interrupted, Instant::now() + TIMEOUT) {
+        let mut helper = Helper::start(own_program::command(SUBCOMMAND)).map_err(system)?;
+        helper.lines.send(setup).map_err(system)?;
+        match helper.lines.receive(interrupted, Instant::now() + TIMEOUT) {
             Ok(Reply::Ready(pid)) => Ok(Prober { helper, pid }),
             Ok(Reply::Error(problem)) => Err(system(problem)),
             Ok(Reply::Amounts(_)) => Err(system("the prober answers before it was asked")),
@@ -67,8 +68,8 @@ impl Prober {
         amounts: usize,
         interrupted: &AtomicBool,
     ) -> Result<Vec<u64>, TreatmentError> {
-        self.helper.send(order).map_err(system)?;
-        match self.helper.receive(interrupted, Instant::now() + TIMEOUT) {
+        self.helper.lines.send(order).map_err(system)?;
+        match self.helper.lines.receive(interrupted, Instant::now() + TIMEOUT) {
             Ok(Reply::Amounts(answer)) if answer.len() == amounts => Ok(answer),
             Ok(Reply::Error(problem)) => Err(system(problem)),
             Ok(Reply::Amounts(_) | Reply::Ready(_)) => {
@@ -79,9 +80,9 @@ impl Prober {
     }
 }
 
-fn stop(error: own_program::HelperError) -> TreatmentError {
+fn stop(error: LinesError) -> TreatmentError {
     match error {
-        own_program::HelperError::Interrupted => TreatmentError::Interrupted,
+        LinesError::Interrupted => TreatmentError::Interrupted,
         other => system(other),
     }
 }
@@ -109,14 +110,14 @@ fn calls_of_prober(bench: &Bench, operations: u64) -> io::Result<BTreeMap<u64, u
     let setup = ProberSetup {
         loginuid: BASELINE_LOGINUID,
         cpu: None,
-        directory: bench.scratch.join("traced"),
-        new: bench.scratch.join("created").join("traced"),
-        program: bench.executable.path().to_owned(),
-        canary: bench.scratch.join("canary"),
+        directory: bench.place.scratch.join("traced"),
+        new: bench.place.scratch.join("created").join("traced"),
+        program: bench.place.executable.path().to_owned(),
+        canary: bench.place.scratch.join("canary"),
         counts_instructions: false,
     };
     let order = Order::Measure(vec![OperationBatch { operation: Operation::Exec, operations }]);
-    let script = bench.scratch.join("traced.json");
+    let script = bench.place.scratch.join("traced.json");
     let mut file = File::create(&script)?;
     writeln!(file, "{}", serde_json::to_string(&setup)?)?;
     writeln!(file, "{}", serde_json::to_string(&order)?)?;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counter::Counter;
 use super::operation::{INODE_BUCKETS, Operation};
-use crate::workload::launcher_process::{become_a_child, set_loginuid};
+use crate::workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
 /// What kind of prober this is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ fn say(reply: &Reply) -> io::Result<()> {
 
 /// Whether a process has an audit context is decided when it is forked, by its parent's login uid.
 fn be_born(setup: &ProberSetup) -> Result<Worker, String> {
-    set_loginuid(setup.loginuid)?;
+    set_login_uid(setup.loginuid)?;
     become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
     if let Some(cpu) = setup.cpu {
         let mut set = CpuSet::new();

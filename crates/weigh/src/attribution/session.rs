@@ -66,7 +66,7 @@ impl<'a> RulesSession<'a> {
         let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
         grace::expedite(guard);
         let prober_cpu = leave_a_cpu_to_the_probers()?;
-        let canary = bench.scratch.join("canary");
+        let canary = bench.place.scratch.join("canary");
         std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
         let daemon = snapshot.healthy_daemon();
         snapshot.has_switched = true;
@@ -159,7 +159,7 @@ impl<'a> RulesSession<'a> {
         bench: &Bench,
         lines: &[String],
     ) -> Result<Vec<RuleLine>, TreatmentError> {
-        let file = bench.scratch.join("rewrite.rules");
+        let file = bench.place.scratch.join("rewrite.rules");
         std::fs::write(&file, lines.join("\n")).map_err(system)?;
         let set = RuleSet::read(&[file]).map_err(TreatmentError::Unavailable)?;
         self.rig.rules.load(&[])?;
@@ -231,15 +231,15 @@ fn set_up<'a>(
     cpu: Option<usize>,
     (client, stream, canary): (Client, Stream, PathBuf),
 ) -> Result<Rig<'a>, TreatmentError> {
-    let created_in = bench.scratch.join("created");
+    let created_in = bench.place.scratch.join("created");
     std::fs::create_dir(&created_in).map_err(system)?;
     let start = |name: &str, loginuid, counts_instructions| {
         let setup = ProberSetup {
             loginuid,
             cpu,
-            directory: bench.scratch.join(name),
+            directory: bench.place.scratch.join(name),
             new: created_in.join(name),
-            program: bench.executable.path().to_owned(),
+            program: bench.place.executable.path().to_owned(),
             canary: canary.clone(),
             counts_instructions,
         };

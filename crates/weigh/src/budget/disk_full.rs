@@ -56,7 +56,7 @@ pub fn policies(
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), Stop> {
     // First: whoever is started later sees the file system.
-    let disk = SmallDisk::mount(bench.scratch).map_err(Stop::Failed)?;
+    let disk = SmallDisk::mount(&bench.place.scratch).map_err(Stop::Failed)?;
     // With nobody who receives the records, so that there is room for an auditd of ours.
     let label = with_parameter(treatment, "audit", &["sink", "flush"], ("sink", "none"))
         .map_err(Stop::Failed)?;
@@ -78,7 +78,7 @@ fn policy(
 ) -> Result<DiskFull, Stop> {
     let failed = |error: std::io::Error| Stop::Failed(error.to_string());
     disk.clear().map_err(failed)?;
-    let directory = treated.bench().scratch.join(format!("auditd-{}", action.to_lowercase()));
+    let directory = treated.bench().place.scratch.join(format!("auditd-{}", action.to_lowercase()));
     let configuration = AuditdConfiguration {
         log_directory: disk.directory.clone(),
         // Full while the second file is written, so that ROTATE has an older one to take away.
@@ -93,7 +93,7 @@ fn policy(
     let before = drained(treated)?;
     let file = paced_file(treated)?;
     let pace = Pace { file: file.clone(), steps: STEPS, seconds: SECONDS };
-    let launched = treated.launch(&pace.job(treated.bench().scratch))?;
+    let launched = treated.launch(&pace.job(&treated.bench().place.scratch))?;
     let paced = load::read(&launched)?;
     std::thread::sleep(SETTLE);
     let after = treated.status()?;

@@ -160,7 +160,7 @@ fn count(
     announce("Counting the records of an operation…");
     let counted = subject::measure(&mut treated, work).and_then(|per_operation| {
         // Before anything else is written into that log.
-        let compressed = compress::compress_log(treated.bench().scratch)
+        let compressed = compress::compress_log(&treated.bench().place.scratch)
             .map_err(|error| Stop::Failed(format!("the log of the samples: {error}")))?;
         let makes_records = per_operation.records > 0.0;
         let records_per_step =

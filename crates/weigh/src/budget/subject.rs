@@ -40,7 +40,8 @@ impl Subject {
                 Ok(Work::Command { argv: argv.clone(), directory })
             }
             Subject::Workload(name) => {
-                let mut works = resolve(std::slice::from_ref(name), &[], &[1], bench.executable)?;
+                let mut works =
+                    resolve(std::slice::from_ref(name), &[], &[1], &bench.place.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), true) => Ok(work),
                     _ => Err(format!(
@@ -65,7 +66,7 @@ pub fn operation(work: &Work) -> &'static str {
 /// # Errors
 /// Where the workload fails or the proof does.
 pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop> {
-    let startup = match work.startup_job(treated.bench().executable, treated.bench().scratch) {
+    let startup = match work.startup_job(treated.bench().place) {
         Some(job) => {
             let (launched, evidence) = treated.launch_counted(&job)?;
             let sample = work.read(&launched).map_err(Stop::Failed)?;
@@ -74,8 +75,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         None => None,
     };
     let samples = if startup.is_some() { SAMPLES } else { RUNS };
-    let job =
-        work.job(treated.bench().executable, treated.bench().scratch, Length::settled(SAMPLE_MS));
+    let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
     let mut sum: Option<Evidence> = None;
     let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
     let mut unit = None;
@@ -123,21 +123,16 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
 pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), Stop> {
     let (job, launches) = match work {
         Work::Builtin { workload, copies, .. } => {
-            let argv =
-                treated.bench().executable.operations_argv(&workload.name, *copies, operations);
-            let job = work.job(
-                treated.bench().executable,
-                treated.bench().scratch,
-                Length::settled(SAMPLE_MS),
+            let argv = treated.bench().place.executable.operations_argv(
+                &workload.name,
+                *copies,
+                operations,
             );
+            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
         Work::Command { .. } => {
-            let job = work.job(
-                treated.bench().executable,
-                treated.bench().scratch,
-                Length::settled(SAMPLE_MS),
-            );
+            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
             (job, operations)
         }
     };

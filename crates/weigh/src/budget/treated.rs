@@ -8,6 +8,7 @@ use crate::treatment::audit::needs;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, parse};
 use crate::workload::launcher::{Job, Launched};
+use crate::workload::setup::kind::canary::Canary;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 
@@ -99,7 +100,7 @@ impl<'a> Treated<'a> {
     /// The treatment has none.
     pub fn canary(&self) -> Result<&Path, Stop> {
         let missing = || Stop::Failed("this treatment produces no audit records".into());
-        self.arms.setup(ARM).canary.as_deref().ok_or_else(missing)
+        self.arms.setup(ARM).get::<Canary>().map(|canary| &*canary.file).ok_or_else(missing)
     }
 
     pub fn facts(&self) -> Vec<String> {

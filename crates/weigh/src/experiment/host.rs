@@ -126,9 +126,8 @@ impl<'a> Host<'a> {
     ) -> Result<Vec<(usize, usize)>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.site.works.len() {
-            let bench = &self.arms.bench;
-            let job = self.site.works[work].startup_job(bench.executable, bench.scratch);
             for arm in (0..self.arms.count()).filter(|arm| !has_failed(work, *arm)) {
+                let job = self.site.works[work].startup_job(self.arms.place(arm));
                 let tried = match &job {
                     Some(job) => self.start_once(work, arm, job),
                     None => self.warm_up(work, arm),
@@ -262,7 +261,7 @@ impl Host<'_> {
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
         let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
-        let mut job = work.job(self.arms.bench.executable, self.arms.bench.scratch, length);
+        let mut job = work.job(self.arms.place(slot.arm), length);
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         let started_s = self.elapsed().as_secs_f64();

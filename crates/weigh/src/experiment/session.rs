@@ -164,7 +164,12 @@ fn works_of(
         Some(argv) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        None => resolve(&request.workloads, &request.suites, &request.copies, &station.executable)?,
+        None => resolve(
+            &request.workloads,
+            &request.suites,
+            &request.copies,
+            &station.place.executable,
+        )?,
     };
     Ok(Place { directory, works })
 }
@@ -187,7 +192,7 @@ fn begin(
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let Place { directory, works } = place;
-    let executable = &station.executable;
+    let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());
     let calibrations = history(store, &machine, Some(RECENT))?;
     let scales = start_scales(&calibrations);
@@ -255,7 +260,7 @@ fn resume(
     let header = &stored.header;
     let (machine, mut warnings) = station.look(store.directory());
     let differences = check_machine(&header.machine, &machine)?;
-    origin.check_contents(treatments, &station.executable)?;
+    origin.check_contents(treatments, &station.place.executable)?;
     if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
         return Err("its suites have other workloads in this version of weigh".into());
     }

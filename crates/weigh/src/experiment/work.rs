@@ -1,14 +1,15 @@
 //! What is launched for a sample: a workload of ours, or any command as a whole.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::detail::{self, Look};
 use crate::result::curve::OnCurve;
 use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
-use crate::workload::executable::{Executable, Length};
+use crate::workload::executable::Length;
 use crate::workload::launcher::Job;
+use crate::workload::place::LaunchPlace;
 use crate::workload::suite::Member;
 
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
@@ -62,10 +63,10 @@ impl Work {
     }
 
     /// The launch of one sample of about this length; a command takes what it takes.
-    pub fn job(&self, executable: &Executable, scratch: &Path, length: Length) -> Job {
+    pub fn job(&self, place: &LaunchPlace, length: Length) -> Job {
         match self {
             Work::Builtin { workload, copies, .. } => Job {
-                argv: executable.sample_argv(
+                argv: place.executable.sample_argv(
                     &workload.name,
                     *copies,
                     Length {
@@ -74,7 +75,7 @@ impl Work {
                     },
                 ),
                 environment: Vec::new(),
-                directory: scratch.to_owned(),
+                directory: place.scratch.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
             },
             Work::Command { argv, directory } => Job {
@@ -87,19 +88,19 @@ impl Work {
     }
 
     /// A launch that does as good as nothing, for telling a workload's start from its operations.
-    pub fn startup_job(&self, executable: &Executable, scratch: &Path) -> Option<Job> {
+    pub fn startup_job(&self, place: &LaunchPlace) -> Option<Job> {
         let Work::Builtin { workload, copies, .. } = self else { return None };
         Some(Job {
-            argv: executable.operations_argv(&workload.name, *copies, 1),
+            argv: place.executable.operations_argv(&workload.name, *copies, 1),
             environment: Vec::new(),
-            directory: scratch.to_owned(),
+            directory: place.scratch.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
     }
 
     /// A launch of the detail pass. A command has none, as nothing is known of its operations, and copies
     /// have none, as each would need a histogram of its own.
-    pub fn detail_job(&self, executable: &Executable, scratch: &Path, look: Look) -> Option<Job> {
+    pub fn detail_job(&self, place: &LaunchPlace, look: Look) -> Option<Job> {
         let Work::Builtin { workload, copies: 1, .. } = self else { return None };
         if look == Look::Latencies && workload.only_in_batches {
             return None;
@@ -109,9 +110,9 @@ impl Work {
             Look::Counters => "--count-instructions",
         };
         Some(Job {
-            argv: executable.detail_argv(&workload.name, detail::TARGET_MS, option),
+            argv: place.executable.detail_argv(&workload.name, detail::TARGET_MS, option),
             environment: Vec::new(),
-            directory: scratch.to_owned(),
+            directory: place.scratch.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
     }

@@ -6,7 +6,9 @@ use std::time::Instant;
 use crate::machine::pressure::Pressure;
 use crate::treatment::guard::Guard;
 use crate::treatment::{self, Bench, Evidence, Launch, Named, Role};
-use crate::workload::launcher::{self, Job, Launched, Launcher, Setup};
+use crate::workload::launcher::{self, Job, Launched, Launcher};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
 
 /// Why there is no launch, or none that counts.
 #[derive(Debug, thiserror::Error)]
@@ -20,11 +22,12 @@ pub enum ArmsError {
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
     pub bench: Bench<'a>,
-    arms: Vec<Arm>,
+    arms: Vec<Arm<'a>>,
 }
 
-struct Arm {
+struct Arm<'a> {
     named: Named,
+    place: &'a LaunchPlace,
     setup: Setup,
     launcher: Launcher,
 }
@@ -69,8 +72,9 @@ impl<'a> Arms<'a> {
             .collect();
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
-            let launcher = Launcher::start(&setup, bench.interrupted)?;
-            arms.push(Arm { named, setup, launcher });
+            let place = bench.place;
+            let launcher = place.start_launcher(&setup, bench.interrupted)?;
+            arms.push(Arm { named, place, setup, launcher });
         }
         Ok(Arms { bench, arms })
     }
@@ -88,6 +92,11 @@ impl<'a> Arms<'a> {
     /// How the processes of an arm differ from others.
     pub fn setup(&self, arm: usize) -> &Setup {
         &self.arms[arm].setup
+    }
+
+    /// Where an arm's processes are launched.
+    pub fn place(&self, arm: usize) -> &'a LaunchPlace {
+        self.arms[arm].place
     }
 
     /// How many there are.
@@ -130,11 +139,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where the launcher fails.
     pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
-        let mut job = job.clone();
-        if let Some(ppm) = self.arms[arm].setup.planted_ppm {
-            job.argv = self.bench.executable.planting_argv(job.argv, ppm);
-        }
-        Ok(self.arms[arm].launcher.run(&job, self.bench.interrupted)?)
+        Ok(self.arms[arm].launcher.run(job, self.bench.interrupted)?)
     }
 
     /// A new launcher: where a process lies in memory may make all that it forks a little faster or slower,
@@ -144,7 +149,7 @@ impl<'a> Arms<'a> {
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize) -> Result<(), ArmsError> {
         let arm = &mut self.arms[arm];
-        arm.launcher = Launcher::start(&arm.setup, self.bench.interrupted)?;
+        arm.launcher = arm.place.start_launcher(&arm.setup, self.bench.interrupted)?;
         Ok(())
     }
 

@@ -6,25 +6,23 @@ pub mod fitness;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::machine::Facts;
 use crate::machine::file_system::file_system;
-use crate::treatment::audit::configuration::Shared;
 use crate::treatment::claim::{claim, only_one_at_a_time};
 use crate::treatment::guard::{Guard, put_back_what_was_left};
-use crate::treatment::{Bench, Named, undoings};
+use crate::treatment::{Bench, Commons, Named, undoings};
 use crate::workload::executable::Executable;
+use crate::workload::place::LaunchPlace;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
 pub struct Station {
     _alone: File,
     pub guard: Guard,
-    /// Private, and removed when the station is closed.
-    pub scratch: PathBuf,
-    pub executable: Executable,
+    pub place: LaunchPlace,
 }
 
 impl Station {
@@ -42,9 +40,11 @@ impl Station {
         let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
-        let unpacked = unpacked.and_then(|scratch| Ok((Executable::unpack(&scratch)?, scratch)));
+        let unpacked = unpacked.and_then(|scratch| {
+            Ok(LaunchPlace { executable: Executable::unpack(&scratch)?, scratch })
+        });
         match unpacked {
-            Ok((executable, scratch)) => Ok(Station { _alone, guard, scratch, executable }),
+            Ok(place) => Ok(Station { _alone, guard, place }),
             Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),
         }
     }
@@ -56,17 +56,17 @@ impl Station {
 
     /// What treatments may use, and the guard to write down what they change.
     pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
-        let Station { scratch, executable, guard, .. } = self;
-        (Bench { executable, scratch, interrupted, audit: Shared::default() }, guard)
+        let Station { place, guard, .. } = self;
+        (Bench { place, interrupted, commons: Commons::default() }, guard)
     }
 
     /// The machine as it is now, and in whole sentences what disturbs a measurement. Room is looked for in
     /// the directory for temporary files and in `data_directory`.
     pub fn look(&self, data_directory: &Path) -> (Facts, Vec<String>) {
-        let file_system = file_system(&self.scratch);
+        let file_system = file_system(&self.place.scratch);
         let scratch = format!("{file_system} ({})", std::env::temp_dir().display());
         let (machine, mut warnings) = fitness::look(Some(scratch), data_directory);
-        warnings.extend(about_build(&self.executable));
+        warnings.extend(about_build(&self.place.executable));
         (machine, warnings)
     }
 

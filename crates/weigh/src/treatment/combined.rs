@@ -6,7 +6,7 @@ use super::kind::none;
 use super::{Bench, Evidence, Kind, Launch, Occupied, Role, Treatment, TreatmentError, build};
 use crate::label::Term;
 use crate::result::quantity::EvidenceQuantity;
-use crate::workload::launcher::Setup;
+use crate::workload::setup::Setup;
 
 /// The treatments of one arm, in the order written, each with the name of its kind.
 pub struct Combined {
@@ -123,6 +123,8 @@ mod tests {
     use super::*;
     use crate::treatment::parse;
     use crate::workload::launcher::Launched;
+    use crate::workload::setup::kind::login_uid::LoginUid;
+    use crate::workload::setup::kind::planted_share::PlantedShare;
 
     /// Writes down what is asked of it; its proof fails where there is a reason.
     struct Witness {
@@ -134,8 +136,10 @@ mod tests {
     impl Treatment for Witness {
         fn setup(&self, is_treated: bool) -> Setup {
             match self.name {
-                "one" => Setup { loginuid: Some(u32::from(is_treated)), ..Setup::default() },
-                _ => Setup { planted_ppm: Some(7), ..Setup::default() },
+                "one" => {
+                    Setup::default().with(LoginUid { launcher: 0, workers: u32::from(is_treated) })
+                }
+                _ => Setup::default().with(PlantedShare { ppm: 7 }),
             }
         }
 
@@ -176,8 +180,9 @@ mod tests {
     fn all_parts_are_told_and_asked_and_their_setups_and_evidence_are_one() {
         let (mut both, log) = combined([None, None]);
         let setup = both.setup(true);
-        assert_eq!((setup.loginuid, setup.planted_ppm), (Some(1), Some(7)));
-        assert_eq!(both.setup(false).loginuid, Some(0));
+        let login_uid = |setup: &Setup| setup.get::<LoginUid>().map(|uid| uid.workers);
+        assert_eq!((login_uid(&setup), login_uid(&both.setup(false))), (Some(1), Some(0)));
+        assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare { ppm: 7 }));
         both.before(Role::Treated).unwrap();
         let launched = Launched::default();
         let launch = Launch { is_treated: true, setup: &setup, launched: &launched };

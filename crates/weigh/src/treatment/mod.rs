@@ -7,7 +7,7 @@
 //!
 //! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -16,12 +16,14 @@ use serde_json::Value;
 
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
-use crate::workload::executable::Executable;
-use crate::workload::launcher::{Launched, Setup};
+use crate::workload::launcher::Launched;
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
 
 pub mod audit;
 pub mod claim;
 mod combined;
+mod commons;
 mod evidence;
 pub mod guard;
 pub mod journal;
@@ -37,6 +39,7 @@ pub mod kind {
 }
 
 use combined::Combined;
+pub use commons::Commons;
 pub use evidence::Evidence;
 use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
@@ -113,13 +116,11 @@ pub trait Kind: Sync {
 
 /// What a treatment may use.
 pub struct Bench<'a> {
-    pub executable: &'a Executable,
-    /// A private directory, removed after the experiment.
-    pub scratch: &'a Path,
+    pub place: &'a LaunchPlace,
     /// Set by Ctrl-C and its kin.
     pub interrupted: &'a Arc<AtomicBool>,
-    /// The kernel's one audit configuration, which all arms share that are about auditing.
-    pub audit: audit::configuration::Shared,
+    /// What arms of a kind share.
+    pub commons: Commons,
 }
 
 /// What a launch is to a treatment.

@@ -19,6 +19,8 @@ use super::catalogue::{self, Workload};
 use trust::path::trusted_also;
 use trust::user_file;
 
+/// What the executable is called wherever it is unpacked.
+pub const FILE_NAME: &str = "weigh-workloads";
 /// Names the build to use instead of the embedded ones.
 pub const VARIABLE: &str = "WEIGH_WORKLOADS";
 /// Its former name, which stands in scripts and in stored command lines.
@@ -82,7 +84,7 @@ impl Executable {
     /// A sentence, where the directory cannot be written to, or does not allow execution, or the file
     /// that is named is no build of the workloads.
     pub fn unpack(directory: &Path) -> Result<Executable, String> {
-        let path = directory.join("weigh-workloads");
+        let path = directory.join(FILE_NAME);
         let named = [VARIABLE, FORMER_VARIABLE].into_iter().find_map(|variable| {
             env::var_os(variable).filter(|file| !file.is_empty()).map(|file| (variable, file))
         });
@@ -176,15 +178,6 @@ impl Executable {
     /// `--count-instructions`.
     pub fn detail_argv(&self, workload: &str, target_ms: u64, option: &str) -> Vec<String> {
         self.run_argv(workload, 1, &["--target-ms".into(), target_ms.to_string(), option.into()])
-    }
-
-    /// The same launch, of a workload that is to do so many millionths more work than it reports; what is
-    /// no workload stays as it is. All such command lines are of the same length, as that moves the stack.
-    pub fn planting_argv(&self, mut argv: Vec<String>, planted_ppm: u32) -> Vec<String> {
-        if argv.first().is_some_and(|program| Path::new(program) == self.path) {
-            argv.extend(["--planted-ppm".into(), format!("{planted_ppm:06}")]);
-        }
-        argv
     }
 
     fn run_argv(&self, workload: &str, copies: usize, options: &[String]) -> Vec<String> {

@@ -6,47 +6,19 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::own_program::{self, Helper, PROMPTLY};
+use super::member::{MemberSeen, Raise};
+use super::setup::Setup;
+use crate::lines::{LinesError, PROMPTLY};
+use crate::own_program::Helper;
 
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
-
-/// How the processes of an arm differ from those of the others.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
-    /// Written to `/proc/self/loginuid` before the first worker is forked.
-    pub loginuid: Option<u32>,
-    /// The login uid under which the launcher itself is born, so that a rule can exempt it and what
-    /// it does around a sample makes no records.
-    pub exempt_loginuid: Option<u32>,
-    /// A seccomp filter that every worker installs on itself just before it executes: the four
-    /// fields of `struct sock_filter` per instruction.
-    pub seccomp: Option<Vec<(u16, u8, u8, u32)>>,
-    /// A file that every worker opens just before it executes, and a process of its own just after
-    /// the worker ended: what makes a treatment show itself.
-    pub canary: Option<PathBuf>,
-    /// So many millionths of its work every workload of ours does beside what it reports; with 0 it says
-    /// that it did none.
-    pub planted_ppm: Option<u32>,
-}
-
-impl Setup {
-    /// This set-up, with the parts that `own` decides replaced by it.
-    pub fn overridden_by(self, own: Setup) -> Setup {
-        Setup {
-            loginuid: own.loginuid.or(self.loginuid),
-            exempt_loginuid: own.exempt_loginuid.or(self.exempt_loginuid),
-            seccomp: own.seccomp.or(self.seccomp),
-            canary: own.canary.or(self.canary),
-            planted_ppm: own.planted_ppm.or(self.planted_ppm),
-        }
-    }
-}
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,8 +35,8 @@ pub struct Job {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launched {
     pub pid: u32,
-    /// The process that opened the canary after the worker had ended.
-    pub canary_after_pid: Option<u32>,
+    /// The processes that did what the set-up asks for after the worker had ended.
+    pub afterwards: Vec<u32>,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     pub timed_out: bool,
@@ -90,9 +62,8 @@ pub struct Launched {
     /// Read from block devices, and written to them at once or later.
     pub block_input_bytes: u64,
     pub block_output_bytes: u64,
-    /// `Seccomp:` and `Seccomp_filters:` of the worker's `/proc/PID/status` when it executes its program.
-    pub seccomp_mode: Option<u32>,
-    pub seccomp_filters: Option<u32>,
+    /// The worker's `/proc/PID/status` when it executes its program.
+    pub status: String,
 }
 
 /// The number behind `NAME:` in the text of a `/proc/PID/status`.
@@ -101,12 +72,38 @@ pub fn status_number(status: &str, name: &str) -> Option<u32> {
     status.lines().find_map(value)
 }
 
-/// What the launcher answers.
+/// Something with the number by which an answer is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    Ready,
+pub struct Numbered<T> {
+    pub id: u64,
+    pub what: T,
+}
+
+/// What a launcher is told. The set-up comes first, and once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LauncherOrder {
+    SetUp(Setup),
+    /// Run one job; whatever it left running is ended, and members live on.
+    Run(Job),
+    /// Start a member, and wait until it is ready.
+    Raise(Raise),
+    /// Let a member stand still, with all that it started.
+    Freeze(String),
+    Thaw(String),
+    /// Tell what there is of a member.
+    Look(String),
+    /// End a member in good order, and then all that it started.
+    Lower(String),
+}
+
+/// What it answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LauncherAnswer {
+    Done(()),
     Launched(Box<Launched>),
+    Member(Box<MemberSeen>),
     Error(String),
 }
 
@@ -122,10 +119,10 @@ pub enum LauncherError {
     Broken(String),
 }
 
-impl From<own_program::HelperError> for LauncherError {
-    fn from(error: own_program::HelperError) -> LauncherError {
+impl From<LinesError> for LauncherError {
+    fn from(error: LinesError) -> LauncherError {
         match error {
-            own_program::HelperError::Interrupted => LauncherError::Interrupted,
+            LinesError::Interrupted => LauncherError::Interrupted,
             other => LauncherError::Broken(other.to_string()),
         }
     }
@@ -137,24 +134,26 @@ impl From<io::Error> for LauncherError {
     }
 }
 
-/// A running launcher. Dropping it ends it and whatever it runs.
-pub struct Launcher(Helper);
+/// A running launcher. Dropping it ends it and whatever it runs, members too.
+pub struct Launcher {
+    helper: Helper,
+    /// The number of the last order.
+    last: u64,
+}
 
 impl Launcher {
-    /// Starts a launcher and has it take its set-up.
+    /// Starts a launcher by this command, which may reach it elsewhere, and has it take its set-up.
     ///
     /// # Errors
     /// [`LauncherError::Refused`] where a part of the set-up is not permitted.
-    pub fn start(setup: &Setup, interrupted: &AtomicBool) -> Result<Launcher, LauncherError> {
-        let mut launcher = Launcher(Helper::start(SUBCOMMAND)?);
-        launcher.0.send(setup)?;
-        match launcher.0.receive(interrupted, Instant::now() + PROMPTLY)? {
-            Answer::Ready => Ok(launcher),
-            Answer::Error(problem) => Err(LauncherError::Refused(problem)),
-            Answer::Launched(_) => {
-                Err(LauncherError::Broken("it launched what nobody asked for".into()))
-            }
-        }
+    pub fn start(
+        command: Command,
+        setup: &Setup,
+        interrupted: &AtomicBool,
+    ) -> Result<Launcher, LauncherError> {
+        let mut launcher = Launcher { helper: Helper::start(command)?, last: 0 };
+        launcher.ask(LauncherOrder::SetUp(setup.clone()), Duration::ZERO, interrupted)?;
+        Ok(launcher)
     }
 
     /// Runs one job to its end, which the job's timeout bounds.
@@ -162,13 +161,107 @@ impl Launcher {
     /// # Errors
     /// [`LauncherError::Refused`] where the program cannot be executed; [`LauncherError::Interrupted`].
     pub fn run(&mut self, job: &Job, interrupted: &AtomicBool) -> Result<Launched, LauncherError> {
-        self.0.send(job)?;
         // It kills the worker when its time is over. Only one that was stopped itself answers later.
-        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
-        match self.0.receive(interrupted, deadline)? {
-            Answer::Launched(launched) => Ok(*launched),
-            Answer::Error(problem) => Err(LauncherError::Refused(problem)),
-            Answer::Ready => Err(LauncherError::Broken("it was ready twice".into())),
+        let limit = Duration::from_millis(job.timeout_ms);
+        match self.ask(LauncherOrder::Run(job.clone()), limit, interrupted)? {
+            LauncherAnswer::Launched(launched) => Ok(*launched),
+            other => Err(unexpected(&other)),
         }
     }
+
+    /// Starts a member, and waits until it is ready.
+    ///
+    /// # Errors [`LauncherError::Refused`] where it does not start or is not ready in time: then nothing of
+    /// it is left.
+    pub fn raise(
+        &mut self,
+        raise: &Raise,
+        interrupted: &AtomicBool,
+    ) -> Result<MemberSeen, LauncherError> {
+        let limit = Duration::from_millis(raise.timeout_ms);
+        self.member(LauncherOrder::Raise(raise.clone()), limit, interrupted)
+    }
+
+    /// A member as it is now.
+    ///
+    /// # Errors
+    /// [`LauncherError::Refused`] where it has ended.
+    pub fn look(
+        &mut self,
+        name: &str,
+        interrupted: &AtomicBool,
+    ) -> Result<MemberSeen, LauncherError> {
+        self.member(LauncherOrder::Look(name.into()), Duration::ZERO, interrupted)
+    }
+
+    /// Lets a member stand still, with all that it started.
+    ///
+    /// # Errors
+    /// [`LauncherError::Refused`] where it does not.
+    pub fn freeze(&mut self, name: &str, interrupted: &AtomicBool) -> Result<(), LauncherError> {
+        self.ask(LauncherOrder::Freeze(name.into()), Duration::ZERO, interrupted).map(drop)
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// [`LauncherError::Refused`] where it has ended.
+    pub fn thaw(&mut self, name: &str, interrupted: &AtomicBool) -> Result<(), LauncherError> {
+        self.ask(LauncherOrder::Thaw(name.into()), Duration::ZERO, interrupted).map(drop)
+    }
+
+    /// Ends a member in good order, which may take so long, and all that it started.
+    ///
+    /// # Errors
+    /// [`LauncherError::Refused`] where there is none.
+    pub fn lower(
+        &mut self,
+        name: &str,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LauncherError> {
+        self.ask(LauncherOrder::Lower(name.into()), limit, interrupted).map(drop)
+    }
+
+    fn member(
+        &mut self,
+        order: LauncherOrder,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<MemberSeen, LauncherError> {
+        match self.ask(order, limit, interrupted)? {
+            LauncherAnswer::Member(seen) => Ok(*seen),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The answer to this order, which takes no longer than that by itself. Answers to orders that were given
+    /// up on are passed over.
+    fn ask(
+        &mut self,
+        what: LauncherOrder,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<LauncherAnswer, LauncherError> {
+        self.last += 1;
+        self.helper.lines.send(&Numbered { id: self.last, what })?;
+        let deadline = Instant::now() + limit + PROMPTLY;
+        loop {
+            let Numbered { id, what } = self.helper.lines.receive(interrupted, deadline)?;
+            match what {
+                _ if id != self.last => {}
+                LauncherAnswer::Error(problem) => return Err(LauncherError::Refused(problem)),
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.helper.pid()
+    }
+}
+
+fn unexpected(answer: &LauncherAnswer) -> LauncherError {
+    LauncherError::Broken(format!("it answers another order: {answer:?}"))
 }

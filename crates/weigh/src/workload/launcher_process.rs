@@ -1,23 +1,27 @@
-//! The launcher itself: reads jobs from stdin, runs each as a fresh process, answers on stdout.
+//! The launcher itself: reads orders from stdin, runs each job as a fresh process, answers on stdout.
 //!
 //! It is single-threaded, so that forking is safe, and it ends at the end of its input, whatever
 //! ended the parent; the worker's whole process group goes with it.
 
 use std::fs;
-use std::io::{self, BufRead, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
-    waitid, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
 };
 
-use super::launcher::{Answer, Job, Launched, Setup, status_number};
+use serde::de::DeserializeOwned;
+
+use super::desk::Desk;
+use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::{Pipes, Printed};
+use super::setup::Setup;
 use super::stamp::{Stamp, monotonic_ns};
+use crate::lines::Lines;
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
 
@@ -32,95 +36,68 @@ const MEMORY_GRAIN: u64 = 256 << 10;
 /// # Errors
 /// Where stdin or stdout fail.
 pub fn run() -> io::Result<()> {
-    let mut requests = io::stdin().lock();
-    let mut line = String::new();
-    requests.read_line(&mut line)?;
-    let setup: Setup = serde_json::from_str(&line)?;
-    if let Err(problem) = take(&setup) {
-        return answer(&Answer::Error(problem));
-    }
-    let stamp = Stamp::map()?;
-    answer(&Answer::Ready)?;
-    loop {
-        line.clear();
-        if requests.read_line(&mut line)? == 0 {
-            return Ok(());
-        }
-        let job: Job = serde_json::from_str(&line)?;
-        match launch(&setup, &job, stamp) {
-            Ok(Some(launched)) => answer(&Answer::Launched(Box::new(launched)))?,
-            Ok(None) => return Ok(()), // the parent is gone
-            Err(error) => answer(&Answer::Error(format!(
-                "cannot run `{}`: {error}",
-                job.argv.first().map_or("", String::as_str)
-            )))?,
-        }
-    }
+    let [requests, answers] =
+        [io::stdin().as_fd(), io::stdout().as_fd()].map(|it| it.try_clone_to_owned());
+    serve(Lines::over(answers?, requests?))
 }
 
-fn answer(answer: &Answer) -> io::Result<()> {
-    let mut line = serde_json::to_vec(answer)?;
-    line.push(b'\n');
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&line)?;
-    stdout.flush()
+/// Takes the set-up, and then runs one job after the other.
+fn serve(mut lines: Lines) -> io::Result<()> {
+    let Some(Numbered { id, what: LauncherOrder::SetUp(setup) }) = first(&mut lines)? else {
+        return Ok(());
+    };
+    if let Err(problem) = take(&setup) {
+        return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
+    }
+    let mut desk = Desk::new(lines, setup);
+    let stamp = Stamp::map()?;
+    let served = desk.answer(id, LauncherAnswer::Done(())).and_then(|()| run_all(&mut desk, stamp));
+    // Keepers too: what a member left is then ours, and ended.
+    orphans::end_all_but(|_| false);
+    served
+}
+
+/// Runs one job after the other, until the parent is gone.
+fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
+    while let Some((id, job)) = desk.next_job()? {
+        let answer = match launch(desk, &job, stamp) {
+            Ok(Some(launched)) => LauncherAnswer::Launched(Box::new(launched)),
+            Ok(None) => return Ok(()),
+            Err(error) => LauncherAnswer::Error(format!(
+                "cannot run `{}`: {error}",
+                job.argv.first().map_or("", String::as_str)
+            )),
+        };
+        desk.answer(id, answer)?;
+    }
+    Ok(())
+}
+
+/// The first line; `None` where there is none.
+fn first<T: DeserializeOwned>(lines: &mut Lines) -> io::Result<Option<T>> {
+    loop {
+        if let Some(line) = lines.unread() {
+            return line.map(Some);
+        }
+        if !lines.fill()? {
+            return Ok(None);
+        }
+    }
 }
 
 fn take(setup: &Setup) -> Result<(), String> {
-    if let Some(exempt) = setup.exempt_loginuid {
-        // A process keeps what it was born with: forked under the exempt login uid, the launcher
-        // itself makes no records, also when it then takes the login uid of its workers.
-        set_loginuid(exempt)?;
-        become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
-    }
-    if let Some(loginuid) = setup.loginuid {
-        set_loginuid(loginuid)?;
-    }
+    setup.steps().try_for_each(|step| step.in_launcher())?;
     // Orphans of a worker become ours, so that none outlives its sample.
     orphans::adopt().map_err(|error| error.to_string())
 }
 
-/// Takes a login uid; what is forked from now on has it from birth.
-///
-/// # Errors
-/// A sentence that says what it takes.
-pub fn set_loginuid(loginuid: u32) -> Result<(), String> {
-    fs::write("/proc/self/loginuid", loginuid.to_string()).map_err(|error| {
-        format!(
-            "cannot set the login uid ({error}): this needs CAP_AUDIT_CONTROL, and a host without \
-             `--loginuid-immutable`"
-        )
-    })
-}
-
-/// Forks, and goes on in the child; the parent only waits for it and ends as it did. For processes of
-/// a single thread.
-///
-/// # Errors
-/// As `fork(2)`.
-pub fn become_a_child() -> io::Result<()> {
-    // SAFETY: the launcher has one thread, so the forked child may use the heap.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?),
-        child => {
-            let mut status = 0;
-            // SAFETY: the pointer is to a live variable. Ends at once, without the child's clean-up.
-            unsafe {
-                libc::waitpid(child, &raw mut status, 0);
-                libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1 })
-            }
-        }
-    }
-}
-
 /// Runs a job; `None` where the parent went away meanwhile.
-fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
+fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
     let inherited = resident_bytes();
-    let mut child = spawn(setup, job, stamp)?;
+    let mut child = spawn(&desk.setup, job, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
-    let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms);
+    let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms, desk);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
     }
@@ -139,18 +116,17 @@ fn launch(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Option<
     launched.stdout = printed.stdout;
     launched.stderr = printed.stderr;
     launched.printed_bytes = printed.bytes;
-    let number = |name| status.as_ref().ok().and_then(|text| status_number(text, name));
-    launched.seccomp_mode = number("Seccomp");
-    launched.seccomp_filters = number("Seccomp_filters");
-    if let Some(canary) = &setup.canary {
-        launched.canary_after_pid = Some(open_in_child(canary)?);
+    launched.status = status.unwrap_or_default();
+    for step in desk.setup.steps() {
+        launched.afterwards.extend(step.after_worker()?);
     }
     Ok(Some(launched))
 }
 
 fn spawn(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Child> {
+    let argv = setup.steps().fold(job.argv.clone(), |argv, step| step.command_line(argv));
     let (program, arguments) =
-        job.argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+        argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -167,12 +143,7 @@ fn spawn(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Child> {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             be_signalled_as_usual()?;
             stamp.get_ready();
-            if let Some(canary) = &setup.canary {
-                drop(fs::File::open(canary)?);
-            }
-            if let Some(program) = &setup.seccomp {
-                crate::workload::seccomp::install(program)?;
-            }
+            setup.steps().try_for_each(|step| step.in_worker())?;
             stamp.execute();
             Ok(())
         });
@@ -195,7 +166,13 @@ struct Watched {
 /// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
 /// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
 /// and nothing that it started is left.
-fn watch(child: &mut Child, pid: Pid, executed_ns: u64, timeout_ms: u64) -> io::Result<Watched> {
+fn watch(
+    child: &mut Child,
+    pid: Pid,
+    executed_ns: u64,
+    timeout_ms: u64,
+    desk: &mut Desk,
+) -> io::Result<Watched> {
     // Linux 5.3; before, we look every millisecond.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut pipes = Pipes::new(child);
@@ -203,11 +180,11 @@ fn watch(child: &mut Child, pid: Pid, executed_ns: u64, timeout_ms: u64) -> io::
     let outcome = loop {
         let left =
             Duration::from_millis(timeout_ms).saturating_sub(Duration::from_nanos(elapsed_ns()));
-        let parent_gone = pipes.wait(pidfd.as_ref(), left)?;
+        let is_asked = pipes.wait(&desk.inputs(), pidfd.as_ref(), left)?;
         if has_ended(pid)? {
             break WorkerEnd::Ended;
         }
-        if parent_gone {
+        if is_asked && !desk.attend_during_job()? {
             break WorkerEnd::ParentGone;
         }
         if left.is_zero() {
@@ -215,7 +192,7 @@ fn watch(child: &mut Child, pid: Pid, executed_ns: u64, timeout_ms: u64) -> io::
         }
     };
     let wall_ns = elapsed_ns();
-    end_everything(pid)?;
+    end_everything(pid, desk)?;
     pipes.drain_all()?;
     Ok(Watched { outcome, wall_ns, printed: pipes.into_printed() })
 }
@@ -259,27 +236,10 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<u64> {
 }
 
 /// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or
-/// outside of it. The worker itself is left to be reaped.
-fn end_everything(worker: Pid) -> io::Result<()> {
+/// outside of it. The worker itself is left to be reaped, and members live on.
+fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
     waitid(WaitId::Pid(worker), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
-    orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get());
+    orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get() || desk.is_keeper(pid));
     Ok(())
-}
-
-/// Opens a file in a process forked for just that, and gives its process id once it has ended.
-fn open_in_child(path: &Path) -> io::Result<u32> {
-    // SAFETY: the launcher has one thread, so the forked child may use the heap.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            let opened = fs::File::open(path).is_ok();
-            // SAFETY: ends the child at once, without the parent's clean-up.
-            unsafe { libc::_exit(i32::from(!opened)) }
-        }
-        pid => {
-            waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
-            Ok(pid as u32)
-        }
-    }
 }

@@ -2,14 +2,18 @@
 //! are launched, and how a sample is read. This room knows no other.
 
 pub mod catalogue;
+pub mod desk;
 pub mod detail;
 pub mod executable;
+pub mod keeper;
 pub mod launcher;
 pub mod launcher_process;
+pub mod member;
 pub mod metric;
 pub mod paced;
 pub mod pipes;
+pub mod place;
 pub mod sample;
-pub mod seccomp;
+pub mod setup;
 pub mod stamp;
 pub mod suite;

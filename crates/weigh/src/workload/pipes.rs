@@ -1,7 +1,7 @@
 //! Gathering what a worker prints, without ever waiting for it longer than for its end.
 
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr, ChildStdout};
 use std::time::Duration;
 
@@ -41,18 +41,23 @@ impl Pipes {
         Pipes { stdout, stderr, out: Tail::default(), err: Tail::default() }
     }
 
-    /// Waits until something happens, for `left` at most, and takes what was printed. Tells whether
-    /// our own input has ended: nothing is sent to us while a job runs, so readable means that.
+    /// Waits until something happens, for `left` at most, and takes what was printed. Tells whether one of
+    /// our own inputs has something to read.
     ///
     /// # Errors
     /// As `poll(2)` and `read(2)`.
-    pub fn wait(&mut self, pidfd: Option<&OwnedFd>, left: Duration) -> io::Result<bool> {
+    pub fn wait(
+        &mut self,
+        inputs: &[BorrowedFd<'_>],
+        pidfd: Option<&OwnedFd>,
+        left: Duration,
+    ) -> io::Result<bool> {
         const LOOK_UP: Duration = Duration::from_millis(1);
         let left = if pidfd.is_some() { left } else { left.min(LOOK_UP) };
         let timeout =
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        let stdin = io::stdin();
-        let mut ready = vec![PollFd::new(&stdin, PollFlags::IN)];
+        let mut ready: Vec<PollFd> =
+            inputs.iter().map(|input| PollFd::from_borrowed_fd(*input, PollFlags::IN)).collect();
         ready.extend(self.stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         ready.extend(self.stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         ready.extend(pidfd.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
@@ -63,14 +68,14 @@ impl Pipes {
         let mut is_ready =
             ready.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
         drop(ready);
-        let parent_gone = is_ready.next() == Some(true);
+        let is_asked = is_ready.by_ref().take(inputs.len()).filter(|ready| *ready).count() > 0;
         if self.stdout.is_some() && is_ready.next() == Some(true) {
             drain(&mut self.stdout, &mut self.out)?;
         }
         if self.stderr.is_some() && is_ready.next() == Some(true) {
             drain(&mut self.stderr, &mut self.err)?;
         }
-        Ok(parent_gone)
+        Ok(is_asked)
     }
 
     /// Reads to the end, when nobody is left who could write.

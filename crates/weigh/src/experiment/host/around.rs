@@ -9,7 +9,9 @@ use crate::experiment::outcome::failure_of;
 use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::work::Work;
 use crate::treatment::Named;
-use crate::workload::launcher::{Job, Launcher, Setup};
+use crate::workload::launcher::Job;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::canary::Canary;
 
 /// After an interrupt, what cleans up gets no longer.
 const AFTER_INTERRUPT_MS: u64 = 10_000;
@@ -18,7 +20,7 @@ const AFTER_INTERRUPT_MS: u64 = 10_000;
 pub(super) fn neutral<'t>(treatments: impl Iterator<Item = &'t Named>) -> Setup {
     let setup = treatments
         .fold(Setup::default(), |setup, named| setup.overridden_by(named.treatment.setup(false)));
-    Setup { canary: None, ..setup }
+    setup.without::<Canary>()
 }
 
 impl Host<'_> {
@@ -55,8 +57,7 @@ impl Host<'_> {
         for _ in 0..self.site.around.warm_ups {
             self.prepare()?;
             let length = SampleLength::new(None, false).wanted();
-            let bench = &self.arms.bench;
-            let job = self.site.works[work].job(bench.executable, bench.scratch, length);
+            let job = self.site.works[work].job(self.arms.place(arm), length);
             let (launched, ..) = self.launch(arm, arm, &job)?;
             self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         }
@@ -88,7 +89,8 @@ impl Host<'_> {
     pub(super) fn start_neutral(&mut self) -> Result<(), Stop> {
         if self.site.around.has_lines() {
             let setup = neutral(self.arms.treatments());
-            self.neutral = Some(Launcher::start(&setup, self.arms.bench.interrupted)?);
+            let bench = &self.arms.bench;
+            self.neutral = Some(bench.place.start_launcher(&setup, bench.interrupted)?);
         }
         Ok(())
     }

@@ -23,9 +23,8 @@ impl DetailPlatform for Host<'_> {
 
 impl Host<'_> {
     fn look_closer(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
-        let bench = &self.arms.bench;
         let work = &self.site.works[slot.unit.work];
-        let Some(mut job) = work.detail_job(bench.executable, bench.scratch, look) else {
+        let Some(mut job) = work.detail_job(self.arms.place(slot.arm), look) else {
             return Ok(false);
         };
         job.environment.push(padding(padding_bytes(self.site.seed, slot)));

@@ -1,9 +1,9 @@
 //! Finding out whether new processes carry an audit context: it shows in nothing but its cost.
 
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, setup, system};
 use crate::treatment::{Bench, TreatmentError};
 use crate::workload::executable::Length;
-use crate::workload::launcher::{self, Job, Launcher, Setup};
+use crate::workload::launcher::{self, Job, Launcher};
 use crate::workload::sample::Sample;
 
 /// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
@@ -14,11 +14,8 @@ use crate::workload::sample::Sample;
 pub fn cost_of_context(bench: &Bench) -> Result<f64, TreatmentError> {
     const ROUNDS: usize = 9;
     let [mut exempt, mut ordinary] = [f64::INFINITY; 2];
-    let mut launchers = [BASELINE_LOGINUID, TREATED_LOGINUID].map(|loginuid| {
-        let exempt_loginuid = Some(BASELINE_LOGINUID);
-        let setup = Setup { loginuid: Some(loginuid), exempt_loginuid, ..Setup::default() };
-        Launcher::start(&setup, bench.interrupted)
-    });
+    let start = |loginuid| bench.place.start_launcher(&setup(loginuid, None), bench.interrupted);
+    let mut launchers = [BASELINE_LOGINUID, TREATED_LOGINUID].map(start);
     for _ in 0..ROUNDS {
         for (launcher, least) in launchers.iter_mut().zip([&mut exempt, &mut ordinary]) {
             let launcher = launcher.as_mut().map_err(|error| system(&*error))?;
@@ -30,10 +27,14 @@ pub fn cost_of_context(bench: &Bench) -> Result<f64, TreatmentError> {
 }
 
 fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, TreatmentError> {
-    let mut argv = bench.executable.sample_argv("getppid", 1, Length::of_ms(15));
+    let mut argv = bench.place.executable.sample_argv("getppid", 1, Length::of_ms(15));
     argv.push("--count-instructions".into());
-    let job =
-        Job { argv, environment: Vec::new(), directory: bench.scratch.into(), timeout_ms: 10_000 };
+    let job = Job {
+        argv,
+        environment: Vec::new(),
+        directory: bench.place.scratch.clone(),
+        timeout_ms: 10_000,
+    };
     let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,
         other => system(other),

@@ -8,12 +8,12 @@ use super::probe::is_about_ours;
 use super::receiver::Receiver;
 use super::state::Snapshot;
 use super::watch::Watch;
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, setup, system};
 use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Occupied, Role, Treatment, TreatmentError};
-use crate::workload::launcher::Setup;
+use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 
@@ -87,12 +87,8 @@ impl Treatment for HostRules {
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
-        Setup {
-            loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
-            exempt_loginuid: Some(BASELINE_LOGINUID),
-            canary: self.watch.as_ref().map(|watch| watch.canary.clone()),
-            ..Setup::default()
-        }
+        let loginuid = if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID };
+        setup(loginuid, self.watch.as_ref().map(|watch| watch.canary.clone()))
     }
 
     fn before(&mut self, _: Role) -> Result<(), TreatmentError> {

@@ -3,8 +3,12 @@
 
 use std::io;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use super::TreatmentError;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::canary::Canary;
+use crate::workload::setup::kind::login_uid::LoginUid;
 
 pub mod arm_rules;
 pub mod configuration;
@@ -45,6 +49,12 @@ pub fn treated_loginuid(arm: usize) -> Result<u32, TreatmentError> {
             LOGINUIDS.end() - BASELINE_LOGINUID
         ))
     })
+}
+
+/// Processes that are audited or, of the other arm, exempt: by their login uid. They open the canary.
+pub fn setup(workers: u32, canary: Option<PathBuf>) -> Setup {
+    let setup = Setup::default().with(LoginUid { launcher: BASELINE_LOGINUID, workers });
+    canary.into_iter().fold(setup, |setup, file| setup.with(Canary { file }))
 }
 
 /// An error of the audit socket, as what is missing.

@@ -5,11 +5,11 @@
 use super::context::cost_of_context;
 use super::host::{CONTEXT_RATIO, HostAuditing, look_at_host};
 use super::state::Snapshot;
-use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, setup, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Occupied, Treatment, TreatmentError};
-use crate::workload::launcher::Setup;
+use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::AuditSetting;
@@ -66,11 +66,8 @@ impl Treatment for Residual {
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
-        Setup {
-            loginuid: Some(if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID }),
-            exempt_loginuid: Some(BASELINE_LOGINUID),
-            ..Setup::default()
-        }
+        let loginuid = if is_treated { TREATED_LOGINUID } else { BASELINE_LOGINUID };
+        setup(loginuid, None)
     }
 
     /// The context itself is invisible from outside; what gives it to one arm and keeps it from the

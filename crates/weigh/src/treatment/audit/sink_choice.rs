@@ -96,7 +96,7 @@ impl SinkChoice {
                 // A set of its own has a directory of its own.
                 let directory = tempfile::Builder::new()
                     .prefix("auditd-")
-                    .tempdir_in(bench.scratch)
+                    .tempdir_in(&bench.place.scratch)
                     .map_err(system)?
                     .keep();
                 let configuration = AuditdConfiguration::new(directory, flush, has_plugin);

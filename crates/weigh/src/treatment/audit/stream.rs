@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use crate::lines::{LinesError, PROMPTLY};
 use crate::machine::cpu_time;
-use crate::own_program::{self, Helper, PROMPTLY};
+use crate::own_program::{self, Helper};
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
@@ -56,19 +57,19 @@ impl Stream {
         let marker = format!("weigh-marker-{}", std::process::id());
         let is_own = matches!(receiver, Receiver::Own);
         let request = SinkRequest {
-            log: is_own.then(|| bench.scratch.join("audit.log")),
+            log: is_own.then(|| bench.place.scratch.join("audit.log")),
             treated_loginuid: TREATED_LOGINUID,
             exempt_loginuid: BASELINE_LOGINUID,
             canary: canary.to_owned(),
             marker: marker.clone(),
         };
-        let mut sink = Helper::start(SUBCOMMAND).map_err(system)?;
-        sink.send(&request).map_err(system)?;
-        match sink.receive(bench.interrupted, Instant::now() + PROMPTLY) {
+        let mut sink = Helper::start(own_program::command(SUBCOMMAND)).map_err(system)?;
+        sink.lines.send(&request).map_err(system)?;
+        match sink.lines.receive(bench.interrupted, Instant::now() + PROMPTLY) {
             Ok(SinkReply::Ready) => {}
             Ok(SinkReply::Error(problem)) => return Err(system(problem)),
             Ok(SinkReply::Counts(_)) => return Err(system("the sink counts before it was asked")),
-            Err(own_program::HelperError::Interrupted) => return Err(TreatmentError::Interrupted),
+            Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
             Err(other) => return Err(system(other)),
         }
         let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
@@ -112,11 +113,11 @@ impl Stream {
         let interrupted = AtomicBool::new(false);
         let mut sent = Instant::now();
         loop {
-            match self.sink.receive(&interrupted, Instant::now() + LOOK_UP) {
+            match self.sink.lines.receive(&interrupted, Instant::now() + LOOK_UP) {
                 Ok(SinkReply::Counts(counts)) if counts.marker == self.number => return Ok(counts),
                 Ok(SinkReply::Counts(_) | SinkReply::Ready) => {}
                 Ok(SinkReply::Error(problem)) => return Err(TreatmentError::NotKept(problem)),
-                Err(own_program::HelperError::TimedOut) if wait.goes_on()? => {
+                Err(LinesError::TimedOut) if wait.goes_on()? => {
                     if sent.elapsed() > SEND_AGAIN_EVERY {
                         client.send_text(marker).map_err(needs)?;
                         sent = Instant::now();

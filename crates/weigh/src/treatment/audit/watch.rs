@@ -9,6 +9,7 @@ use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
 use super::{BASELINE_LOGINUID, needs, system, untouched};
 use crate::treatment::{Bench, Evidence, Launch, TreatmentError};
+use crate::workload::setup::kind::login_uid::LoginUid;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{Status, jiffies_to_s};
@@ -33,7 +34,7 @@ impl Watch {
     /// Where the kernel refuses the records.
     pub fn start(bench: &Bench, receiver: Receiver) -> Result<Watch, TreatmentError> {
         let client = Client::open().map_err(needs)?;
-        let canary = bench.scratch.join("canary");
+        let canary = bench.place.scratch.join("canary");
         std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
         let stream = Stream::start(bench, &canary, receiver)?;
         let status = Status::default();
@@ -160,12 +161,12 @@ impl Watch {
         counts: &RecordCounts,
         has_lost: bool,
     ) -> Result<(), TreatmentError> {
-        let was_seen = |pid: Option<u32>| pid.is_some_and(|pid| counts.canaries.contains(&pid));
+        let was_seen = |pid: Option<&u32>| pid.is_some_and(|pid| counts.canaries.contains(pid));
         let launched = launch.launched;
-        let seen = [Some(launched.pid), launched.canary_after_pid].map(was_seen);
+        let seen = [Some(&launched.pid), launched.afterwards.first()].map(was_seen);
         // Whichever of several arms it is of.
-        let is_audited =
-            launch.setup.loginuid.is_some_and(|loginuid| loginuid != BASELINE_LOGINUID);
+        let login_uid = launch.setup.get::<LoginUid>().map(|uid| uid.workers);
+        let is_audited = login_uid.is_some_and(|uid| uid != BASELINE_LOGINUID);
         // Where records were dropped, a canary's may be among them; what did arrive is proof as well.
         let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
         if is_audited && !is_proved {

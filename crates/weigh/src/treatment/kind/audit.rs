@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::label::Parameters;
 use crate::result::quantity::EvidenceQuantity;
-use crate::treatment::audit::configuration::Configuration;
+use crate::treatment::audit::configuration::{Configuration, Shared};
 use crate::treatment::audit::limits::Wanted;
 use crate::treatment::audit::live::HostRules;
 use crate::treatment::audit::probe::probe;
@@ -21,14 +21,14 @@ use crate::treatment::audit::residual::Residual;
 use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
-use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, system};
+use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{
     Bench, Evidence, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
     absolute,
 };
-use crate::workload::launcher::Setup;
+use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
@@ -140,7 +140,7 @@ impl Treatment for Auditing {
     }
 
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        let (shared, sentences) = bench.audit.join(bench, guard, self.sink)?;
+        let (shared, sentences) = bench.commons.of::<Shared>().join(bench, guard, self.sink)?;
         self.shared = Some(shared);
         Ok(sentences)
     }
@@ -172,15 +172,12 @@ impl Treatment for Auditing {
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
-        Setup {
-            loginuid: match self.arm {
-                Some((_, loginuid)) if is_treated => Some(loginuid),
-                _ => Some(BASELINE_LOGINUID),
-            },
-            exempt_loginuid: Some(BASELINE_LOGINUID),
-            canary: self.shared.as_ref().and_then(|shared| shared.borrow().canary()),
-            ..Setup::default()
-        }
+        let loginuid = match self.arm {
+            Some((_, loginuid)) if is_treated => loginuid,
+            _ => BASELINE_LOGINUID,
+        };
+        let canary = self.shared.as_ref().and_then(|shared| shared.borrow().canary());
+        setup(loginuid, canary)
     }
 
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {

@@ -3,7 +3,8 @@
 
 use crate::label::Parameters;
 use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
-use crate::workload::launcher::Setup;
+use crate::workload::setup::kind::planted_share::PlantedShare;
+use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
 
 pub static KIND: None = None;
 
@@ -38,8 +39,9 @@ impl Treatment for Nothing {
     /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm
     /// has, its treatment proves that this one has not.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let Setup { seccomp, planted_ppm, .. } = launch.setup;
-        match launch.is_treated && (seccomp.is_some() || planted_ppm.unwrap_or(0) > 0) {
+        let has_filter = launch.setup.get::<SeccompFilter>().is_some();
+        let is_planted = launch.setup.get::<PlantedShare>().is_some_and(|share| share.ppm > 0);
+        match launch.is_treated && (has_filter || is_planted) {
             false => Ok(Evidence::default()),
             true => Err(TreatmentError::NotInForce(
                 "the arm without a treatment was set up as one that has one".into(),
@@ -52,6 +54,7 @@ impl Treatment for Nothing {
 mod tests {
     use super::*;
     use crate::workload::launcher::Launched;
+    use crate::workload::setup::Setup;
 
     #[test]
     fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {
@@ -59,8 +62,8 @@ mod tests {
             let launch = Launch { is_treated, setup: &setup, launched: &Launched::default() };
             Nothing.after(&launch).is_ok()
         };
-        let planted = |ppm| Setup { planted_ppm: Some(ppm), ..Setup::default() };
-        let filtered = || Setup { seccomp: Some(Vec::new()), ..Setup::default() };
+        let planted = |ppm| Setup::default().with(PlantedShare { ppm });
+        let filtered = || Setup::default().with(SeccompFilter { program: Vec::new() });
         assert!(is_believed(true, Setup::default()) && is_believed(true, planted(0)));
         assert!(!is_believed(true, filtered()) && !is_believed(true, planted(1000)));
         assert!(is_believed(false, filtered()), "another arm");

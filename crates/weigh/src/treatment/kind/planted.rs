@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::label::Parameters;
 use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
-use crate::workload::launcher::Setup;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::planted_share::PlantedShare;
 
 pub static KIND: Planted = Planted;
 
@@ -81,7 +82,7 @@ struct Proof {
 impl Treatment for Planting {
     fn setup(&self, is_treated: bool) -> Setup {
         let ppm = if is_treated { self.ppm } else { 0 };
-        Setup { planted_ppm: Some(ppm), ..Setup::default() }
+        Setup::default().with(PlantedShare { ppm })
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -89,7 +90,7 @@ impl Treatment for Planting {
         if launch.launched.exit_code != Some(0) {
             return Ok(Evidence::default());
         }
-        let wanted_ppm = launch.setup.planted_ppm.unwrap_or(0);
+        let wanted_ppm = launch.setup.get::<PlantedShare>().map_or(0, |share| share.ppm);
         let line = launch.launched.stdout.lines().rev().find(|line| !line.trim().is_empty());
         let proof = line.and_then(|line| serde_json::from_str::<Proof>(line).ok()).ok_or_else(|| {
             TreatmentError::NotInForce(

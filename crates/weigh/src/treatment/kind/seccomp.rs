@@ -11,7 +11,9 @@ use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{
     Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError, absolute,
 };
-use crate::workload::launcher::{Setup, status_number};
+use crate::workload::launcher::status_number;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
 
 pub static KIND: Seccomp = Seccomp;
 
@@ -96,7 +98,10 @@ impl Filtering {
 
 impl Treatment for Filtering {
     fn setup(&self, is_treated: bool) -> Setup {
-        Setup { seccomp: is_treated.then(|| self.program()), ..Setup::default() }
+        match is_treated {
+            true => Setup::default().with(SeccompFilter { program: self.program() }),
+            false => Setup::default(),
+        }
     }
 
     fn content(&self) -> Vec<u8> {
@@ -106,10 +111,11 @@ impl Treatment for Filtering {
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let (own_mode, own_filters) = self.own;
         // The other arm may have a filter too: of another treatment, or of the baseline.
-        let has_filter = launch.setup.seccomp.is_some();
+        let has_filter = launch.setup.get::<SeccompFilter>().is_some();
         let mode = if has_filter { FILTER_MODE } else { own_mode };
         let filters = own_filters.map(|own| own + u32::from(has_filter));
-        let found = (launch.launched.seccomp_mode, launch.launched.seccomp_filters);
+        let number = |name| status_number(&launch.launched.status, name);
+        let found = (number("Seccomp"), number("Seccomp_filters"));
         if has_filter >= launch.is_treated && found == (Some(mode), filters) {
             let mut evidence = Evidence::default();
             if let Some(filters) = filters.filter(|_| launch.is_treated) {
@@ -164,13 +170,20 @@ mod tests {
         assert!(build("seccomp").is_none());
     }
 
+    fn launched(mode: Option<u32>, filters: Option<u32>) -> Launched {
+        let line = |(name, number): (&str, u32)| format!("{name}:\t{number}\n");
+        let lines = [("Seccomp", mode), ("Seccomp_filters", filters)].into_iter();
+        let status = lines.filter_map(|(name, number)| Some(line((name, number?)))).collect();
+        Launched { status, ..Launched::default() }
+    }
+
     #[test]
     fn a_sample_without_the_filter_is_no_evidence() {
         let treatment = |own| Filtering { filter: Filter::Compares(1), own };
         let is_believed = |own, is_treated, seccomp_mode, seccomp_filters| {
             let mut treatment = treatment(own);
             let setup = treatment.setup(is_treated);
-            let launched = Launched { seccomp_mode, seccomp_filters, ..Launched::default() };
+            let launched = launched(seccomp_mode, seccomp_filters);
             treatment.after(&Launch { is_treated, setup: &setup, launched: &launched }).is_ok()
         };
         let (none, unknown) = ((0, Some(0)), (0, None));
@@ -187,8 +200,7 @@ mod tests {
     fn the_baseline_may_have_a_filter_of_its_own() {
         let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
         let setup = treatment.setup(true);
-        let launched =
-            Launched { seccomp_mode: Some(2), seccomp_filters: Some(1), ..Launched::default() };
+        let launched = launched(Some(2), Some(1));
         let launch = Launch { is_treated: false, setup: &setup, launched: &launched };
         assert!(treatment.after(&launch).is_ok());
     }

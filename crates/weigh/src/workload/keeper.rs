@@ -1,0 +1,288 @@
+//! A process between a launcher and one member of its arm: a server that stays while samples come and go.
+//!
+//! The launcher forks it, so the member is born with what the launcher has: login uid, namespaces. Whatever
+//! the member starts, and whatever becomes of that, remains below the keeper, so what is the member's is
+//! never taken for what a job left, and all of it ends with the keeper: at the end of its input, whoever
+//! ended the launcher. Where the keeper itself is killed, the member dies at once, and the rest is the
+//! launcher's to end.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+
+use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
+use super::member::{MemberSeen, Raise, Readiness};
+use super::setup::Setup;
+use crate::lines::Lines;
+use crate::machine::process::process_start;
+use crate::orphans::{descendants, end_all_but, wait_until};
+use crate::own_program::be_signalled_as_usual;
+
+/// How long processes take to stand still; one that waits for a disk does so when it has it.
+const FREEZE_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_UP: Duration = Duration::from_millis(5);
+/// Of what a member printed, what is told where it fails.
+const TOLD_BYTES: usize = 2000;
+
+/// The launcher's end.
+pub struct Keeper {
+    pub name: String,
+    pub pid: Pid,
+    pub lines: Lines,
+    /// Orders that it has not answered yet.
+    pub asked: Vec<AskedOfKeeper>,
+}
+
+/// An order, and whether the keeper ends once it is done, or where it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedOfKeeper {
+    pub id: u64,
+    pub ends_with: Option<KeeperEnd>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeeperEnd {
+    /// A member that was lowered.
+    Done,
+    /// A member that could not be raised.
+    Error,
+}
+
+impl Keeper {
+    /// Forks a keeper for this member. The answer to the order, whose number this is, comes when it is ready.
+    ///
+    /// # Errors
+    /// As `socketpair(2)` and `fork(2)`.
+    pub fn start(setup: &Setup, id: u64, raise: Raise) -> io::Result<Keeper> {
+        let (ours, its) = UnixStream::pair()?;
+        // SAFETY: the launcher has one thread, so the forked child may use the heap.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let kept = catch_unwind(AssertUnwindSafe(|| keep(its.into(), setup, id, &raise)));
+                end_all_but(|_| false);
+                // SAFETY: ends the child at once, without the parent's clean-up.
+                unsafe { libc::_exit(i32::from(!matches!(kept, Ok(Ok(()))))) }
+            }
+            pid => {
+                let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process"))?;
+                let lines = Lines::over(ours.try_clone()?.into(), ours.into());
+                let asked = vec![AskedOfKeeper { id, ends_with: Some(KeeperEnd::Error) }];
+                Ok(Keeper { name: raise.name, pid, lines, asked })
+            }
+        }
+    }
+}
+
+/// The keeper's life.
+fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &Raise) -> io::Result<()> {
+    close_all_but(socket.as_raw_fd())?;
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut lines = Lines::over(socket.try_clone()?, socket);
+    let raised = KeptMember::start(setup, raise).and_then(|mut kept| {
+        kept.wait_until_ready(raise, &lines)?;
+        Ok((kept.seen()?, kept))
+    });
+    let (seen, mut kept) = match raised {
+        Ok(raised) => raised,
+        Err(problem) => {
+            end_all_but(|_| false);
+            return lines.send(&error(id, raise, &problem));
+        }
+    };
+    lines.send(&answer(id, LauncherAnswer::Member(Box::new(seen))))?;
+    loop {
+        while let Some(order) = lines.unread::<Numbered<LauncherOrder>>() {
+            let Numbered { id, what } = order?;
+            let done = match what {
+                LauncherOrder::Freeze(_) => kept.freeze().map(|()| LauncherAnswer::Done(())),
+                LauncherOrder::Thaw(_) => kept.thaw().map(|()| LauncherAnswer::Done(())),
+                LauncherOrder::Look(_) => {
+                    kept.seen().map(|seen| LauncherAnswer::Member(Box::new(seen)))
+                }
+                LauncherOrder::Lower(_) => {
+                    kept.lower(Duration::from_millis(raise.timeout_ms));
+                    return lines.send(&answer(id, LauncherAnswer::Done(())));
+                }
+                _ => Err(io::Error::other("this is no order for a member")),
+            };
+            match done {
+                Ok(done) => lines.send(&answer(id, done))?,
+                Err(problem) => lines.send(&error(id, raise, &problem))?,
+            }
+        }
+        // Nothing wakes it while a sample is measured.
+        if !lines.fill()? {
+            return Ok(());
+        }
+    }
+}
+
+fn answer(id: u64, what: LauncherAnswer) -> Numbered<LauncherAnswer> {
+    Numbered { id, what }
+}
+
+fn error(id: u64, raise: &Raise, problem: &io::Error) -> Numbered<LauncherAnswer> {
+    let printed = fs::read(&raise.log).unwrap_or_default();
+    let printed = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TOLD_BYTES)..]);
+    let said = match printed.trim() {
+        "" => String::new(),
+        said => format!("; it said: {said}"),
+    };
+    answer(id, LauncherAnswer::Error(format!("`{}`: {problem}{said}", raise.name)))
+}
+
+/// Also of the launcher's pipes, which must not seem open when it has ended.
+fn close_all_but(kept: RawFd) -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    for standard in [libc::STDIN_FILENO, libc::STDOUT_FILENO] {
+        // SAFETY: nothing of this process reads or writes them after that.
+        if unsafe { libc::dup2(null.as_raw_fd(), standard) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    drop(null);
+    let open: Vec<RawFd> = fs::read_dir("/proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for file in open.into_iter().filter(|file| *file > libc::STDERR_FILENO && *file != kept) {
+        // SAFETY: whatever owned it is never used nor dropped here, as this process ends without that.
+        unsafe { libc::close(file) };
+    }
+    Ok(())
+}
+
+/// The member, and what it started.
+struct KeptMember {
+    child: Child,
+    start: i64,
+    is_frozen: bool,
+}
+
+impl KeptMember {
+    fn start(setup: &Setup, raise: &Raise) -> io::Result<KeptMember> {
+        let argv = setup.steps().fold(raise.argv.clone(), |argv, step| step.command_line(argv));
+        let (program, arguments) =
+            argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+        let log = File::options().create(true).append(true).open(&raise.log)?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(raise.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&raise.directory)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let setup = setup.clone();
+        // SAFETY: the keeper has one thread, so the forked child may use the heap.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::setsid()?;
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                be_signalled_as_usual()?;
+                setup.steps().try_for_each(|step| step.in_worker())
+            });
+        }
+        let child = command
+            .spawn()
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot run it: {error}")))?;
+        // One that has ended already is found so when it is waited for.
+        let start = process_start(child.id()).unwrap_or_default();
+        Ok(KeptMember { child, start, is_frozen: false })
+    }
+
+    /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
+    fn wait_until_ready(&mut self, raise: &Raise, lines: &Lines) -> io::Result<()> {
+        let deadline = Instant::now() + Duration::from_millis(raise.timeout_ms);
+        while !is_ready(&raise.ready) {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!("it ended with {status} and was not ready")));
+            }
+            if Instant::now() > deadline {
+                let limit = raise.timeout_ms;
+                return Err(io::Error::other(format!("it was not ready within {limit} ms")));
+            }
+            let mut ready = [PollFd::new(lines, PollFlags::IN)];
+            let pause = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+            if poll(&mut ready, Some(&pause))? > 0 {
+                return Err(io::Error::other("the launcher did not wait for it"));
+            }
+        }
+        Ok(())
+    }
+
+    fn seen(&mut self) -> io::Result<MemberSeen> {
+        if let Some(status) = self.child.try_wait()? {
+            return Err(io::Error::other(format!("it ended with {status}")));
+        }
+        let pid = self.child.id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let is_frozen = self.is_frozen && descendants().all(is_still);
+        Ok(MemberSeen { pid, start: self.start, is_frozen, status })
+    }
+
+    /// Again and again, as one that was not stopped yet may start others.
+    fn freeze(&mut self) -> io::Result<()> {
+        let mut stopped = BTreeSet::new();
+        let stand_still = || {
+            let mut is_new = false;
+            let mut all_still = true;
+            for pid in descendants() {
+                if stopped.insert(pid.as_raw_nonzero()) {
+                    let _ = kill_process(pid, Signal::STOP);
+                    is_new = true;
+                }
+                all_still &= is_still(pid);
+            }
+            all_still && !is_new
+        };
+        self.is_frozen = true;
+        match wait_until(Instant::now() + FREEZE_LIMIT, stand_still) {
+            true => Ok(()),
+            false => Err(io::Error::other("it does not stand still")),
+        }
+    }
+
+    fn thaw(&mut self) -> io::Result<()> {
+        self.is_frozen = false;
+        for pid in descendants() {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        match self.child.try_wait()? {
+            Some(status) => Err(io::Error::other(format!("it ended with {status}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// As it wants to end, as long as that takes no longer than this; what is left the keeper kills.
+    fn lower(&mut self, limit: Duration) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let _ = self.thaw();
+        wait_until(Instant::now() + limit, || !matches!(self.child.try_wait(), Ok(None)));
+        end_all_but(|_| false);
+    }
+}
+
+fn is_ready(ready: &Readiness) -> bool {
+    match ready {
+        Readiness::Exists(file) => file.exists(),
+        Readiness::Accepts(socket) => UnixStream::connect(socket).is_ok(),
+    }
+}
+
+/// Stopped, or ended and not yet reaped.
+fn is_still(pid: Pid) -> bool {
+    let stat =
+        fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+    matches!(state, None | Some("T" | "t" | "Z" | "X"))
+}

@@ -1,0 +1,44 @@
+//! A process that stays while samples come and go: how it is started, and what it is then.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A process that stays: a server that samples need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Raise {
+    /// By which it is frozen, thawed and lowered.
+    pub name: String,
+    pub argv: Vec<String>,
+    /// Added to the inherited environment.
+    pub environment: Vec<(String, String)>,
+    pub directory: PathBuf,
+    /// Where what it prints is kept.
+    pub log: PathBuf,
+    pub ready: Readiness,
+    /// It is given up where it is not ready by then, and killed where it has not ended so long after it was
+    /// asked to.
+    pub timeout_ms: u64,
+}
+
+/// How one knows that a member is ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Readiness {
+    /// There is this file.
+    Exists(PathBuf),
+    /// It accepts connections to this Unix socket.
+    Accepts(PathBuf),
+}
+
+/// A member as it is now. Another start is another process, whatever its number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberSeen {
+    pub pid: u32,
+    /// In clock ticks since boot.
+    pub start: i64,
+    /// Whether it and all that it started stand still.
+    pub is_frozen: bool,
+    /// Its `/proc/PID/status`.
+    pub status: String,
+}

@@ -1,0 +1,38 @@
+//! Work of a workload of ours beside what it reports.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::executable::FILE_NAME;
+use crate::workload::setup::Act;
+
+/// So many millionths; with 0 it says that it did none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlantedShare {
+    pub ppm: u32,
+}
+
+impl Act for PlantedShare {
+    /// Always as many characters, as their number moves the stack.
+    fn command_line(&self, mut argv: Vec<String>) -> Vec<String> {
+        let program = argv.first().and_then(|program| Path::new(program).file_name());
+        if program.is_some_and(|name| name == FILE_NAME) {
+            argv.extend(["--planted-ppm".into(), format!("{:06}", self.ppm)]);
+        }
+        argv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_workloads_of_ours_are_told() {
+        let told = |program: &str, ppm| PlantedShare { ppm }.command_line(vec![program.into()]);
+        assert_eq!(told("/x/weigh-workloads", 10_000)[1..], ["--planted-ppm", "010000"]);
+        assert_eq!(told("/x/weigh-workloads", 0).len(), 3);
+        assert_eq!(told("/bin/true", 10_000), ["/bin/true"]);
+    }
+}
