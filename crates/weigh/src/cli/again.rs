@@ -156,6 +156,7 @@ mod tests {
                 ("sample", LENGTHS),
                 ("timeout", TIMES),
                 ("fdr", FLAG),
+                ("metric", &["peak_memory", "jobs,latency_p99"]),
                 ("margin", SHARES),
                 ("seed", &["0", "18446744073709551615"]),
                 ("sets", &["1", "10"]),
@@ -247,7 +248,7 @@ mod tests {
         let mut words = vec!["weigh".to_owned(), (*name).to_owned()];
         for (option, values) in *options {
             // Those that may stand several times do.
-            let times = if ["workload", "tag", "rate"].contains(option) { 3 } else { 1 };
+            let times = if ["workload", "tag", "rate", "metric"].contains(option) { 3 } else { 1 };
             if !chance.random_bool(0.25) {
                 continue;
             }

@@ -99,9 +99,12 @@ mod tests {
         let text = page([10.0, 19.0, 20.0], "getppid");
         assert_eq!(text.matches("class=\"estimate\"").count(), 3);
         assert_eq!(text.matches("class=\"joined\"").count(), 2);
-        for part in
-            ["rate of all copies together, ops/s", ">copies</text>", ">perfect</text>", "<desc>"]
-        {
+        for part in [
+            "rate of all copies together, ops&#x2f;s",
+            ">copies</text>",
+            ">perfect</text>",
+            "<desc>",
+        ] {
             assert!(text.contains(part), "{part} is missing");
         }
     }
