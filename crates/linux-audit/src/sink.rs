@@ -66,7 +66,7 @@ struct Sink {
 /// Runs the sink on stdin and stdout until end of input.
 ///
 /// # Errors
-/// Where stdin, stdout or the log file fail; the parent is told through [`Reply::Error`] first.
+/// Where stdin, stdout or the log file fail; the parent is told through [`SinkReply::Error`] first.
 pub fn run() -> io::Result<()> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;

@@ -1,7 +1,7 @@
 //! One file per format, in `formats/`; all of them show a [`Summary`] or a [`RunReport`].
 //!
 //! The files that are not a format are what formats share: [`sentence`] (the
-//! verdict in words), [`scale`] (the axis of every interval) and the tables.
+//! verdict in words), `scale` (the axis of every interval) and the tables.
 
 use crate::result::run::RunReport;
 use crate::result::summary::{Row, Summary};
