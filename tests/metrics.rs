@@ -43,7 +43,7 @@ fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
     let files = ["--csv", csv.to_str().unwrap()];
     let compare = [&["compare", "seccomp"][..], &options, &files, &["--", program]].concat();
     let outcome = home.run(&compare);
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    assert_eq!(outcome.code, Some(3), "`nothing` has no verdict: {outcome:#?}");
     outcome.assert_says(&["By `jobs`,", "takes less"]);
     let report = home.json();
     let jobs = reading(&report, "jobs");
@@ -115,4 +115,8 @@ fn what_is_no_metric_or_no_reading_is_refused() {
     let outcome = home.run(&["compare", "none", "--pairs", "8", "--", "echo", line]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     assert!(home.json()["failures"].to_string().contains("no name for one"));
+    let line = r#"{"operations":1,"elapsed_ns":9,"readings":[{"name":"jobs","value":1}]}"#;
+    let outcome = home.run(&["compare", "none", "--pairs", "8", "--", "echo", line]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    assert!(home.json()["failures"].to_string().contains("`readings` in its line cannot be read"));
 }

@@ -173,7 +173,7 @@ impl CompareArgs {
         tell_errors(&summary);
         tell_what_is_above(&summary);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
-        Ok(match (is_as_before, exit_code(&summary)) {
+        Ok(match (is_as_before, exit_code(&summary, &stored.header.metrics)) {
             (false, _) => super::ERROR,
             (true, INCONCLUSIVE) if self.inconclusive_ok => 0,
             (true, code) => code,
@@ -248,12 +248,17 @@ impl CompareArgs {
     }
 }
 
-fn exit_code(summary: &Summary) -> u8 {
+/// What was asked for and has no verdict leaves a row open, be it that no sample has it.
+fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
+    let unasked = [Metric::Rate, Metric::CpuTime];
     let is_open = summary.results.iter().any(|row| {
-        let asked_for = row.readings.iter().filter(|reading| reading.metric != Metric::CpuTime);
-        let mut verdicts = asked_for.map(|reading| reading.verdict).chain([row.verdict]);
-        verdicts.any(|verdict| verdict == Verdict::Inconclusive)
+        let mut asked_for = metrics.iter().filter(|metric| !unasked.contains(metric));
+        let has_verdict = |metric: &Metric| {
+            let mut readings = row.readings.iter().filter(|reading| reading.metric == *metric);
+            readings.any(|reading| reading.verdict != Verdict::Inconclusive)
+        };
+        row.verdict == Verdict::Inconclusive || asked_for.any(|metric| !has_verdict(metric))
     });
     match summary.state {
         State::Failed => super::ERROR,

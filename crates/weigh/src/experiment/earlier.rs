@@ -95,7 +95,15 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
     let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
         let next_pair = of_row.points.iter().map(|point| point.pair + 1).max().unwrap_or(0);
-        let (log_ratios, turns, further) = (Vec::new(), Vec::new(), Vec::new());
+        // One without a whole pair has none of these, and needs them all the same.
+        let nothing = |metric: &Metric| PastReading {
+            metric: metric.clone(),
+            log_ratios: Vec::new(),
+            turns: Vec::new(),
+        };
+        let metrics = stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate);
+        let (log_ratios, turns) = (Vec::new(), Vec::new());
+        let further = metrics.map(nothing).collect();
         rows.insert(*key, Past { log_ratios, turns, further, spent: Duration::ZERO, next_pair });
     }
     for of_row in gather(stored) {

@@ -4,14 +4,14 @@
 mod around;
 mod detail;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::around::Around;
 use super::length::{SampleLength, sets_in_late};
 use super::order::padding_bytes;
-use super::outcome::{Repeated, hold_unit};
+use super::outcome::{Repeated, hold_readings, hold_unit};
 use super::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
@@ -27,7 +27,7 @@ use crate::treatment::guard::Guard;
 use crate::treatment::{Evidence, TreatmentError};
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
-use crate::workload::metric::Metric;
+use crate::workload::metric::{Direction, Metric};
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
@@ -40,6 +40,8 @@ pub struct Host<'a> {
     repeated: Vec<Vec<Repeated>>,
     /// The unit of each work's first sample: others cannot be compared with it.
     units: Vec<Option<String>>,
+    /// The same of what programs report besides, by name.
+    readings: Vec<BTreeMap<String, (String, Direction)>>,
     /// Per work.
     lengths: Vec<SampleLength>,
     /// When the last launch ended, and the counters then.
@@ -76,9 +78,18 @@ impl<'a> Host<'a> {
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
         let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
         let units = vec![None; lengths.len()];
+        let readings = vec![BTreeMap::new(); lengths.len()];
         let repeated = vec![vec![Repeated::default(); site.works.len()]; arms.count()];
-        let mut host =
-            Host { site, arms, neutral: None, repeated, units, lengths, idle_since: None };
+        let mut host = Host {
+            site,
+            arms,
+            neutral: None,
+            repeated,
+            units,
+            readings,
+            lengths,
+            idle_since: None,
+        };
         host.start_neutral()?;
         Ok(host)
     }
@@ -270,6 +281,8 @@ impl Host<'_> {
         let sample =
             self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
         hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
+        hold_readings(&mut self.readings[slot.unit.work], &sample)
+            .map_err(SampleError::Workload)?;
         let rate = sample.rate();
         let logs = self.site.metrics.iter().filter_map(|metric| {
             let amount = sample.amount(metric)?;

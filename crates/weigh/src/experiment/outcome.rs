@@ -1,5 +1,7 @@
 //! What a launch amounts to: a sample, or the reason why it is none.
 
+use std::collections::BTreeMap;
+
 use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
@@ -110,6 +112,25 @@ pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Re
             format!("it reported `{expected}` in the first launch and `{unit}` in this one")
         }
     })
+}
+
+/// Refuses a reading whose unit or direction is not that of the `first` of its name of the same work.
+///
+/// # Errors
+/// A sentence that says what changed.
+pub fn hold_readings(
+    first: &mut BTreeMap<String, (String, Direction)>,
+    sample: &Sample,
+) -> Result<(), String> {
+    for OwnReading { name, unit, better, .. } in &sample.readings {
+        let known = first.entry(name.clone()).or_insert_with(|| (unit.clone(), *better));
+        if (&known.0, known.1) != (unit, *better) {
+            return Err(format!(
+                "it reported `{name}` in another unit or with another `better` than in the first launch"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a time in which all CPUs together could not have done what was done.

@@ -108,6 +108,10 @@ fn further(of_row: &OfRow, first: usize, baseline_first: bool) -> Vec<(Metric, [
     let [baseline, treated] = if baseline_first { [first, first + 1] } else { [first + 1, first] };
     let both = of_sample(baseline).iter().filter_map(|(metric, of_baseline)| {
         let (_, of_treated) = of_sample(treated).iter().find(|(other, _)| other == metric)?;
+        let is_alike = |one: &MetricValue| (one.unit.clone(), one.better);
+        if is_alike(of_baseline) != is_alike(of_treated) {
+            return None;
+        }
         Some((metric.clone(), [of_baseline.clone(), of_treated.clone()]))
     });
     both.collect()

@@ -268,7 +268,8 @@ fn forecasts(
         judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count()
     };
     let (open, differing) = (is(&[Verdict::Inconclusive]), is(&[Verdict::Slower, Verdict::Faster]));
-    let level = design.multiplicity.next_level(design.alpha, differing, rows.len());
+    let level =
+        design.multiplicity.next_level(design.alpha, differing, design.rows.max(rows.len()));
     let of_row = |(row, judgement): (&Betting, &Judgement)| {
         // More pairs do not take a doubt away.
         let is_open = judgement.verdict == Verdict::Inconclusive

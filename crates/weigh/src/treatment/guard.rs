@@ -29,7 +29,7 @@ pub const SUBCOMMAND: &str = "__guard";
 pub struct Guard {
     directory: StateDir,
     name: String,
-    /// As [`Place::root`].
+    /// As [`JournalPlace::root`].
     root: PathBuf,
     /// Held, so that nobody takes this journal for one that was left behind.
     _lock: File,

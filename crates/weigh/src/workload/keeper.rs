@@ -265,7 +265,10 @@ impl KeptMember {
 
     /// As it wants to end, as long as that takes no longer than this; what is left the keeper kills.
     fn lower(&mut self, limit: Duration) {
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        // The number of one that was reaped may be anybody's.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
         let _ = self.thaw();
         wait_until(Instant::now() + limit, || !matches!(self.child.try_wait(), Ok(None)));
         end_all_but(|_| false);

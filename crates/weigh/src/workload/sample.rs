@@ -103,8 +103,11 @@ impl Sample {
     /// A sentence, where the line is a sample but an impossible one.
     pub fn parse(output: &str) -> Option<Result<Sample, String>> {
         let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
-        let sample: Sample = serde_json::from_str(line.trim()).ok()?;
-        Some(sample.checked())
+        match serde_json::from_str::<Sample>(line.trim()) {
+            Ok(sample) => Some(sample.checked()),
+            Err(error) => has_readings(line.trim())
+                .then(|| Err(format!("the `readings` in its line cannot be read: {error}"))),
+        }
     }
 
     /// Operations per second, in the unit of the workload.
@@ -183,6 +186,15 @@ impl Sample {
         }
         Ok(self)
     }
+}
+
+/// Whether a line that is no sample would be one but for its readings.
+fn has_readings(line: &str) -> bool {
+    let Ok(serde_json::Value::Object(mut fields)) = serde_json::from_str(line) else {
+        return false;
+    };
+    fields.remove("readings").is_some()
+        && serde_json::from_value::<Sample>(serde_json::Value::Object(fields)).is_ok()
 }
 
 /// How much a process of so many operations has of a metric besides the rate and CPU time: from the bytes of
