@@ -197,8 +197,8 @@ fn a_tree_of_lmbench_is_found_below_bin_and_its_operation_may_be_half_of_ours() 
 #[test]
 fn programs_after_the_definitions_run_beside_ours() {
     for one in rows::COUNTERPARTS.iter().filter(|one| one.suite == rows::Suite::Definitions) {
-        // A pair of a few milliseconds says what is measured; on a busy machine either of the two may have waited
-        // for its CPU meanwhile, and not in every try.
+        // A pair of a few milliseconds says what is measured; on a busy machine either of the two may have
+        // waited for its CPU meanwhile, and not in every try.
         let is_alike = |row: &Vec<String>| (0.1..10.0).contains(&row[4].parse::<f64>().unwrap());
         let alike = (0..5).map(|_| only_row(&[], one.theirs)).find(is_alike);
         assert!(alike.is_some(), "{} is of the same work as {}", one.theirs, one.ours);
