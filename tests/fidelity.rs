@@ -24,6 +24,7 @@ use std::path::Path;
 use options::Options;
 use proptest::prelude::*;
 use read::Form;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use weighbridge::workload::executable::Executable;
 
 const FORMS: [Form; 6] = [
@@ -196,6 +197,10 @@ fn a_tree_of_lmbench_is_found_below_bin_and_its_operation_may_be_half_of_ours() 
 /// Written for this bench, they are compiled when it runs, and count what ours count.
 #[test]
 fn programs_after_the_definitions_run_beside_ours() {
+    // As the bench does: between two CPUs of an idle machine `context1` takes twenty times as long.
+    let mut cpus = CpuSet::new();
+    cpus.set(0);
+    sched_setaffinity(None, &cpus).unwrap();
     for one in rows::COUNTERPARTS.iter().filter(|one| one.suite == rows::Suite::Definitions) {
         // A pair of a few milliseconds says what is measured; on a busy machine either of the two may have
         // waited for its CPU meanwhile, and not in every try.
