@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -223,13 +223,22 @@ fn cannot_unpack(path: &Path, error: &io::Error) -> String {
 }
 
 fn list(path: &Path, limit: Duration) -> io::Result<String> {
-    let mut child = Command::new(path)
-        .arg("list")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
+    let mut command = Command::new(path);
+    let command = command.arg("list").process_group(0).stdin(Stdio::null());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Whom another thread forked a moment ago holds the file that was written until it executes (ETXTBSY).
+    let busy_until = Instant::now() + limit;
+    let mut child = loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == io::ErrorKind::ExecutableFileBusy
+                    && Instant::now() < busy_until =>
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            spawned => break spawned?,
+        }
+    };
     let group = Pid::from_child(&child);
     // With its pipes gone, a program that goes on printing ends.
     // Both at once: a program that waits for one to be read says nothing on the other.
