@@ -8,7 +8,7 @@ use super::again::{Again, OUTPUT};
 use super::ask::answer;
 use super::compare::listen_for_signals;
 use super::doctor::put_back_what_was_left;
-use super::{Context, INTERRUPTED, output};
+use super::{Context, INTERRUPTED, copies, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::format;
 use crate::profile::record::SyscallProfile;
@@ -119,7 +119,11 @@ impl BudgetArgs {
             return Ok(agrees(path, &command, &self.again(&subject, typed))?.then_some(subject));
         }
         Ok(Some(match self.command.is_empty() {
-            true => Subject::Workload(self.workload.clone().unwrap_or("open-close".into())),
+            true => {
+                let workload = self.workload.clone().unwrap_or("open-close".into());
+                copies::refuse_many(std::slice::from_ref(&workload))?;
+                Subject::Workload(workload)
+            }
             false => Subject::Command(self.command.clone()),
         }))
     }

@@ -11,7 +11,7 @@ use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::compare::listen_for_signals;
 use super::naming::Names;
-use super::{Context, INTERRUPTED, output, value};
+use super::{Context, INTERRUPTED, copies, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::calibration::history;
 use crate::experiment::request::{Plan, Request};
@@ -92,6 +92,7 @@ impl CalibrateArgs {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
+        copies::refuse_many(&self.workloads)?;
         let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
         let store = context.open_store()?;
         let made = self.make(context, &own, &store)?;

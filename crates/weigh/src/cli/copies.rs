@@ -16,17 +16,30 @@ const MANY_PER_CPU: usize = 16;
 /// # Errors
 /// A sentence, where the answer is not yes.
 pub fn confirm(wanted: &[usize], workloads: &[String], is_meant: bool) -> Result<(), String> {
+    match too_many(wanted, workloads) {
+        Some(what) if !is_meant => ask(&what, "--yes"),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses very many copies where nobody can be asked for them.
+///
+/// # Errors
+/// A sentence that says what takes them.
+pub fn refuse_many(workloads: &[String]) -> Result<(), String> {
+    let refused =
+        |what| Err(format!("{what}: `weigh run --yes` and `weigh compare --yes` take that many"));
+    too_many(&[], workloads).map_or(Ok(()), refused)
+}
+
+/// What is to be known of the most copies that an option or a label asks for, where they are very many.
+fn too_many(wanted: &[usize], workloads: &[String]) -> Option<String> {
     let labelled = workloads.iter().filter_map(|label| WorkName::parse(label).ok()).flatten();
     let wanted = wanted.iter().copied().chain(labelled.map(|name| name.copies()));
     let (most, cpus) = (wanted.max().unwrap_or(1), value::cpus());
-    if is_meant || most <= MANY_PER_CPU * cpus {
-        return Ok(());
-    }
     let plural = if cpus == 1 { "" } else { "s" };
-    ask(
-        &format!("this runs {most} copies of each workload at once, on {cpus} CPU{plural}"),
-        "--yes",
-    )
+    (most > MANY_PER_CPU * cpus)
+        .then(|| format!("this runs {most} copies of each workload at once, on {cpus} CPU{plural}"))
 }
 
 /// How many copies to run at the same time, ascending, none twice.
@@ -120,8 +133,10 @@ mod tests {
         let many = MANY_PER_CPU * value::cpus();
         assert_eq!(confirm(&[1, many], &["pipe:copies=2".into()], false), Ok(()));
         assert_eq!(confirm(&[many + 1], &[], true), Ok(()));
-        let labelled = [format!("pipe:copies={}", MOST_COPIES)];
+        let labelled = [format!("pipe:copies={}", many + 1)];
         assert_eq!(confirm(&[1], &labelled, true), Ok(()));
+        assert!(too_many(&[1], &labelled).is_some() && refuse_many(&labelled).is_err());
+        assert_eq!(refuse_many(&[format!("pipe:copies={many}")]), Ok(()));
     }
 
     #[test]

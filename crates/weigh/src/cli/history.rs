@@ -111,7 +111,7 @@ impl HistoryArgs {
 /// What was called `pipe x 4` is `pipe:copies=4` now.
 fn as_now(workload: &str) -> String {
     match WorkName::parse(workload).as_deref() {
-        Ok([name]) => name.to_string(),
+        Ok([name]) => WorkName::of_copies(&name.name, name.copies()).to_string(),
         _ => workload.to_owned(),
     }
 }

@@ -309,7 +309,7 @@ pub struct RowEvidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub treated_s: Option<f64>,
     /// What it declares ([`EvidenceQuantity`]): `NAME` in total, `NAME_per_op`, of what was lost `NAME_pct`.
-    /// And anything else that it wants shown, e.g. `"seccomp_mode": "2"`.
+    /// And anything else that it wants shown, as `"notice": "two filters"`.
     #[serde(flatten)]
     pub amounts: Amounts,
 }

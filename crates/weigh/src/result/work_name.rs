@@ -38,7 +38,8 @@ impl WorkName {
         WorkName { name: workload.to_owned(), load: Some(load).filter(|_| copies != 1) }
     }
 
-    /// Reads `pipe:copies=4`, or several, as docs/labels.md has it.
+    /// Reads `pipe:copies=4`, or several, as docs/labels.md has it. What is written is kept, one copy too: it
+    /// holds whatever `--copies` says.
     ///
     /// # Errors
     /// A sentence, where it is no label, or the load is none that there is.
@@ -58,7 +59,10 @@ impl WorkName {
         }
         let copies = value.and_then(|value| value.parse().ok());
         match copies.filter(|copies| (1..=MOST_COPIES).contains(copies)) {
-            Some(copies) => Ok(WorkName::of_copies(&term.name, copies)),
+            Some(copies) => {
+                let load = AxisValue { axis: COPIES.into(), value: copies as f64 };
+                Ok(WorkName { name: term.name.clone(), load: Some(load) })
+            }
             None => Err(format!("`{written}`: {COPIES} is a number from 1 to {MOST_COPIES}")),
         }
     }
@@ -148,7 +152,8 @@ mod tests {
         assert_eq!(parsed("pipe:copies=4"), ("pipe".into(), 4));
         assert_eq!(parsed("bw-pipe@same-cpu:copies=2"), ("bw-pipe@same-cpu".into(), 2));
         assert_eq!(parsed("pipe x 4"), ("pipe".into(), 4));
-        assert_eq!(WorkName::parse("pipe:copies=1").unwrap(), ["pipe".into()]);
+        let one = &WorkName::parse("pipe:copies=1").unwrap()[0];
+        assert_eq!((one.copies(), one.load.is_some()), (1, true));
         assert_eq!(WorkName::parse("./a:b.toml").unwrap(), ["./a:b.toml".into()]);
         let several = [WorkName::of_copies("pipe", 4), "getppid".into()];
         assert_eq!(WorkName::parse("pipe:copies=4,getppid").unwrap(), several);

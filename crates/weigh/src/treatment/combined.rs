@@ -110,8 +110,16 @@ impl Treatment for Combined {
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
         let parts = self.parts.iter_mut().rev();
         // One that cannot be taken back keeps none of the others from it.
-        let results: Vec<_> = parts.map(|(_, part)| part.restore(guard)).collect();
-        results.into_iter().collect()
+        let mut errors: Vec<TreatmentError> =
+            parts.filter_map(|(_, part)| part.restore(guard).err()).collect();
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => {
+                let left: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                Err(TreatmentError::Unavailable(left.join("\n")))
+            }
+        }
     }
 }
 

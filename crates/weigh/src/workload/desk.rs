@@ -144,13 +144,13 @@ impl Desk {
             LauncherOrder::Freeze(name)
             | LauncherOrder::Thaw(name)
             | LauncherOrder::Look(name)
-            | LauncherOrder::Lower(name) => name.clone(),
+            | LauncherOrder::Lower { name, .. } => name.clone(),
         };
         let Some(keeper) = self.keepers.iter_mut().find(|keeper| keeper.name == name) else {
             let problem = format!("there is no `{name}`: it was not raised, or has ended");
             return self.answer(id, LauncherAnswer::Error(problem));
         };
-        let is_last = matches!(order, LauncherOrder::Lower(_));
+        let is_last = matches!(order, LauncherOrder::Lower { .. });
         let ends_with = is_last.then_some(KeeperEnd::Done);
         keeper.asked.push(AskedOfKeeper { id, ends_with });
         // One that was killed is found so when it is heard.

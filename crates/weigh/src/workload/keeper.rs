@@ -13,10 +13,12 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
 use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
@@ -109,8 +111,8 @@ fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &Raise) -> io::Result<()
                 LauncherOrder::Look(_) => {
                     kept.seen().map(|seen| LauncherAnswer::Member(Box::new(seen)))
                 }
-                LauncherOrder::Lower(_) => {
-                    kept.lower(Duration::from_millis(raise.timeout_ms));
+                LauncherOrder::Lower { limit_ms, .. } => {
+                    kept.lower(Duration::from_millis(limit_ms));
                     return lines.send(&answer(id, LauncherAnswer::Done(())));
                 }
                 _ => Err(io::Error::other("this is no order for a member")),
@@ -278,8 +280,15 @@ impl KeptMember {
 fn is_ready(ready: &Readiness) -> bool {
     match ready {
         Readiness::Exists(file) => file.exists(),
-        Readiness::Accepts(socket) => UnixStream::connect(socket).is_ok(),
+        Readiness::Accepts(socket) => accepts(socket).is_ok(),
     }
+}
+
+/// Connects without waiting: a listener whose queue is full is not ready yet.
+fn accepts(socket: &Path) -> io::Result<()> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let ours = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    Ok(connect(&ours, &SocketAddrUnix::new(socket)?)?)
 }
 
 /// Stopped, or ended and not yet reaped.

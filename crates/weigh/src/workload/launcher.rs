@@ -93,8 +93,11 @@ pub enum LauncherOrder {
     Thaw(String),
     /// Tell what there is of a member.
     Look(String),
-    /// End a member in good order, and then all that it started.
-    Lower(String),
+    /// End a member in good order, which may take so long, and then all that it started.
+    Lower {
+        name: String,
+        limit_ms: u64,
+    },
 }
 
 /// What it answers.
@@ -220,7 +223,8 @@ impl Launcher {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), LauncherError> {
-        self.ask(LauncherOrder::Lower(name.into()), limit, interrupted).map(drop)
+        let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.ask(LauncherOrder::Lower { name: name.into(), limit_ms }, limit, interrupted).map(drop)
     }
 
     fn member(

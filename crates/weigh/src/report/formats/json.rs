@@ -72,7 +72,7 @@ mod tests {
             Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
         s.results[1].pairs_needed = Some(40);
         (s.results[1].pairs_needed_low, s.results[1].pairs_needed_high) = (Some(20), Some(110));
-        s.results[1].evidence.amounts.set("seccomp_mode", "2");
+        s.results[1].evidence.amounts.set("notice", "two filters");
         let count = |baseline, treated| Contrast { baseline, treated, ..Contrast::default() };
         s.results[0].metrics.counters = Some(Counters {
             kernel_instructions_per_op: Some(count(1840.0, 10_310.0)),
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(shown, real, "docs/json.md needs this example:\n{text}");
         for path in &real {
             let field = path.rsplit('.').next().unwrap_or_default();
-            if field != "seccomp_mode" {
+            if field != "notice" {
                 assert!(document.contains(&format!("| `{field}`")), "`{field}` is not described");
             }
         }
