@@ -75,7 +75,7 @@ impl Work {
                     },
                 ),
                 environment: Vec::new(),
-                directory: place.scratch.clone(),
+                directory: place.work_directory.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
             },
             Work::Command { argv, directory } => Job {
@@ -93,7 +93,7 @@ impl Work {
         Some(Job {
             argv: place.executable.operations_argv(&workload.name, *copies, 1),
             environment: Vec::new(),
-            directory: place.scratch.clone(),
+            directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
     }
@@ -112,7 +112,7 @@ impl Work {
         Some(Job {
             argv: place.executable.detail_argv(&workload.name, detail::TARGET_MS, option),
             environment: Vec::new(),
-            directory: place.scratch.clone(),
+            directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
         })
     }

@@ -22,12 +22,12 @@ pub enum ArmsError {
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
     pub bench: Bench<'a>,
-    arms: Vec<Arm<'a>>,
+    arms: Vec<Arm>,
 }
 
-struct Arm<'a> {
+struct Arm {
     named: Named,
-    place: &'a LaunchPlace,
+    place: LaunchPlace,
     setup: Setup,
     launcher: Launcher,
 }
@@ -72,7 +72,7 @@ impl<'a> Arms<'a> {
             .collect();
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
-            let place = bench.place;
+            let place = named.treatment.place(bench.place.clone());
             let launcher = place.start_launcher(&setup, bench.interrupted)?;
             arms.push(Arm { named, place, setup, launcher });
         }
@@ -95,8 +95,8 @@ impl<'a> Arms<'a> {
     }
 
     /// Where an arm's processes are launched.
-    pub fn place(&self, arm: usize) -> &'a LaunchPlace {
-        self.arms[arm].place
+    pub fn place(&self, arm: usize) -> &LaunchPlace {
+        &self.arms[arm].place
     }
 
     /// How many there are.

@@ -40,9 +40,7 @@ impl Station {
         let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
-        let unpacked = unpacked.and_then(|scratch| {
-            Ok(LaunchPlace { executable: Executable::unpack(&scratch)?, scratch })
-        });
+        let unpacked = unpacked.and_then(LaunchPlace::here);
         match unpacked {
             Ok(place) => Ok(Station { _alone, guard, place }),
             Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),

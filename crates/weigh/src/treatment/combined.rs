@@ -6,6 +6,7 @@ use super::kind::none;
 use super::{Bench, Evidence, Kind, Launch, Occupied, Role, Treatment, TreatmentError, build};
 use crate::label::Term;
 use crate::result::quantity::EvidenceQuantity;
+use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
 /// The treatments of one arm, in the order written, each with the name of its kind.
@@ -70,6 +71,10 @@ impl Treatment for Combined {
 
     fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
         self.parts.iter_mut().try_for_each(|(_, part)| part.apply(bench, guard))
+    }
+
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        self.all().fold(place, |place, part| part.place(place))
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

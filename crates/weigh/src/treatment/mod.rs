@@ -86,7 +86,8 @@ impl Probe {
 /// A parameter, as `weigh list treatments` explains it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
-    /// As it is written: `backlog=N`, or a bare word.
+    /// As it is written: `backlog=N`, or a bare word. What is in capitals stands for anything: `PATH`,
+    /// `NAME=VALUE`.
     pub form: &'static str,
     pub help: &'static str,
 }
@@ -97,6 +98,10 @@ pub trait Kind: Sync {
     /// One line.
     fn summary(&self) -> &'static str;
     fn parameters(&self) -> &'static [Parameter];
+    /// Whether it says where an arm is launched, so that treatments can be applied there: `KIND::TREATMENT`.
+    fn is_place(&self) -> bool {
+        false
+    }
     /// Tries what the treatment needs, and changes nothing.
     fn probe(&self) -> Probe;
     /// Makes a treatment of parameters that the user wrote.
@@ -184,6 +189,11 @@ pub trait Treatment {
     fn apply(&mut self, bench: &Bench, guard: &mut guard::Guard) -> Result<(), TreatmentError> {
         let _ = (bench, guard);
         Ok(())
+    }
+
+    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`].
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        place
     }
 
     /// How processes of the treated arm differ, and of the others.
@@ -278,12 +288,16 @@ pub struct Named {
 /// # Errors
 /// A sentence that says what is wrong and what there is.
 pub fn parse(text: &str) -> Result<Named, String> {
-    let arm = read_label(text)?;
-    let treatment = match arm.treatments.as_slice() {
+    let ArmLabel { places, treatments } = read_label(text)?;
+    let is_nothing = |term: &Term| term.name == kind::none::KIND.name();
+    let has_place = !places.is_empty();
+    let applied = treatments.into_iter().filter(|term| !(has_place && is_nothing(term)));
+    let terms: Vec<Term> = places.into_iter().chain(applied).collect();
+    let treatment = match terms.as_slice() {
         [term] => build(term)?,
         terms => Box::new(Combined::build(terms)?),
     };
-    let kinds = arm.treatments.iter().filter_map(|term| find(&term.name)).collect();
+    let kinds = terms.iter().filter_map(|term| find(&term.name)).collect();
     Ok(Named { label: text.to_owned(), kinds, treatment })
 }
 
@@ -315,16 +329,22 @@ pub fn with_parameter(
 /// The label of an arm, taken apart.
 ///
 /// # Errors
-/// Where the grammar is not kept, or a place is named.
+/// Where the grammar is not kept, or what stands before `::` is no place.
 pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     let arm = label::arm(text, is_name)?;
-    match arm.places.first() {
+    let is_place = |term: &&Term| find(&term.name).is_some_and(|kind| kind.is_place());
+    match arm.places.iter().find(|term| !is_place(term)) {
         None => Ok(arm),
-        Some(place) => Err(format!(
-            "`{text}`: no such place `{}`: this version of weigh measures on this system only. Leave out \
-             what stands before `::`, or put a value that has `::` in it between quotes: KEY=\"VALUE\"",
-            place.name
-        )),
+        Some(place) => {
+            let places = KINDS.iter().filter(|kind| kind.is_place()).map(|kind| kind.name());
+            Err(format!(
+                "`{text}`: no such place `{}`: what stands before `::` is one of {}. To have two treatments \
+                 in one arm, put `+` between them; put a value that has `::` in it between quotes: \
+                 KEY=\"VALUE\"",
+                place.name,
+                places.collect::<Vec<_>>().join(", ")
+            ))
+        }
     }
 }
 
@@ -350,8 +370,8 @@ fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
 fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
     for (key, value) in term.parameters.iter() {
         let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {
-            Some((head, _)) => value.is_some() && key == head,
-            None => value.is_none() && key == parameter.form,
+            Some((head, _)) => value.is_some() && (key == head || is_placeholder(head)),
+            None => value.is_none() && (key == parameter.form || is_placeholder(parameter.form)),
         });
         if !is_known {
             let forms: Vec<&str> = known.iter().map(|parameter| parameter.form).collect();
@@ -361,6 +381,11 @@ fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether a word in the form of a parameter stands for whatever the user writes.
+fn is_placeholder(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
 }
 
 /// The path of a file that a parameter names, made absolute: a process with another directory finds it too.

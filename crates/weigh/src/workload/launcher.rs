@@ -4,6 +4,7 @@
 //! login uid is set once, in the launcher, and every worker is born with it. Both arms are launched
 //! by the same code from processes of the same size, so that only the treatment differs.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -64,6 +65,8 @@ pub struct Launched {
     pub block_output_bytes: u64,
     /// The worker's `/proc/PID/status` when it executes its program.
     pub status: String,
+    /// What the steps of the set-up saw of it then.
+    pub seen: BTreeMap<String, String>,
 }
 
 /// The number behind `NAME:` in the text of a `/proc/PID/status`.

@@ -3,6 +3,7 @@
 //! It is single-threaded, so that forking is safe, and it ends at the end of its input, whatever
 //! ended the parent; the worker's whole process group goes with it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -97,6 +98,8 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     let mut child = spawn(&desk.setup, job, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let mut seen = BTreeMap::new();
+    let looked = desk.setup.steps().try_for_each(|step| step.look(child.id(), &mut seen));
     let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms, desk);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
@@ -108,6 +111,7 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
         inherited.and_then(|ours| Some(maxrss).filter(|bytes| *bytes > ours + MEMORY_GRAIN));
     launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
     let Watched { outcome, wall_ns, printed } = watched?;
+    looked.map_err(|error| io::Error::other(format!("what shows on it: {error}")))?;
     if let WorkerEnd::ParentGone = outcome {
         return Ok(None);
     }
@@ -117,6 +121,7 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     launched.stderr = printed.stderr;
     launched.printed_bytes = printed.bytes;
     launched.status = status.unwrap_or_default();
+    launched.seen = seen;
     for step in desk.setup.steps() {
         launched.afterwards.extend(step.after_worker()?);
     }

@@ -1,7 +1,9 @@
 //! Where the launcher of an arm runs: which workloads it launches, in which directory, and how one talks to
 //! it.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use super::executable::Executable;
@@ -9,15 +11,31 @@ use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
 use crate::own_program;
 
-/// This machine, with what was unpacked for an experiment.
+/// Paths are as the launcher sees them.
+#[derive(Clone, Debug)]
 pub struct LaunchPlace {
     pub executable: Executable,
     /// A private directory, removed after the experiment.
     pub scratch: PathBuf,
+    /// Where workloads are executed and make their files.
+    pub work_directory: PathBuf,
+    /// The command that reaches a launcher elsewhere, and passes its stdin and stdout on; empty where it is
+    /// this very program.
+    pub reached_by: Vec<String>,
 }
 
 impl LaunchPlace {
-    /// Starts a launcher there, which is this very program, and has it take its set-up.
+    /// This machine as it is, with the workloads unpacked into this directory.
+    ///
+    /// # Errors
+    /// As [`Executable::unpack`].
+    pub fn here(scratch: PathBuf) -> Result<LaunchPlace, String> {
+        let executable = Executable::unpack(&scratch)?;
+        let work_directory = scratch.clone();
+        Ok(LaunchPlace { executable, scratch, work_directory, reached_by: Vec::new() })
+    }
+
+    /// Starts a launcher there, and has it take its set-up.
     ///
     /// # Errors
     /// As [`Launcher::start`].
@@ -26,6 +44,14 @@ impl LaunchPlace {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<Launcher, LauncherError> {
-        Launcher::start(own_program::command(SUBCOMMAND), setup, interrupted)
+        let command = match self.reached_by.split_first() {
+            None => own_program::command(SUBCOMMAND),
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).process_group(0).stderr(Stdio::inherit());
+                command
+            }
+        };
+        Launcher::start(command, setup, interrupted)
     }
 }

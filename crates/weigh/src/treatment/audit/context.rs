@@ -32,7 +32,7 @@ fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Treatment
     let job = Job {
         argv,
         environment: Vec::new(),
-        directory: bench.place.scratch.clone(),
+        directory: bench.place.work_directory.clone(),
         timeout_ms: 10_000,
     };
     let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {

@@ -1,6 +1,7 @@
 //! What a launcher does to the processes of its arm: steps, one file per kind in `kind/`, found by
 //! `build.rs`. They cross the pipe as data, and a later machine or root has the same.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::discriminant;
 
@@ -39,6 +40,16 @@ pub trait Act {
     /// Whether it may forbid what others do in the worker, and so comes after them.
     fn forbids(&self) -> bool {
         false
+    }
+
+    /// What shows on a worker that has just executed its program, by name, for the proof. A launcher spends
+    /// time on that: where it can matter, all arms have the step.
+    ///
+    /// # Errors
+    /// Where it cannot be read; then the sample counts for nothing.
+    fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let _ = (worker, seen);
+        Ok(())
     }
 
     /// When the worker has ended, in a process of its own: which that was; `None` where there is nothing to
