@@ -1,5 +1,5 @@
-//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment, steps
-//! of a set-up and formats of reports. Adding one of these is adding one file; nothing here or elsewhere
+//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment and fixture,
+//! steps of a set-up and formats of reports. Adding one of these is adding one file; nothing here or elsewhere
 //! names it.
 
 use std::fmt::Write as _;
@@ -25,6 +25,14 @@ const KINDS: Found = Found {
     output: "treatments.rs",
 };
 
+const FIXTURES: Found = Found {
+    directory: "crates/weigh/src/fixture/kind",
+    item: "KIND",
+    type_name: "dyn crate::fixture::FixtureKind",
+    list: "FIXTURES",
+    output: "fixtures.rs",
+};
+
 const FORMATS: Found = Found {
     directory: "crates/weigh/src/report/formats",
     item: "FORMAT",
@@ -39,12 +47,14 @@ const STEPS: &str = "crates/weigh/src/workload/setup/kind";
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites", KINDS.directory, FORMATS.directory, STEPS] {
+    for watched in
+        ["workloads", "suites", KINDS.directory, FIXTURES.directory, FORMATS.directory, STEPS]
+    {
         println!("cargo:rerun-if-changed={watched}");
     }
     build_workloads(&root, &out);
     list_suites(&root.join("suites"), &out);
-    for found in [KINDS, FORMATS] {
+    for found in [KINDS, FIXTURES, FORMATS] {
         list_modules(&found, &root, &out);
     }
     list_steps(&root.join(STEPS), &out);

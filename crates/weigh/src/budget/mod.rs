@@ -67,7 +67,7 @@ pub fn execute(
     announce: &mut dyn FnMut(&str),
 ) -> Result<BudgetOutcome, String> {
     check_kind(&request.treatment)?;
-    let treatments = build_treatments(std::slice::from_ref(&request.treatment))?;
+    let treatments = build_treatments(std::slice::from_ref(&request.treatment), &[])?;
     if request.disk_full {
         disk_full::check()?;
     }

@@ -168,6 +168,7 @@ impl CalibrateArgs {
             arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
+            fixtures: Vec::new(),
             command: None,
             around: Around::default(),
             copies: vec![1],

@@ -47,6 +47,8 @@ Examples:
       Continue an experiment that has no verdict yet, or was interrupted.
   weigh compare seccomp --prepare 'make clean' -- make -j2
       A build: without --prepare, every run but the first would find nothing to do.
+  sudo weigh compare fs:ext4 --base fs:xfs -w fstime
+      File systems against each other, on a new one for every sample.
   weigh compare none
       Two identical arms (an A/A test): every difference found is a false alarm.
 
@@ -76,6 +78,10 @@ pub struct CompareArgs {
     /// Treatment to compare against
     #[arg(long, value_name = "TREATMENT", default_value = "none")]
     base: String,
+    /// What the workloads of all arms have around them (`weigh list fixtures`), such as fs:xfs; may be
+    /// repeated
+    #[arg(long = "fixture", value_name = "FIXTURE")]
+    fixtures: Vec<String>,
     /// Stop measuring after this time, even if some rows have no verdict yet
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
@@ -114,7 +120,7 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "no_detail", "copies", "metrics", "command"])]
+        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "metrics", "command"])]
     go_on: Option<String>,
     /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. peak_memory,
     /// block_input, block_output; latency_p50, latency_p90, latency_p99, latency_p99.9, for which every
@@ -224,6 +230,7 @@ impl CompareArgs {
             arms,
             suites: suite::from_files(&WorkName::names_of(&workloads)?)?,
             workloads,
+            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             around: self.hooks.around(),
             copies: vec![self.copies],

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
+use crate::fixture::FIXTURES;
 use crate::store::Store;
-use crate::treatment::KINDS;
+use crate::treatment;
 use crate::workload::suite;
 
 /// Print what the last word may become
@@ -23,6 +24,7 @@ pub struct CompleteArgs {
 enum NameKind {
     Workloads,
     Treatments,
+    Fixtures,
     Experiments,
 }
 
@@ -32,7 +34,12 @@ impl CompleteArgs {
         let names = match wanted(root, typed, current) {
             None => return Ok(0),
             Some(NameKind::Workloads) => workloads()?,
-            Some(NameKind::Treatments) => KINDS.iter().map(|kind| kind.name().to_owned()).collect(),
+            Some(NameKind::Treatments) => {
+                treatment::kinds().map(|kind| kind.name().to_owned()).collect()
+            }
+            Some(NameKind::Fixtures) => {
+                FIXTURES.iter().map(|kind| kind.name().to_owned()).collect()
+            }
             Some(NameKind::Experiments) => experiments(database(typed), context)?,
         };
         let fitting = names.iter().filter(|name| name.starts_with(current.as_str()));
@@ -75,6 +82,7 @@ fn wanted(root: &Command, typed: &[String], current: &str) -> Option<NameKind> {
         ("list", "name") => Some(NameKind::Workloads),
         (_, "workload" | "workloads") => Some(NameKind::Workloads),
         (_, "treatment" | "treatments" | "base") => Some(NameKind::Treatments),
+        (_, "fixtures") => Some(NameKind::Fixtures),
         (_, "id" | "ids" | "before" | "after" | "go_on") => Some(NameKind::Experiments),
         _ => None,
     }
@@ -134,6 +142,7 @@ mod tests {
             ("compare audit -w ", Some(NameKind::Workloads)),
             ("compare --budget 5m --workload uni", Some(NameKind::Workloads)),
             ("compare --base ", Some(NameKind::Treatments)),
+            ("run --fixture ", Some(NameKind::Fixtures)),
             ("compare --continue ", Some(NameKind::Experiments)),
             ("run stat ", Some(NameKind::Workloads)),
             ("show k3", Some(NameKind::Experiments)),

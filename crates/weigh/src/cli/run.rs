@@ -24,6 +24,7 @@ use crate::report::{run_page, run_text};
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
 use crate::store::record::{Kind, Stored};
+use crate::treatment;
 use crate::workload::suite;
 use paired::design::Design;
 
@@ -70,6 +71,9 @@ pub struct RunArgs {
     /// of two are measured [default: 1; like UnixBench, 1,all for suites with an index and with --classic]
     #[arg(long, value_name = "N", value_parser = Copies::parse)]
     copies: Option<Copies>,
+    /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
+    #[arg(long = "fixture", value_name = "FIXTURE")]
+    fixtures: Vec<String>,
     /// Do not ask for confirmation of more than 16 copies per CPU
     #[arg(long)]
     yes: bool,
@@ -181,6 +185,7 @@ impl RunArgs {
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             suites,
+            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: None,
             around: Around::default(),
             copies: copies.0,

@@ -197,7 +197,10 @@ impl<'a> Host<'a> {
     /// New launchers for both arms of a pair, at the same moment.
     fn renew(&mut self, treated_arm: usize) -> Result<(), SampleError> {
         for arm in BTreeSet::from([0, treated_arm]) {
-            self.arms.renew(arm).map_err(|error| SampleError::Stop(error.into()))?;
+            self.arms.renew(arm).map_err(|error| match error {
+                ArmsError::Launcher(error) => SampleError::Stop(error.into()),
+                other => other.into(),
+            })?;
         }
         Ok(())
     }
@@ -347,7 +350,10 @@ impl From<launcher::LauncherError> for Stop {
 
 impl From<TreatmentError> for SampleError {
     fn from(error: TreatmentError) -> SampleError {
-        SampleError::Stop(error.into())
+        match error {
+            TreatmentError::NoInstance(problem) => SampleError::Workload(problem),
+            other => SampleError::Stop(other.into()),
+        }
     }
 }
 
@@ -366,6 +372,7 @@ impl From<ArmsError> for Stop {
         match error {
             ArmsError::Treatment(error) => error.into(),
             ArmsError::Launcher(error) => error.into(),
+            ArmsError::Fixture(problem) => Stop::Failed(problem),
         }
     }
 }
@@ -375,6 +382,7 @@ impl From<ArmsError> for SampleError {
         match error {
             ArmsError::Treatment(error) => error.into(),
             ArmsError::Launcher(error) => error.into(),
+            ArmsError::Fixture(problem) => SampleError::Workload(problem),
         }
     }
 }

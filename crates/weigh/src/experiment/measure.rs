@@ -54,7 +54,10 @@ impl Session<'_> {
         for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
-                None => build_treatments(&self.request.arms).map_err(Stop::Failed)?,
+                None => {
+                    let Request { arms, fixtures, .. } = self.request;
+                    build_treatments(arms, fixtures).map_err(Stop::Failed)?
+                }
             };
             let metrics = &self.request.metrics();
             let site = Site {

@@ -21,6 +21,9 @@ pub struct Request {
     pub kind: Kind,
     /// Labels of treatments, the baseline's first.
     pub arms: Vec<String>,
+    /// Labels of what all arms have around their samples.
+    #[serde(default)]
+    pub fixtures: Vec<String>,
     /// Workloads, suites, files with suites.
     pub workloads: Vec<String>,
     /// Those of them that are files.
@@ -115,13 +118,13 @@ pub struct Sampled<'a> {
     pub progress: &'a Progress,
 }
 
-/// Makes the treatments of an experiment's arms.
+/// Makes the treatments of an experiment's arms, which all have these fixtures too.
 ///
 /// # Errors
 /// A sentence: what is wrong with a label, which two exclude each other, what is missing here.
-pub fn build_treatments(labels: &[String]) -> Result<Vec<Named>, String> {
-    let named: Vec<Named> =
-        labels.iter().map(|label| treatment::parse(label)).collect::<Result<_, _>>()?;
+pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Named>, String> {
+    let build = |label: &String| treatment::furnished(label, fixtures);
+    let named: Vec<Named> = labels.iter().map(build).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
         if index > 1 && labels[1..index].contains(&one.label) {
             return Err(format!("`{}` is given twice", one.label));

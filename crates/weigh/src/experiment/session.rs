@@ -91,7 +91,7 @@ fn conduct(
     audience: &mut dyn Audience,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    let treatments = build_treatments(&request.arms)?;
+    let treatments = build_treatments(&request.arms, &request.fixtures)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);

@@ -3,10 +3,11 @@
 
 use std::time::Instant;
 
+use super::arm::Arm;
 use crate::machine::pressure::Pressure;
 use crate::treatment::guard::Guard;
 use crate::treatment::{self, Bench, Evidence, Launch, Named, Role};
-use crate::workload::launcher::{self, Job, Launched, Launcher};
+use crate::workload::launcher::{self, Job, Launched};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
@@ -17,19 +18,15 @@ pub enum ArmsError {
     Treatment(#[from] treatment::TreatmentError),
     #[error(transparent)]
     Launcher(#[from] launcher::LauncherError),
+    /// What a sample needs around it did not start, died, or is another: the row has no result.
+    #[error("{0}")]
+    Fixture(String),
 }
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
     pub bench: Bench<'a>,
     arms: Vec<Arm>,
-}
-
-struct Arm {
-    named: Named,
-    place: LaunchPlace,
-    setup: Setup,
-    launcher: Launcher,
 }
 
 /// A launch whose arm's treatment proved that it was in force.
@@ -73,8 +70,9 @@ impl<'a> Arms<'a> {
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(bench.place.clone());
-            let launcher = place.start_launcher(&setup, bench.interrupted)?;
-            arms.push(Arm { named, place, setup, launcher });
+            let mut arm = Arm::new(named, place, setup);
+            arm.renew(bench.interrupted)?;
+            arms.push(arm);
         }
         Ok(Arms { bench, arms })
     }
@@ -91,12 +89,12 @@ impl<'a> Arms<'a> {
 
     /// How the processes of an arm differ from others.
     pub fn setup(&self, arm: usize) -> &Setup {
-        &self.arms[arm].setup
+        self.arms[arm].setup()
     }
 
     /// Where an arm's processes are launched.
     pub fn place(&self, arm: usize) -> &LaunchPlace {
-        &self.arms[arm].place
+        self.arms[arm].place()
     }
 
     /// How many there are.
@@ -119,13 +117,14 @@ impl<'a> Arms<'a> {
             one.named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
         let began = (Instant::now(), Pressure::read());
-        let launched = self.launch_unproved(arm, job)?;
+        let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
         let ended = (Instant::now(), Pressure::read());
         let mut evidence = Evidence::default();
-        let setup = self.arms[arm].setup.clone();
+        let setup = self.arms[arm].setup().clone();
         for (index, one) in self.arms.iter_mut().enumerate() {
             let is_treated = index == arm;
-            let launch = Launch { is_treated, setup: &setup, launched: &launched };
+            let (setup, launched, members) = (&setup, &launched, &*members);
+            let launch = Launch { is_treated, setup, launched, members };
             let found = one.named.treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
@@ -139,18 +138,16 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where the launcher fails.
     pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
-        Ok(self.arms[arm].launcher.run(job, self.bench.interrupted)?)
+        Ok(self.arms[arm].run(job, self.bench.interrupted)?.0)
     }
 
-    /// A new launcher: where a process lies in memory may make all that it forks a little faster or slower,
-    /// and no coin would take that out.
+    /// A new launcher, with what is made afresh around a sample: where a process lies in memory, or how a
+    /// server started, may make all samples a little faster or slower, and no coin would take that out.
     ///
     /// # Errors
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize) -> Result<(), ArmsError> {
-        let arm = &mut self.arms[arm];
-        arm.launcher = arm.place.start_launcher(&arm.setup, self.bench.interrupted)?;
-        Ok(())
+        self.arms[arm].renew(self.bench.interrupted)
     }
 
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
@@ -158,7 +155,11 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// What is left, and how to undo it.
     pub fn lower(self, guard: &mut Guard) -> Result<(), String> {
-        let treatments: Vec<Named> = self.arms.into_iter().map(|arm| arm.named).collect();
+        let lowered = self.arms.into_iter().map(|mut arm| {
+            arm.lower();
+            arm.named
+        });
+        let treatments: Vec<Named> = lowered.collect();
         let mut left = Vec::new();
         for mut named in treatments.into_iter().rev() {
             if let Err(error) = named.treatment.restore(guard) {

@@ -1,6 +1,7 @@
 //! What every command that measures opens first. What an earlier one left is put back, nobody else measures,
 //! what is occupied in the kernel is claimed, the guard stands by, and the workloads are unpacked.
 
+mod arm;
 pub mod arms;
 pub mod fitness;
 

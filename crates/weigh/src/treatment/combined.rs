@@ -6,6 +6,7 @@ use super::kind::none;
 use super::{Bench, Evidence, Kind, Launch, Occupied, Role, Treatment, TreatmentError, build};
 use crate::label::Term;
 use crate::result::quantity::EvidenceQuantity;
+use crate::workload::instance::Instance;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
@@ -80,6 +81,11 @@ impl Treatment for Combined {
     fn setup(&self, is_treated: bool) -> Setup {
         let setups = self.all().map(|part| part.setup(is_treated));
         setups.fold(Setup::default(), Setup::overridden_by)
+    }
+
+    fn instance(&mut self) -> Result<Instance, TreatmentError> {
+        let mut parts = self.parts.iter_mut();
+        parts.try_fold(Instance::default(), |all, (_, part)| Ok(all.joined(part.instance()?)))
     }
 
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
@@ -198,7 +204,7 @@ mod tests {
         assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare { ppm: 7 }));
         both.before(Role::Treated).unwrap();
         let launched = Launched::default();
-        let launch = Launch { is_treated: true, setup: &setup, launched: &launched };
+        let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
         let evidence = both.after(&launch).unwrap();
         let told: Vec<_> = evidence.amounts.texts().map(|(name, _)| name).collect();
         assert_eq!(told, ["one", "two"]);
@@ -213,7 +219,8 @@ mod tests {
         for fails in [[Some("no"), None], [None, Some("no")]] {
             let (mut both, _) = combined(fails);
             let (setup, launched) = (both.setup(true), Launched::default());
-            let launch = Launch { is_treated: true, setup: &setup, launched: &launched };
+            let launch =
+                Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
             assert!(matches!(both.after(&launch), Err(TreatmentError::NotInForce(_))));
         }
     }

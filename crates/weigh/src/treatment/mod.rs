@@ -11,12 +11,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
 use serde_json::Value;
 
+use crate::fixture::{FIXTURES, FixtureKind};
+use crate::kind::check_parameters;
+pub use crate::kind::{Parameter, Probe};
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
-use crate::workload::launcher::Launched;
+use crate::workload::instance::Instance;
+use crate::workload::launcher::{Launched, status_number};
+use crate::workload::member::MemberSeen;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
@@ -25,6 +29,7 @@ pub mod claim;
 mod combined;
 mod commons;
 mod evidence;
+mod furnished;
 pub mod guard;
 pub mod journal;
 pub mod scratch;
@@ -57,39 +62,11 @@ pub enum TreatmentError {
     /// What it produced could not be kept, as on a full disk: this sample does not count, those before it do.
     #[error("{0}")]
     NotKept(String),
+    /// What a sample needs around it could not be made afresh: the row that needs it has no result.
+    #[error("{0}")]
+    NoInstance(String),
     #[error("interrupted")]
     Interrupted,
-}
-
-/// What it would take to apply a kind of treatment on this machine, found out by trying.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "state", content = "why", rename_all = "kebab-case")]
-pub enum Probe {
-    Available,
-    NeedsRoot(String),
-    /// Something on this host is in the way.
-    Conflict(String),
-    /// The kernel cannot, or answers in a way that we do not understand.
-    Broken(String),
-}
-
-impl Probe {
-    /// The sentence that says why not; `None` where it works.
-    pub fn obstacle(&self) -> Option<&str> {
-        match self {
-            Probe::Available => None,
-            Probe::NeedsRoot(why) | Probe::Conflict(why) | Probe::Broken(why) => Some(why),
-        }
-    }
-}
-
-/// A parameter, as `weigh list treatments` explains it.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Parameter {
-    /// As it is written: `backlog=N`, or a bare word. What is in capitals stands for anything: `PATH`,
-    /// `NAME=VALUE`.
-    pub form: &'static str,
-    pub help: &'static str,
 }
 
 /// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
@@ -202,6 +179,14 @@ pub trait Treatment {
         Setup::default()
     }
 
+    /// What is made afresh around every sample of its arm, by a new launcher.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NoInstance`]
+    fn instance(&mut self) -> Result<Instance, TreatmentError> {
+        Ok(Instance::default())
+    }
+
     /// Called before each launch, of whichever arm.
     ///
     /// # Errors
@@ -257,6 +242,18 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
+    /// Servers and the like of its arm, after the sample; all live, and are those that were started.
+    pub members: &'a [MemberSeen],
+}
+
+impl Launch<'_> {
+    /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each member: a treatment of
+    /// processes proves that all of them have it.
+    pub fn status_numbers(&self, name: &str) -> impl Iterator<Item = Option<u32>> {
+        let statuses = self.members.iter().map(|member| member.status.as_str());
+        let statuses = std::iter::once(self.launched.status.as_str()).chain(statuses);
+        statuses.map(move |status| status_number(status, name))
+    }
 }
 
 /// How all is undone that a journal of ours can hold.
@@ -270,9 +267,14 @@ pub fn undoings() -> Vec<Undoing> {
     KINDS.iter().map(of_kind).chain(own).collect()
 }
 
+/// All that an arm can be made of: treatments, and fixtures.
+pub fn kinds() -> impl Iterator<Item = &'static dyn Kind> {
+    KINDS.iter().copied().chain(FIXTURES.iter().map(|fixture| fixture as &'static dyn Kind))
+}
+
 /// The kind of this name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {
-    KINDS.iter().copied().find(|kind| kind.name() == name)
+    kinds().find(|kind| kind.name() == name)
 }
 
 /// The treatment of an arm as it was written on the command line.
@@ -288,10 +290,22 @@ pub struct Named {
 /// # Errors
 /// A sentence that says what is wrong and what there is.
 pub fn parse(text: &str) -> Result<Named, String> {
-    let ArmLabel { places, treatments } = read_label(text)?;
+    furnished(text, &[])
+}
+
+/// The same with fixtures that its label does not name, as all arms have them.
+///
+/// # Errors
+/// As [`parse`], and where one of them is no fixture.
+pub fn furnished(text: &str, fixtures: &[String]) -> Result<Named, String> {
+    let ArmLabel { places, mut treatments } = read_label(text)?;
+    for fixture in fixtures {
+        treatments.extend(read_fixture(fixture)?);
+    }
+    let has_fixture = !fixtures.is_empty();
     let is_nothing = |term: &Term| term.name == kind::none::KIND.name();
-    let has_place = !places.is_empty();
-    let applied = treatments.into_iter().filter(|term| !(has_place && is_nothing(term)));
+    let is_furnished = has_fixture || !places.is_empty();
+    let applied = treatments.into_iter().filter(|term| !(is_furnished && is_nothing(term)));
     let terms: Vec<Term> = places.into_iter().chain(applied).collect();
     let treatment = match terms.as_slice() {
         [term] => build(term)?,
@@ -299,6 +313,31 @@ pub fn parse(text: &str) -> Result<Named, String> {
     };
     let kinds = terms.iter().filter_map(|term| find(&term.name)).collect();
     Ok(Named { label: text.to_owned(), kinds, treatment })
+}
+
+/// The labels of fixtures as they are stored and shown.
+///
+/// # Errors
+/// Where one of them is none.
+pub fn canonical_fixtures(texts: &[String]) -> Result<Vec<String>, String> {
+    let written = |text: &String| {
+        let treatments = read_fixture(text)?;
+        Ok(ArmLabel { places: Vec::new(), treatments }.written(is_name))
+    };
+    texts.iter().map(written).collect()
+}
+
+fn read_fixture(text: &str) -> Result<Vec<Term>, String> {
+    let ArmLabel { places, treatments } = label::arm(text, is_name)?;
+    let is_fixture =
+        |term: &Term| FIXTURES.iter().any(|kind| FixtureKind::name(*kind) == term.name);
+    match places.is_empty() && treatments.iter().all(is_fixture) {
+        true => Ok(treatments),
+        false => {
+            let known: Vec<&str> = FIXTURES.iter().map(|kind| FixtureKind::name(*kind)).collect();
+            Err(format!("`{text}` is no fixture; there are {}", known.join(", ")))
+        }
+    }
 }
 
 /// The label of an arm as it is stored and shown, however it was written.
@@ -336,7 +375,7 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     match arm.places.iter().find(|term| !is_place(term)) {
         None => Ok(arm),
         Some(place) => {
-            let places = KINDS.iter().filter(|kind| kind.is_place()).map(|kind| kind.name());
+            let places = kinds().filter(|kind| kind.is_place()).map(|kind| kind.name());
             Err(format!(
                 "`{text}`: no such place `{}`: what stands before `::` is one of {}. To have two treatments \
                  in one arm, put `+` between them; put a value that has `::` in it between quotes: \
@@ -354,7 +393,7 @@ fn is_name(name: &str) -> bool {
 
 fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
     let kind = find(&term.name).ok_or_else(|| {
-        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
+        let known: Vec<&str> = kinds().map(|kind| kind.name()).collect();
         format!(
             "there is no treatment `{}`; there are {} (`weigh list treatments` explains them). \
              To weigh a command, put it after `--`",
@@ -364,28 +403,6 @@ fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
     })?;
     check_parameters(term, kind.parameters())?;
     kind.build(&term.parameters)
-}
-
-/// Refuses parameters that the kind does not know.
-fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
-    for (key, value) in term.parameters.iter() {
-        let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {
-            Some((head, _)) => value.is_some() && (key == head || is_placeholder(head)),
-            None => value.is_none() && (key == parameter.form || is_placeholder(parameter.form)),
-        });
-        if !is_known {
-            let forms: Vec<&str> = known.iter().map(|parameter| parameter.form).collect();
-            let takes = if forms.is_empty() { "nothing".into() } else { forms.join(", ") };
-            let equals = if value.is_some() { "=" } else { "" };
-            return Err(format!("`{}` does not take `{key}{equals}`; it takes {takes}", term.name));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a word in the form of a parameter stands for whatever the user writes.
-fn is_placeholder(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
 }
 
 /// The path of a file that a parameter names, made absolute: a process with another directory finds it too.

@@ -6,7 +6,7 @@
 //! ended the launcher. Where the keeper itself is killed, the member dies at once, and the rest is the
 //! launcher's to end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -166,6 +166,7 @@ fn close_all_but(kept: RawFd) -> io::Result<()> {
 /// The member, and what it started.
 struct KeptMember {
     child: Child,
+    setup: Setup,
     start: i64,
     is_frozen: bool,
 }
@@ -184,14 +185,14 @@ impl KeptMember {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
-        let setup = setup.clone();
+        let steps = setup.clone();
         // SAFETY: the keeper has one thread, so the forked child may use the heap.
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 be_signalled_as_usual()?;
-                setup.steps().try_for_each(|step| step.in_worker())
+                steps.steps().try_for_each(|step| step.in_worker())
             });
         }
         let child = command
@@ -199,7 +200,7 @@ impl KeptMember {
             .map_err(|error| io::Error::new(error.kind(), format!("cannot run it: {error}")))?;
         // One that has ended already is found so when it is waited for.
         let start = process_start(child.id()).unwrap_or_default();
-        Ok(KeptMember { child, start, is_frozen: false })
+        Ok(KeptMember { child, setup: setup.clone(), start, is_frozen: false })
     }
 
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
@@ -229,7 +230,9 @@ impl KeptMember {
         let pid = self.child.id();
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let is_frozen = self.is_frozen && descendants().all(is_still);
-        Ok(MemberSeen { pid, start: self.start, is_frozen, status })
+        let mut seen = BTreeMap::new();
+        self.setup.steps().try_for_each(|step| step.look(pid, &mut seen))?;
+        Ok(MemberSeen { pid, start: self.start, is_frozen, status, seen })
     }
 
     /// Again and again, as one that was not stopped yet may start others.

@@ -1,5 +1,6 @@
 //! A process that stays while samples come and go: how it is started, and what it is then.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -41,4 +42,6 @@ pub struct MemberSeen {
     pub is_frozen: bool,
     /// Its `/proc/PID/status`.
     pub status: String,
+    /// What the steps of the set-up see of it.
+    pub seen: BTreeMap<String, String>,
 }

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod desk;
 pub mod detail;
 pub mod executable;
+pub mod instance;
 pub mod keeper;
 pub mod launcher;
 pub mod launcher_process;

@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Context, output};
+use crate::fixture::FIXTURES;
 use crate::report::text::wrap;
-use crate::treatment::{KINDS, Parameter, scratch};
+use crate::treatment::{KINDS, Kind, Parameter, scratch};
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
 use crate::workload::suite::{self, Suite};
@@ -21,9 +22,10 @@ Examples:
   weigh list workloads futex      what these do, their system calls and their sources
   weigh list workloads syscalls   those of a suite or a group
   weigh list treatments           which work on this machine, found out by trying
+  weigh list fixtures             what a workload can have around it, such as a file system
   weigh list workloads --json";
 
-/// List workloads, suites and treatments
+/// List workloads, suites, treatments and fixtures
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
@@ -42,6 +44,7 @@ enum What {
     Workloads,
     Suites,
     Treatments,
+    Fixtures,
 }
 
 impl ListArgs {
@@ -70,8 +73,13 @@ impl ListArgs {
             values.insert("suites".into(), chosen.into_iter().map(suite_value).collect());
         }
         if wants(What::Treatments) {
-            text.push_str(&describe_treatments());
-            values.insert("treatments".into(), treatments_value());
+            text.push_str(&describe_kinds("Treatments", KINDS.iter().copied()));
+            values.insert("treatments".into(), KINDS.iter().copied().map(kind_value).collect());
+        }
+        if wants(What::Fixtures) {
+            let all = || FIXTURES.iter().map(|fixture| fixture as &dyn Kind);
+            text.push_str(&describe_kinds("Fixtures", all()));
+            values.insert("fixtures".into(), all().map(kind_value).collect());
         }
         match self.json {
             false => output::print(text.trim_start())?,
@@ -136,9 +144,9 @@ fn suite_value(suite: &Suite) -> Value {
     json!({"name": suite.name, "summary": suite.summary, "source": suite.source, "workloads": names})
 }
 
-fn describe_treatments() -> String {
-    let mut text = String::from("\nTreatments\n");
-    for kind in KINDS {
+fn describe_kinds<'a>(heading: &str, kinds: impl Iterator<Item = &'a dyn Kind>) -> String {
+    let mut text = format!("\n{heading}\n");
+    for kind in kinds {
         let probe = kind.probe();
         let here = probe.obstacle().map_or("works here".into(), |why| format!("not here: {why}"));
         let _ = writeln!(text, "  {:<17} {}\n  {:<17} {here}", kind.name(), kind.summary(), "");
@@ -149,16 +157,11 @@ fn describe_treatments() -> String {
     text
 }
 
-fn treatments_value() -> Value {
-    KINDS
-        .iter()
-        .map(|kind| {
-            json!({
-                "name": kind.name(),
-                "summary": kind.summary(),
-                "parameters": kind.parameters(),
-                "here": kind.probe(),
-            })
-        })
-        .collect()
+fn kind_value(kind: &dyn Kind) -> Value {
+    json!({
+        "name": kind.name(),
+        "summary": kind.summary(),
+        "parameters": kind.parameters(),
+        "here": kind.probe(),
+    })
 }

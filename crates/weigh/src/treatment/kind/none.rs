@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {
         let is_believed = |is_treated, setup: Setup| {
-            let launch = Launch { is_treated, setup: &setup, launched: &Launched::default() };
+            let launch =
+                Launch { is_treated, setup: &setup, launched: &Launched::default(), members: &[] };
             Nothing.after(&launch).is_ok()
         };
         let planted = |ppm| Setup::default().with(PlantedShare { ppm });

@@ -150,7 +150,9 @@ mod tests {
         let setup = treatment.setup(is_treated);
         let stdout = format!("{line}\n");
         let launched = Launched { exit_code: Some(exit_code), stdout, ..Launched::default() };
-        treatment.after(&Launch { is_treated, setup: &setup, launched: &launched }).is_ok()
+        treatment
+            .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
+            .is_ok()
     }
 
     #[test]

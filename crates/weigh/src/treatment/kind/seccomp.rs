@@ -114,9 +114,10 @@ impl Treatment for Filtering {
         let has_filter = launch.setup.get::<SeccompFilter>().is_some();
         let mode = if has_filter { FILTER_MODE } else { own_mode };
         let filters = own_filters.map(|own| own + u32::from(has_filter));
-        let number = |name| status_number(&launch.launched.status, name);
-        let found = (number("Seccomp"), number("Seccomp_filters"));
-        if has_filter >= launch.is_treated && found == (Some(mode), filters) {
+        let numbers = |name| launch.status_numbers(name);
+        let mut found = numbers("Seccomp").zip(numbers("Seccomp_filters"));
+        let differing = found.find(|found| *found != (Some(mode), filters));
+        if has_filter >= launch.is_treated && differing.is_none() {
             let mut evidence = Evidence::default();
             if let Some(filters) = filters.filter(|_| launch.is_treated) {
                 evidence.amounts.set("seccomp_filters", &*filters.to_string());
@@ -128,8 +129,8 @@ impl Treatment for Filtering {
             "the {} process should have had seccomp mode {mode} with {} filters, but had mode {} with {}",
             if launch.is_treated { "treated" } else { "other" },
             show(filters),
-            show(found.0),
-            show(found.1),
+            show(differing.and_then(|found| found.0)),
+            show(differing.and_then(|found| found.1)),
         )))
     }
 
@@ -184,7 +185,9 @@ mod tests {
             let mut treatment = treatment(own);
             let setup = treatment.setup(is_treated);
             let launched = launched(seccomp_mode, seccomp_filters);
-            treatment.after(&Launch { is_treated, setup: &setup, launched: &launched }).is_ok()
+            treatment
+                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
+                .is_ok()
         };
         let (none, unknown) = ((0, Some(0)), (0, None));
         assert!(is_believed(none, true, Some(2), Some(1)));
@@ -201,7 +204,7 @@ mod tests {
         let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
         let setup = treatment.setup(true);
         let launched = launched(Some(2), Some(1));
-        let launch = Launch { is_treated: false, setup: &setup, launched: &launched };
+        let launch = Launch { is_treated: false, setup: &setup, launched: &launched, members: &[] };
         assert!(treatment.after(&launch).is_ok());
     }
 }

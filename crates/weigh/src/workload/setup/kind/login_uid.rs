@@ -1,5 +1,6 @@
 //! The login uid that an arm's processes are born with: set once, in the launcher, and every worker has it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
@@ -7,6 +8,9 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::setup::Act;
+
+/// Under which name a process's login uid is seen.
+pub const LOGIN_UID_SEEN: &str = "login uid";
 
 /// Login uids, of the arm's processes and of the launcher itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,12 @@ impl Act for LoginUid {
         set_login_uid(self.launcher)?;
         become_a_child().map_err(|error| format!("cannot fork: {error}"))?;
         set_login_uid(self.workers)
+    }
+
+    fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let file = format!("/proc/{worker}/loginuid");
+        seen.insert(LOGIN_UID_SEEN.into(), fs::read_to_string(file)?.trim().to_owned());
+        Ok(())
     }
 }
 

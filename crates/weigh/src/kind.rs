@@ -1,0 +1,62 @@
+//! What is named on a command line and has a file of its own, a treatment or a fixture: its parameters, and
+//! whether it works here.
+
+use serde::Serialize;
+
+use crate::label::Term;
+
+/// What it would take to have something on this machine, found out by trying.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", content = "why", rename_all = "kebab-case")]
+pub enum Probe {
+    Available,
+    NeedsRoot(String),
+    /// Something on this host is in the way.
+    Conflict(String),
+    /// The kernel cannot, or answers in a way that we do not understand.
+    Broken(String),
+}
+
+impl Probe {
+    /// The sentence that says why not; `None` where it works.
+    pub fn obstacle(&self) -> Option<&str> {
+        match self {
+            Probe::Available => None,
+            Probe::NeedsRoot(why) | Probe::Conflict(why) | Probe::Broken(why) => Some(why),
+        }
+    }
+}
+
+/// A parameter, as `weigh list` explains it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Parameter {
+    /// As it is written: `backlog=N`, or a bare word. What is in capitals stands for anything: `PATH`,
+    /// `NAME=VALUE`.
+    pub form: &'static str,
+    pub help: &'static str,
+}
+
+/// Refuses parameters that none of these forms allows.
+///
+/// # Errors
+/// A sentence that says which one, and what there is.
+pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
+    for (key, value) in term.parameters.iter() {
+        let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {
+            Some((head, _)) => value.is_some() && (key == head || is_placeholder(head)),
+            None => value.is_none() && (key == parameter.form || is_placeholder(parameter.form)),
+        });
+        if !is_known {
+            let forms: Vec<&str> = known.iter().map(|parameter| parameter.form).collect();
+            let takes = if forms.is_empty() { "nothing".into() } else { forms.join(", ") };
+            let equals = if value.is_some() { "=" } else { "" };
+            return Err(format!("`{}` does not take `{key}{equals}`; it takes {takes}", term.name));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a word in the form of a parameter stands for whatever the user writes.
+fn is_placeholder(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
+}

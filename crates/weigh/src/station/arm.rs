@@ -1,0 +1,166 @@
+//! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::arms::ArmsError;
+use crate::treatment::Named;
+use crate::workload::instance::Instance;
+use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
+use crate::workload::member::{MemberSeen, Raise};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
+
+/// A server that stores what it holds when it ends gets so long for it.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
+pub struct Arm {
+    pub named: Named,
+    /// Where it is launched, and how its processes differ, but for what is made afresh.
+    place: LaunchPlace,
+    setup: Setup,
+    raised: Option<Raised>,
+}
+
+/// A launcher, and the instance of what is around its samples.
+struct Raised {
+    launcher: Launcher,
+    place: LaunchPlace,
+    setup: Setup,
+    environment: Vec<(String, String)>,
+    /// As they were when they were started.
+    members: Vec<(String, MemberSeen)>,
+}
+
+impl Arm {
+    pub fn new(named: Named, place: LaunchPlace, setup: Setup) -> Arm {
+        Arm { named, place, setup, raised: None }
+    }
+
+    /// How its processes differ from others.
+    pub fn setup(&self) -> &Setup {
+        self.raised.as_ref().map_or(&self.setup, |raised| &raised.setup)
+    }
+
+    /// Where its processes are launched.
+    pub fn place(&self) -> &LaunchPlace {
+        self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
+    }
+
+    /// Ends what there is, and makes all of it anew: a launcher, the instance, members that stand still.
+    ///
+    /// # Errors
+    /// Where something does not start; then nothing of it is left.
+    pub fn renew(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
+        self.lower();
+        let instance = self.named.treatment.instance()?;
+        let Instance { setup, members, environment, work_directory } = instance;
+        let has_steps = setup != Setup::default();
+        let setup = setup.overridden_by(self.setup.clone());
+        let mut place = self.place.clone();
+        place.work_directory = work_directory.unwrap_or(place.work_directory);
+        // What one without an instance can do is refused because of the instance.
+        let launcher = place.start_launcher(&setup, interrupted).map_err(|error| match error {
+            LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
+            other => other.into(),
+        })?;
+        let mut raised = Raised { launcher, place, setup, environment, members: Vec::new() };
+        let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
+        let started = started.and_then(|()| raised.freeze(interrupted));
+        self.raised = Some(raised);
+        started.inspect_err(|_| self.lower())
+    }
+
+    /// Ends the launcher, and before it the members, last first, in good order.
+    pub fn lower(&mut self) {
+        let Some(mut raised) = self.raised.take() else { return };
+        // Also after an interrupt: a server that is just killed may leave something behind.
+        let never = AtomicBool::new(false);
+        for (name, _) in raised.members.iter().rev() {
+            let _ = raised.launcher.lower(name, ENDS_WITHIN, &never);
+        }
+    }
+
+    /// Runs a job with its members awake.
+    ///
+    /// # Errors
+    /// Where the launcher fails, or a member is not what was started.
+    pub fn run(
+        &mut self,
+        job: &Job,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<(Launched, Vec<MemberSeen>), ArmsError> {
+        if self.raised.is_none() {
+            self.renew(interrupted)?;
+        }
+        let Some(raised) = &mut self.raised else { return Err(gone()) };
+        let done = raised.run(job, interrupted);
+        done.inspect_err(|_| self.lower())
+    }
+}
+
+impl Raised {
+    fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
+        let seen = self.launcher.raise(member, interrupted).map_err(of_member)?;
+        self.members.push((member.name.clone(), seen));
+        Ok(())
+    }
+
+    fn freeze(&mut self, interrupted: &AtomicBool) -> Result<(), ArmsError> {
+        for (name, _) in self.members.iter().rev() {
+            self.launcher.freeze(name, interrupted).map_err(of_member)?;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        job: &Job,
+        interrupted: &AtomicBool,
+    ) -> Result<(Launched, Vec<MemberSeen>), ArmsError> {
+        for (name, _) in &self.members {
+            self.launcher.thaw(name, interrupted).map_err(of_member)?;
+        }
+        let mut job = job.clone();
+        job.environment.extend(self.environment.iter().cloned());
+        let launched = self.launcher.run(&job, interrupted)?;
+        let members = self.look(interrupted)?;
+        self.freeze(interrupted)?;
+        Ok((launched, members))
+    }
+
+    /// The members now; each is the process that was started, with the login uid of its arm.
+    fn look(&mut self, interrupted: &AtomicBool) -> Result<Vec<MemberSeen>, ArmsError> {
+        let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
+        let mut members = Vec::new();
+        for (name, started) in &self.members {
+            let seen = self.launcher.look(name, interrupted).map_err(of_member)?;
+            if (seen.pid, seen.start) != (started.pid, started.start) {
+                return Err(ArmsError::Fixture(format!(
+                    "`{name}` was restarted during the sample"
+                )));
+            }
+            if login_uid.as_ref().is_some_and(|uid| seen.seen.get(LOGIN_UID_SEEN) != Some(uid)) {
+                return Err(ArmsError::Fixture(format!(
+                    "`{name}` has the login uid of another arm"
+                )));
+            }
+            members.push(seen);
+        }
+        Ok(members)
+    }
+}
+
+fn gone() -> ArmsError {
+    ArmsError::Fixture("there is no launcher".into())
+}
+
+/// What a launcher refuses of a member is the member's fault.
+fn of_member(error: LauncherError) -> ArmsError {
+    match error {
+        LauncherError::Refused(problem) => ArmsError::Fixture(problem),
+        other => other.into(),
+    }
+}

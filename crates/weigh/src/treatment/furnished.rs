@@ -1,0 +1,111 @@
+//! A fixture as part of an arm: what a workload needs around it is raised, proved and compared like any other
+//! change.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::guard::Guard;
+use super::scratch::{self, SCRATCH};
+use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
+use crate::fixture::{Fixture, FixtureKind, InInstance};
+use crate::kind::{Parameter, Probe};
+use crate::label::Parameters;
+use crate::workload::instance::Instance;
+
+impl Kind for &'static dyn FixtureKind {
+    fn name(&self) -> &'static str {
+        FixtureKind::name(*self)
+    }
+
+    fn summary(&self) -> &'static str {
+        FixtureKind::summary(*self)
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        FixtureKind::parameters(*self)
+    }
+
+    fn probe(&self) -> Probe {
+        FixtureKind::probe(*self)
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let fixture = FixtureKind::build(*self, parameters)?;
+        let name = FixtureKind::name(*self);
+        Ok(Box::new(Furnished { name, fixture, directory: PathBuf::new(), instances: 0 }))
+    }
+}
+
+struct Furnished {
+    name: &'static str,
+    fixture: Box<dyn Fixture>,
+    /// Its own in this arm.
+    directory: PathBuf,
+    instances: u64,
+}
+
+impl Furnished {
+    /// Where the last instance is.
+    fn of_instance(&self) -> PathBuf {
+        self.directory.join(self.instances.to_string())
+    }
+}
+
+impl Treatment for Furnished {
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.directory = match self.fixture.made_in() {
+            Some(place) => private_directory(place, guard)?,
+            None => {
+                let unique = format!("{}-{:08x}", self.name, rand::random::<u32>());
+                let directory = bench.place.scratch.join(unique);
+                create(&directory)?;
+                directory
+            }
+        };
+        self.fixture.prepare(&self.directory).map_err(TreatmentError::Unavailable)?;
+        Ok(Vec::new())
+    }
+
+    fn instance(&mut self) -> Result<Instance, TreatmentError> {
+        // What a killed worker still writes there may keep it for a moment; it goes with the experiment.
+        let _ = fs::remove_dir_all(self.of_instance());
+        self.instances += 1;
+        let directory = self.of_instance();
+        create(&directory)?;
+        self.fixture.instance(&directory).map_err(TreatmentError::NoInstance)
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        if launch.is_treated {
+            let directory = &self.of_instance();
+            let Launch { launched, members, .. } = launch;
+            let sample = InInstance { directory, launched, members };
+            self.fixture.prove(&sample).map_err(TreatmentError::NotInForce)?;
+        }
+        Ok(Evidence::default())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.fixture.facts()
+    }
+}
+
+fn create(directory: &Path) -> Result<(), TreatmentError> {
+    DirBuilder::new().mode(0o700).create(directory).map_err(|error| {
+        TreatmentError::Unavailable(format!("cannot create {}: {error}", directory.display()))
+    })
+}
+
+/// A directory in one of the user's, removed by the guard.
+fn private_directory(place: &Path, guard: &mut Guard) -> Result<PathBuf, TreatmentError> {
+    let cannot = |error: std::io::Error| {
+        TreatmentError::Unavailable(format!("a directory in {}: {error}", place.display()))
+    };
+    let place = trust::path::trusted(place).map_err(cannot)?;
+    let directory = place.join(scratch::name(std::process::id()));
+    let state = serde_json::to_value(&directory).map_err(|error| cannot(error.into()))?;
+    guard.write_down(SCRATCH, &directory.display().to_string(), state).map_err(cannot)?;
+    scratch::create(&directory).map_err(cannot)?;
+    Ok(directory)
+}
