@@ -21,7 +21,8 @@ build: deps
 
 test: deps test-deps
 	cargo fmt --check
-	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/report/formats/*.rs \
+	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
+		crates/weigh/src/report/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --no-fail-fast

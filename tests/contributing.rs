@@ -120,7 +120,12 @@ fn build() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("contributing");
     let (tree, target) = (scratch.join("tree"), scratch.join("target"));
     let examples = examples();
-    assert_eq!(examples.len(), 3, "a workload, a treatment and a format: {:?}", examples.keys());
+    assert_eq!(
+        examples.len(),
+        4,
+        "a workload, a treatment, a fixture, a format: {:?}",
+        examples.keys()
+    );
     let added: Vec<PathBuf> = examples.keys().map(|path| tree.join(path)).collect();
     copy_tree(root(), &tree, &added);
     for (path, content) in &examples {
@@ -204,6 +209,20 @@ impl Newcomer {
         fs::write(SWITCH, was).unwrap();
     }
 
+    /// Around a workload that does not know of it.
+    fn uses_the_fixture(&self) {
+        self.succeed(&["list", "fixtures"]).assert_says(&["crowd", "many other files"]);
+        let compare = ["compare", "crowd:files=50", "-w", "memfd", "--pairs", "8", "--json", "-"];
+        let json = self.run(&compare).json();
+        assert_eq!(row(&json, "memfd")["pairs"], 8, "{json:#}");
+        let facts = json["treatments"][0]["facts"].to_string();
+        assert!(facts.contains("holds 50 other files"), "{json:#}");
+        // A command that takes the files away.
+        let script = "rm -f \"$PWD\"/tmp/weigh-*/crowd-*/*/other-1";
+        let command = ["compare", "crowd", "--budget", "20s", "--", "sh", "-c", script];
+        self.run(&command).assert_error(&["of 1000 files in the directory, 999 are left"]);
+    }
+
     /// Of an experiment that is stored.
     fn renders_the_format(&self) {
         let ranked = self.succeed(&["export", "5kgm3e", "--ranking"]).stdout;
@@ -225,12 +244,13 @@ impl Newcomer {
 }
 
 #[test]
-fn a_workload_a_treatment_and_a_format_are_one_file_each() {
+fn a_workload_a_treatment_a_fixture_and_a_format_are_one_file_each() {
     let _turn = Turn::take();
     let program = build();
     let newcomer = Newcomer { program: program.clone(), home: Home::new() };
     newcomer.measures_the_workload();
     newcomer.weighs_the_treatment();
+    newcomer.uses_the_fixture();
     Newcomer { program, home: stored() }.renders_the_format();
 }
 

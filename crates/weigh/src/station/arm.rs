@@ -4,17 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::arms::ArmsError;
-use crate::treatment::Named;
+use crate::treatment::{self, Named};
 use crate::workload::instance::Instance;
-use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
-use crate::workload::member::{MemberSeen, Raise};
+use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
+use crate::workload::member::{MemberDuring, MemberSeen, Raise};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why there is no launch, or none that counts.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmsError {
+    #[error(transparent)]
+    Treatment(#[from] treatment::TreatmentError),
+    #[error(transparent)]
+    Launcher(#[from] launcher::LauncherError),
+    /// What a sample needs around it did not start, died, or is another: the row has no result.
+    #[error("{0}")]
+    Fixture(String),
+}
 
 pub struct Arm {
     pub named: Named,
@@ -31,7 +42,7 @@ struct Raised {
     setup: Setup,
     environment: Vec<(String, String)>,
     /// As they were when they were started.
-    members: Vec<(String, MemberSeen)>,
+    members: Vec<MemberSeen>,
 }
 
 impl Arm {
@@ -78,7 +89,7 @@ impl Arm {
         let Some(mut raised) = self.raised.take() else { return };
         // Also after an interrupt: a server that is just killed may leave something behind.
         let never = AtomicBool::new(false);
-        for (name, _) in raised.members.iter().rev() {
+        for MemberSeen { name, .. } in raised.members.iter().rev() {
             let _ = raised.launcher.lower(name, ENDS_WITHIN, &never);
         }
     }
@@ -91,7 +102,7 @@ impl Arm {
         &mut self,
         job: &Job,
         interrupted: &Arc<AtomicBool>,
-    ) -> Result<(Launched, Vec<MemberSeen>), ArmsError> {
+    ) -> Result<(Launched, Vec<MemberDuring>), ArmsError> {
         if self.raised.is_none() {
             self.renew(interrupted)?;
         }
@@ -103,13 +114,12 @@ impl Arm {
 
 impl Raised {
     fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        let seen = self.launcher.raise(member, interrupted).map_err(of_member)?;
-        self.members.push((member.name.clone(), seen));
+        self.members.push(self.launcher.raise(member, interrupted).map_err(of_member)?);
         Ok(())
     }
 
     fn freeze(&mut self, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        for (name, _) in self.members.iter().rev() {
+        for MemberSeen { name, .. } in self.members.iter().rev() {
             self.launcher.freeze(name, interrupted).map_err(of_member)?;
         }
         Ok(())
@@ -119,23 +129,26 @@ impl Raised {
         &mut self,
         job: &Job,
         interrupted: &AtomicBool,
-    ) -> Result<(Launched, Vec<MemberSeen>), ArmsError> {
-        for (name, _) in &self.members {
+    ) -> Result<(Launched, Vec<MemberDuring>), ArmsError> {
+        for MemberSeen { name, .. } in &self.members {
             self.launcher.thaw(name, interrupted).map_err(of_member)?;
         }
+        let before = self.look(interrupted)?;
         let mut job = job.clone();
         job.environment.extend(self.environment.iter().cloned());
         let launched = self.launcher.run(&job, interrupted)?;
-        let members = self.look(interrupted)?;
+        let after = self.look(interrupted)?;
         self.freeze(interrupted)?;
-        Ok((launched, members))
+        let both = before.into_iter().zip(after);
+        Ok((launched, both.map(|(before, after)| MemberDuring { before, after }).collect()))
     }
 
     /// The members now; each is the process that was started, with the login uid of its arm.
     fn look(&mut self, interrupted: &AtomicBool) -> Result<Vec<MemberSeen>, ArmsError> {
         let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
         let mut members = Vec::new();
-        for (name, started) in &self.members {
+        for started in &self.members {
+            let name = &started.name;
             let seen = self.launcher.look(name, interrupted).map_err(of_member)?;
             if (seen.pid, seen.start) != (started.pid, started.start) {
                 return Err(ArmsError::Fixture(format!(

@@ -4,24 +4,13 @@
 use std::time::Instant;
 
 use super::arm::Arm;
+pub use super::arm::ArmsError;
 use crate::machine::pressure::Pressure;
 use crate::treatment::guard::Guard;
-use crate::treatment::{self, Bench, Evidence, Launch, Named, Role};
-use crate::workload::launcher::{self, Job, Launched};
+use crate::treatment::{Bench, Evidence, Launch, Named, Role};
+use crate::workload::launcher::{Job, Launched};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
-
-/// Why there is no launch, or none that counts.
-#[derive(Debug, thiserror::Error)]
-pub enum ArmsError {
-    #[error(transparent)]
-    Treatment(#[from] treatment::TreatmentError),
-    #[error(transparent)]
-    Launcher(#[from] launcher::LauncherError),
-    /// What a sample needs around it did not start, died, or is another: the row has no result.
-    #[error("{0}")]
-    Fixture(String),
-}
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {

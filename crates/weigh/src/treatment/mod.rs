@@ -20,7 +20,7 @@ use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{Launched, status_number};
-use crate::workload::member::MemberSeen;
+use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
@@ -242,15 +242,15 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
-    /// Servers and the like of its arm, after the sample; all live, and are those that were started.
-    pub members: &'a [MemberSeen],
+    /// Servers and the like of its arm; all live, and are those that were started.
+    pub members: &'a [MemberDuring],
 }
 
 impl Launch<'_> {
     /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each member: a treatment of
     /// processes proves that all of them have it.
     pub fn status_numbers(&self, name: &str) -> impl Iterator<Item = Option<u32>> {
-        let statuses = self.members.iter().map(|member| member.status.as_str());
+        let statuses = self.members.iter().map(|member| member.after.status.as_str());
         let statuses = std::iter::once(self.launched.status.as_str()).chain(statuses);
         statuses.map(move |status| status_number(status, name))
     }

@@ -1,5 +1,5 @@
-//! What surrounds a sample and is made afresh for it, beside the worker itself: plain data, which the launcher
-//! of its arm takes.
+//! What surrounds a sample and is made afresh for it, beside the worker itself: plain data, which the
+//! launcher of its arm takes.
 
 use std::path::PathBuf;
 

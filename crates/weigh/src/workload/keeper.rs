@@ -165,6 +165,7 @@ fn close_all_but(kept: RawFd) -> io::Result<()> {
 
 /// The member, and what it started.
 struct KeptMember {
+    name: String,
     child: Child,
     setup: Setup,
     start: i64,
@@ -200,7 +201,8 @@ impl KeptMember {
             .map_err(|error| io::Error::new(error.kind(), format!("cannot run it: {error}")))?;
         // One that has ended already is found so when it is waited for.
         let start = process_start(child.id()).unwrap_or_default();
-        Ok(KeptMember { child, setup: setup.clone(), start, is_frozen: false })
+        let (name, setup) = (raise.name.clone(), setup.clone());
+        Ok(KeptMember { name, child, setup, start, is_frozen: false })
     }
 
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
@@ -232,7 +234,9 @@ impl KeptMember {
         let is_frozen = self.is_frozen && descendants().all(is_still);
         let mut seen = BTreeMap::new();
         self.setup.steps().try_for_each(|step| step.look(pid, &mut seen))?;
-        Ok(MemberSeen { pid, start: self.start, is_frozen, status, seen })
+        let cpu_ns = cpu_ns(pid);
+        let (name, start) = (self.name.clone(), self.start);
+        Ok(MemberSeen { name, pid, start, is_frozen, cpu_ns, status, seen })
     }
 
     /// Again and again, as one that was not stopped yet may start others.
@@ -278,6 +282,12 @@ impl KeptMember {
         wait_until(Instant::now() + limit, || !matches!(self.child.try_wait(), Ok(None)));
         end_all_but(|_| false);
     }
+}
+
+/// The first number of `schedstat` (Documentation/scheduler/sched-stats.rst).
+fn cpu_ns(pid: u32) -> Option<u64> {
+    let schedstat = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    schedstat.split_whitespace().next()?.parse().ok()
 }
 
 fn is_ready(ready: &Readiness) -> bool {

@@ -123,7 +123,7 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     launched.status = status.unwrap_or_default();
     launched.seen = seen;
     for step in desk.setup.steps() {
-        launched.afterwards.extend(step.after_worker()?);
+        launched.afterwards.extend(step.after_worker(&mut launched.seen)?);
     }
     Ok(Some(launched))
 }

@@ -33,15 +33,33 @@ pub enum Readiness {
 }
 
 /// A member as it is now. Another start is another process, whatever its number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberSeen {
+    pub name: String,
     pub pid: u32,
     /// In clock ticks since boot.
     pub start: i64,
     /// Whether it and all that it started stand still.
     pub is_frozen: bool,
+    /// How long it was on a CPU since its start; `None` where the kernel does not tell
+    /// (CONFIG_SCHED_INFO).
+    pub cpu_ns: Option<u64>,
     /// Its `/proc/PID/status`.
     pub status: String,
     /// What the steps of the set-up see of it.
     pub seen: BTreeMap<String, String>,
+}
+
+/// A member as it was before a sample and after it: the same process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberDuring {
+    pub before: MemberSeen,
+    pub after: MemberSeen,
+}
+
+impl MemberDuring {
+    /// How long it was on a CPU meanwhile.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        Some(self.after.cpu_ns?.saturating_sub(self.before.cpu_ns?))
+    }
 }

@@ -161,6 +161,7 @@ mod tests {
     use super::*;
     use crate::treatment::parameters_of;
     use crate::workload::launcher::Launched;
+    use crate::workload::member::{MemberDuring, MemberSeen};
 
     #[test]
     fn parameters_that_make_no_sense_are_refused() {
@@ -197,6 +198,21 @@ mod tests {
         assert!(!is_believed(none, true, None, None));
         assert!(is_believed(unknown, true, Some(2), None), "a kernel before 5.9");
         assert!(!is_believed((2, Some(1)), true, Some(2), Some(1)), "only what was inherited");
+    }
+
+    #[test]
+    fn a_server_without_the_filter_is_no_evidence_either() {
+        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let (setup, launched) = (treatment.setup(true), launched(Some(2), Some(1)));
+        let mut is_believed = |status: &str| {
+            let status = status.to_owned();
+            let seen = MemberSeen { status, ..MemberSeen::default() };
+            let members = &[MemberDuring { before: seen.clone(), after: seen }];
+            let (setup, launched) = (&setup, &launched);
+            treatment.after(&Launch { is_treated: true, setup, launched, members }).is_ok()
+        };
+        assert!(is_believed("Seccomp:\t2\nSeccomp_filters:\t1\n"));
+        assert!(!is_believed("Seccomp:\t0\nSeccomp_filters:\t0\n"));
     }
 
     #[test]

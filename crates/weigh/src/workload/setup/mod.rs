@@ -52,12 +52,13 @@ pub trait Act {
         Ok(())
     }
 
-    /// When the worker has ended, in a process of its own: which that was; `None` where there is nothing to
-    /// do.
+    /// When the worker has ended: what shows then, by name; and where something is done in a process of its
+    /// own, which that was.
     ///
     /// # Errors
     /// Where there can be no such process.
-    fn after_worker(&self) -> io::Result<Option<u32>> {
+    fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
+        let _ = seen;
         Ok(None)
     }
 }

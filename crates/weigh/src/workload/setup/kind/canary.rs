@@ -1,6 +1,7 @@
 //! A file that every worker opens just before it executes, and a process of its own just after the worker
 //! ended: what makes a treatment show itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ impl Act for Canary {
         fs::File::open(&self.file).map(drop)
     }
 
-    fn after_worker(&self) -> io::Result<Option<u32>> {
+    fn after_worker(&self, _: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
         // SAFETY: the launcher has one thread, so the forked child may use the heap.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),

@@ -13,8 +13,10 @@ use crate::machine::file_system::file_system;
 use crate::workload::setup::Act;
 use trust::program;
 
-/// Under which name it shows which file system the target is on.
+/// Under which name it shows which file system the target is on when the worker executes.
 pub const FILE_SYSTEM_SEEN: &str = "file system";
+/// The same when the worker has ended.
+pub const FILE_SYSTEM_AFTERWARDS: &str = "file system afterwards";
 
 /// What is mounted, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,5 +58,10 @@ impl Act for PrivateMount {
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         seen.insert(FILE_SYSTEM_SEEN.into(), file_system(&self.target));
         Ok(())
+    }
+
+    fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
+        seen.insert(FILE_SYSTEM_AFTERWARDS.into(), file_system(&self.target));
+        Ok(None)
     }
 }
