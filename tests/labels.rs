@@ -66,9 +66,11 @@ fn check_arm(word: &str) -> Result<(), String> {
     for Term { name, parameters } in read_label(word)?.treatments {
         let kind = find(&name).ok_or_else(|| format!("{word}: there is no treatment {name}"))?;
         for (key, value) in parameters.iter() {
+            let is_word =
+                |form: &str| form == key || form.bytes().all(|byte| byte.is_ascii_uppercase());
             let is_form = |form: &str| match form.split_once('=') {
-                Some((head, _)) => head == key && value.is_some(),
-                None => form == key && value.is_none(),
+                Some((head, _)) => is_word(head) && value.is_some(),
+                None => is_word(form) && value.is_none(),
             };
             if !kind.parameters().iter().any(|parameter| is_form(parameter.form)) {
                 return Err(format!("{word}: `{name}` has no such parameter: {key}"));

@@ -57,6 +57,6 @@ pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> 
 }
 
 /// Whether a word in the form of a parameter stands for whatever the user writes.
-fn is_placeholder(word: &str) -> bool {
+pub fn is_placeholder(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
 }

@@ -10,6 +10,7 @@ mod drift;
 pub mod earlier;
 pub mod engine;
 pub mod evidence;
+mod filled;
 mod host;
 pub mod length;
 pub mod log_ratio;

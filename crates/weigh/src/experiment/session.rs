@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::calibration::{RECENT, history, planned_pairs, start_scales};
 use super::earlier::Earlier;
+use super::filled::check_filled;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::origin::{Origin, check_machine};
@@ -92,6 +93,7 @@ fn conduct(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = build_treatments(&request.arms, &request.fixtures)?;
+    check_filled(request.command.as_deref(), &treatments)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);

@@ -16,6 +16,7 @@ use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use crate::store::record::Stored;
+use crate::treatment::differences::differences;
 use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
 use paired::betting::Betting;
@@ -68,6 +69,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         treatments: (1..header.arms.len())
             .map(|arm| AppliedTreatment {
                 label: header.arms[arm].clone(),
+                differences: several_differences(&header.arms[0], &header.arms[arm]),
                 facts: stored.facts[arm].clone(),
                 quantities: stored.quantities[arm].clone(),
             })
@@ -78,6 +80,11 @@ pub fn summarise(stored: &Stored) -> Summary {
         gate: stored.fail_above.map(|limit| gate(limit, stored)),
         imported: None,
     }
+}
+
+/// One difference is the label itself.
+fn several_differences(base: &str, arm: &str) -> Vec<String> {
+    Some(differences(base, arm)).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
 fn rows(stored: &Stored) -> Vec<Row> {

@@ -164,6 +164,7 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
         }
         summary.treatments.push(AppliedTreatment {
             label: treatment.to_owned(),
+            differences: Vec::new(),
             facts: Vec::new(),
             quantities: Vec::new(),
         });

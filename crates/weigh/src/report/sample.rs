@@ -31,6 +31,7 @@ pub fn audit() -> Summary {
         baseline_facts: Vec::new(),
         treatments: vec![AppliedTreatment {
             label: "audit".to_owned(),
+            differences: Vec::new(),
             facts: vec![
                 "Every system call is audited.".to_owned(),
                 "Records are read by weigh itself; no auditd runs.".to_owned(),

@@ -10,7 +10,7 @@ use super::imported;
 use super::readings;
 use super::stalls::not_excluded;
 use crate::format::{self, quoted};
-use crate::result::summary::{Loss, Row, State, Summary};
+use crate::result::summary::{AppliedTreatment, Loss, Row, State, Summary};
 use paired::Verdict;
 
 /// What the experiment found.
@@ -58,6 +58,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             found(treatment, &rows, s.margin_pct)
         });
     }
+    sentences.extend(s.treatments.iter().filter_map(|applied| several_at_once(s, applied)));
     sentences.extend(readings::sentences(s));
     sentences.extend(still_wide(s));
     if s.sessions > 1 {
@@ -69,6 +70,23 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));
     sentences
+}
+
+/// An effect of several changes is none of either.
+fn several_at_once(s: &Summary, applied: &AppliedTreatment) -> Option<String> {
+    let count = match applied.differences.len() {
+        0 | 1 => return None,
+        2 => "both".to_owned(),
+        more => format!("all {more}"),
+    };
+    let differences: Vec<String> = applied.differences.iter().map(format::label).collect();
+    Some(format!(
+        "{} differs from {} in {} things ({}): its effect is that of {count} together.",
+        quoted(&applied.label),
+        quoted(&s.baseline),
+        differences.len(),
+        differences.join(", ")
+    ))
 }
 
 fn failed(s: &Summary) -> String {
@@ -219,6 +237,17 @@ mod tests {
         let said = sentences(&s);
         assert!(said[0].starts_with("`audit` slows 4 of 6"), "{said:?}");
         assert!(said[1].starts_with("False alarm:"), "{said:?}");
+    }
+
+    #[test]
+    fn what_differs_in_several_things_is_said_to() {
+        let mut s = sample::audit();
+        assert!(!sentence(&s).contains("differs from"));
+        s.treatments[0].differences = vec!["with `audit`".into(), "without `cpus:0`".into()];
+        let said = sentence(&s);
+        let wanted = "`audit` differs from `none` in 2 things (with `audit`, without `cpus:0`): its effect \
+                      is that of both together.";
+        assert!(said.contains(wanted), "{said}");
     }
 
     #[test]

@@ -114,6 +114,9 @@ fn holm() -> String {
 pub struct AppliedTreatment {
     /// As given on the command line, e.g. `audit:backlog=64`.
     pub label: String,
+    /// In what it differs from the baseline, where that is more than one thing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
     /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
     pub facts: Vec<String>,
     /// What it produces; documents of before do not say.

@@ -19,7 +19,7 @@ pub use crate::kind::{Parameter, Probe};
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
 use crate::workload::instance::Instance;
-use crate::workload::launcher::{Launched, status_number};
+use crate::workload::launcher::{Launched, NotSeen, status_number};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
@@ -28,6 +28,7 @@ pub mod audit;
 pub mod claim;
 mod combined;
 mod commons;
+pub mod differences;
 mod evidence;
 mod furnished;
 pub mod guard;
@@ -67,6 +68,13 @@ pub enum TreatmentError {
     NoInstance(String),
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What shows on a worker, where a step was to look and could not: see [`Launched::seen`].
+impl From<NotSeen> for TreatmentError {
+    fn from(missing: NotSeen) -> TreatmentError {
+        TreatmentError::NotInForce(missing.to_string())
+    }
 }
 
 /// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
@@ -254,6 +262,26 @@ impl Launch<'_> {
         let statuses = std::iter::once(self.launched.status.as_str()).chain(statuses);
         statuses.map(move |status| status_number(status, name))
     }
+
+    /// What a step saw of the worker when it had executed its program, and of each member around that.
+    ///
+    /// # Errors
+    /// Where it saw nothing of one of them.
+    pub fn seen(&self, name: &str) -> Result<Vec<&str>, NotSeen> {
+        let mut all = vec![self.launched.seen(name)?];
+        for MemberDuring { before, after } in self.members {
+            for seen in [before, after] {
+                let found = seen.seen.get(name).map(String::as_str);
+                all.push(found.ok_or_else(|| NotSeen::of_member(name, &seen.name))?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// In a word, for a sentence about it.
+    fn whose(&self) -> &'static str {
+        if self.is_treated { "treated" } else { "other" }
+    }
 }
 
 /// How all is undone that a journal of ours can hold.
@@ -410,6 +438,15 @@ pub(crate) fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
+/// The one bare word that a treatment was given; `None` where there is none, or more.
+pub(crate) fn only_word(parameters: &Parameters) -> Option<&str> {
+    let mut all = parameters.iter();
+    match (all.next(), all.next()) {
+        (Some((word, None)), None) => Some(word),
+        _ => None,
+    }
+}
+
 /// The parameters of the one treatment of a label.
 #[cfg(test)]
 pub(crate) fn parameters_of(text: &str) -> Parameters {
@@ -426,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_label_is_named() {
-        assert!(refused("audti").contains("there is no treatment `audti`; there are audit, none"));
+        assert!(refused("audti").contains("there is no treatment `audti`; there are audit, "));
         assert!(
             refused("seccomp:compares").contains("`seccomp` does not take `compares`; it takes")
         );

@@ -174,7 +174,7 @@ struct KeptMember {
 
 impl KeptMember {
     fn start(setup: &Setup, raise: &Raise) -> io::Result<KeptMember> {
-        let argv = setup.steps().fold(raise.argv.clone(), |argv, step| step.command_line(argv));
+        let argv = setup.command_line(&raise.argv);
         let (program, arguments) =
             argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
         let log = File::options().create(true).append(true).open(&raise.log)?;
@@ -182,6 +182,7 @@ impl KeptMember {
         command
             .args(arguments)
             .envs(raise.environment.iter().map(|(name, value)| (name, value)))
+            .envs(setup.environment())
             .current_dir(&raise.directory)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -36,6 +36,8 @@ pub struct Job {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launched {
     pub pid: u32,
+    /// Its command line, with what the set-up makes of it.
+    pub executed: Vec<String>,
     /// The processes that did what the set-up asks for after the worker had ended.
     pub afterwards: Vec<u32>,
     pub exit_code: Option<i32>,
@@ -65,8 +67,45 @@ pub struct Launched {
     pub block_output_bytes: u64,
     /// The worker's `/proc/PID/status` when it executes its program.
     pub status: String,
-    /// What the steps of the set-up saw of it then.
+    /// What the steps of the set-up saw of it then, and when it had ended.
     pub seen: BTreeMap<String, String>,
+}
+
+/// A look that came too late.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{who} {ended} before its {what} could be looked at, so nothing proves its treatment: weigh a \
+     command that runs for longer, or on a machine that is less busy"
+)]
+pub struct NotSeen {
+    who: String,
+    what: String,
+    ended: String,
+}
+
+impl NotSeen {
+    /// Of a member, which lives.
+    pub fn of_member(what: &str, member: &str) -> NotSeen {
+        NotSeen { who: format!("`{member}`"), what: what.to_owned(), ended: "ended".to_owned() }
+    }
+}
+
+impl Launched {
+    /// What a step of the set-up saw, by the name that it gives it.
+    ///
+    /// # Errors
+    /// Where it saw nothing.
+    pub fn seen(&self, name: &str) -> Result<&str, NotSeen> {
+        self.seen.get(name).map(String::as_str).ok_or_else(|| NotSeen {
+            who: "the process".to_owned(),
+            what: name.to_owned(),
+            ended: match self.exit_code {
+                Some(0) => "ended".to_owned(),
+                Some(code) => format!("ended with exit status {code}"),
+                None => "was killed".to_owned(),
+            },
+        })
+    }
 }
 
 /// The number behind `NAME:` in the text of a `/proc/PID/status`.

@@ -95,14 +95,18 @@ fn take(setup: &Setup) -> Result<(), String> {
 /// Runs a job; `None` where the parent went away meanwhile.
 fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
     let inherited = resident_bytes();
-    let mut child = spawn(&desk.setup, job, stamp)?;
+    let argv = desk.setup.command_line(&job.argv);
+    let mut child = spawn(&desk.setup, job, &argv, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
     let mut seen = BTreeMap::new();
-    let looked = desk.setup.steps().try_for_each(|step| step.look(child.id(), &mut seen));
+    let mut looked = desk.setup.steps().try_for_each(|step| step.look(child.id(), &mut seen));
     let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms, desk);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
+    }
+    if looked.is_ok() {
+        looked = desk.setup.steps().try_for_each(|step| step.look_back(child.id(), &mut seen));
     }
     let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
     let maxrss = reap(pid, &mut launched)?;
@@ -121,6 +125,7 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     launched.stderr = printed.stderr;
     launched.printed_bytes = printed.bytes;
     launched.status = status.unwrap_or_default();
+    launched.executed = argv;
     launched.seen = seen;
     for step in desk.setup.steps() {
         launched.afterwards.extend(step.after_worker(&mut launched.seen)?);
@@ -128,14 +133,14 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     Ok(Some(launched))
 }
 
-fn spawn(setup: &Setup, job: &Job, stamp: &'static Stamp) -> io::Result<Child> {
-    let argv = setup.steps().fold(job.argv.clone(), |argv, step| step.command_line(argv));
+fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io::Result<Child> {
     let (program, arguments) =
         argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
         .envs(job.environment.iter().map(|(name, value)| (name, value)))
+        .envs(setup.environment())
         .current_dir(&job.directory)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

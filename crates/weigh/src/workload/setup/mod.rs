@@ -12,6 +12,8 @@ pub mod kind {
     include!(concat!(env!("OUT_DIR"), "/setup.rs"));
 }
 
+pub mod look;
+
 pub use kind::SetupStep;
 
 /// What a kind of step does, at each of the moments that a launch has.
@@ -27,6 +29,11 @@ pub trait Act {
     /// What is executed, where that is to differ.
     fn command_line(&self, argv: Vec<String>) -> Vec<String> {
         argv
+    }
+
+    /// What is added to the environment of what is executed.
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// In each process that the launcher starts, just before it executes its program.
@@ -48,6 +55,15 @@ pub trait Act {
     /// # Errors
     /// Where it cannot be read; then the sample counts for nothing.
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let _ = (worker, seen);
+        Ok(())
+    }
+
+    /// The same when the worker has ended and is still to be reaped: what it was until then.
+    ///
+    /// # Errors
+    /// As [`Act::look`].
+    fn look_back(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
         Ok(())
     }
@@ -99,6 +115,16 @@ impl Setup {
     /// This set-up, with the kinds of step that `own` has replaced by its own.
     pub fn overridden_by(self, own: Setup) -> Setup {
         own.steps.into_iter().fold(self, Setup::with)
+    }
+
+    /// What is executed in place of this command line.
+    pub fn command_line(&self, argv: &[String]) -> Vec<String> {
+        self.steps().fold(argv.to_owned(), |argv, step| step.command_line(argv))
+    }
+
+    /// What is added to the environment of what is executed.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        self.steps().flat_map(Act::environment).collect()
     }
 
     /// In the order in which a worker does them.

@@ -1,0 +1,129 @@
+//! `env`: variables in the environment of the workload, which the others do not have.
+
+use crate::label::Parameters;
+use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::variables::Variables;
+
+pub static KIND: Env = Env;
+
+/// The size of the environment is drawn anew with this one for every sample.
+const PADDING: &str = "WEIGH_PADDING";
+
+pub struct Env;
+
+impl Kind for Env {
+    fn name(&self) -> &'static str {
+        "env"
+    }
+
+    fn summary(&self) -> &'static str {
+        "environment variables of the workload"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { form: "NAME=VALUE", help: "one or several; NAME=\"\" for an empty value" }]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Available
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let own = |(name, value): (&str, Option<&str>)| {
+            let value = value.unwrap_or_default();
+            match name {
+                PADDING => Err(format!("{PADDING} is weigh's own: leave it out")),
+                _ if value.contains('\0') => Err(format!("the value of {name} has a NUL in it")),
+                _ => Ok((name.to_owned(), value.to_owned())),
+            }
+        };
+        let set: Vec<_> = parameters.iter().map(own).collect::<Result<_, _>>()?;
+        match set.is_empty() {
+            true => Err("`env` needs a variable: env:NAME=VALUE".into()),
+            false => Ok(Box::new(Environment { set })),
+        }
+    }
+}
+
+struct Environment {
+    set: Vec<(String, String)>,
+}
+
+impl Treatment for Environment {
+    fn setup(&self, is_treated: bool) -> Setup {
+        let set = if is_treated { self.set.clone() } else { Vec::new() };
+        Setup::default().with(Variables { set })
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let seen = launch.seen(Variables::SEEN)?;
+        let set_by_arm = launch.setup.get::<Variables>().map_or(&[][..], |step| &step.set);
+        let of_each = seen.iter().flat_map(|seen| self.set.iter().map(move |own| (seen, own)));
+        for (seen, (name, value)) in of_each {
+            let wanted = set_by_arm.iter().find(|(other, _)| other == name);
+            let found = Variables::value(seen, name);
+            let is_as_wanted = match wanted {
+                Some((_, wanted)) => found == Some(wanted),
+                // What weigh has itself, all inherit.
+                None => found != Some(value) || std::env::var(name).as_ref() == Ok(value),
+            };
+            let is_set = !launch.is_treated || wanted.is_some_and(|(_, wanted)| wanted == value);
+            if !is_as_wanted || !is_set {
+                let show = |value: Option<&str>| value.map_or("none".into(), |v| format!("`{v}`"));
+                return Err(TreatmentError::NotInForce(format!(
+                    "the {} process should have had the variable {name} with the value {}, but had {}",
+                    launch.whose(),
+                    show(wanted.map(|(_, wanted)| &**wanted)),
+                    show(found)
+                )));
+            }
+        }
+        Ok(Evidence::default())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let show = |(name, value): &(String, String)| format!("{name}={value}");
+        let all: Vec<String> = self.set.iter().map(show).collect();
+        vec![format!("The environment of the treated processes has {}.", all.join(", "))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::treatment::parse;
+    use crate::workload::launcher::Launched;
+
+    fn is_believed(is_treated: bool, of_arm: &[(&str, &str)], seen: Option<&str>) -> bool {
+        let mut treatment = parse("env:A=1,B=\"x y\"").unwrap().treatment;
+        let set = of_arm.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
+        let setup = Setup::default().with(Variables { set });
+        let seen = seen.map(|seen| (Variables::SEEN.to_owned(), seen.to_owned()));
+        let launched = Launched { seen: seen.into_iter().collect(), ..Launched::default() };
+        treatment
+            .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
+            .is_ok()
+    }
+
+    #[test]
+    fn a_sample_with_another_environment_is_no_evidence() {
+        let own = [("A", "1"), ("B", "x y")];
+        assert!(is_believed(true, &own, Some("C=1\0A=1\0B=x y\0")));
+        assert!(!is_believed(true, &own, Some("A=1\0B=x z\0")));
+        assert!(!is_believed(true, &own, Some("AA=1\0B=x y\0")));
+        assert!(!is_believed(true, &own, None), "it ended before anybody looked");
+        assert!(!is_believed(true, &own[..1], Some("A=1\0")), "set up as another");
+        assert!(is_believed(false, &[], Some("A=2\0")));
+        assert!(!is_believed(false, &[], Some("A=1\0")), "the baseline has it too");
+        assert!(is_believed(false, &[("A", "1")], Some("A=1\0")), "another arm that has it");
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused() {
+        let refused = |label: &str| parse(label).err().unwrap();
+        assert!(refused("env").contains("env:NAME=VALUE"));
+        assert!(refused("env:A").contains("takes NAME=VALUE"));
+        assert!(refused("env:WEIGH_PADDING=x").contains("weigh's own"));
+    }
+}

@@ -1,0 +1,138 @@
+//! `with`: words in place of `{NAME}` in the command that is weighed.
+
+use std::path::Path;
+
+use crate::label::Parameters;
+use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::filled_command::FilledCommand;
+
+pub static KIND: With = With;
+
+pub struct With;
+
+impl Kind for With {
+    fn name(&self) -> &'static str {
+        "with"
+    }
+
+    fn summary(&self) -> &'static str {
+        "words in place of each {NAME} in the command"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            form: "NAME=VALUE",
+            help: "one or several; all arms, and so the baseline (--base), fill the same",
+        }]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Available
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let pair = |(name, value): (&str, Option<&str>)| {
+            let value = value.unwrap_or_default();
+            match name.contains(['{', '}']) || value.contains('\0') {
+                true => {
+                    Err(format!("with:{name}=…: braces are for the command, as in {{threads}}"))
+                }
+                false => Ok((name.to_owned(), value.to_owned())),
+            }
+        };
+        let values: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
+        match values.is_empty() {
+            true => Err("`with` needs a name and a value: with:threads=8".into()),
+            false => Ok(Box::new(Filling { values })),
+        }
+    }
+}
+
+struct Filling {
+    values: Vec<(String, String)>,
+}
+
+impl Treatment for Filling {
+    fn setup(&self, is_treated: bool) -> Setup {
+        let values = if is_treated { self.values.clone() } else { Vec::new() };
+        Setup::default().with(FilledCommand { values })
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let values = launch.setup.get::<FilledCommand>().map_or(&[][..], |step| &step.values);
+        let seen = launch.launched.seen(FilledCommand::SEEN)?;
+        let executed = &launch.launched.executed;
+        if (launch.is_treated && values != self.values) || !is_of(seen, executed) {
+            return Err(TreatmentError::NotInForce(format!(
+                "the {} process should have had the command line `{}`, but had `{}`",
+                launch.whose(),
+                executed.join(" "),
+                seen.replace('\0', " ").trim_end()
+            )));
+        }
+        Ok(Evidence::default())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let show = |(name, value): &(String, String)| format!("{{{name}}} is `{value}`");
+        let all: Vec<String> = self.values.iter().map(show).collect();
+        vec![format!("In the command, {}.", all.join(", "))]
+    }
+}
+
+/// Whether the kernel shows the words that were executed. Of a script it shows those of the interpreter before
+/// them, and the path in place of the name.
+fn is_of(seen: &str, executed: &[String]) -> bool {
+    let seen: Vec<&str> = seen.strip_suffix('\0').unwrap_or(seen).split('\0').collect();
+    let Some((program, arguments)) = executed.split_first() else { return false };
+    let Some(at) = seen.len().checked_sub(executed.len()) else { return false };
+    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
+    let is_program = if at == 0 { seen[0] == program } else { name(seen[at]) == name(program) };
+    is_program && seen[at + 1..] == *arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::treatment::parse;
+    use crate::workload::launcher::Launched;
+
+    #[test]
+    fn the_words_of_a_script_are_those_behind_its_interpreter() {
+        let executed = ["run.sh", "-j", "x8"].map(String::from);
+        assert!(is_of("run.sh\0-j\0x8\0", &executed));
+        assert!(is_of("/bin/sh\0-e\0/opt/run.sh\0-j\0x8\0", &executed));
+        assert!(!is_of("/bin/sh\0/opt/run.sh\0-j\0x9\0", &executed));
+        assert!(!is_of("other\0-j\0x8\0", &executed) && !is_of("", &executed));
+        assert!(is_of("cat\0\0", &["cat".into(), String::new()]));
+    }
+
+    #[test]
+    fn a_sample_of_another_command_line_is_no_evidence() {
+        let mut treatment = parse("with:n=x8").unwrap().treatment;
+        let mut is_believed = |is_treated, n: &str, seen: Option<&str>| {
+            let values = vec![("n".to_owned(), n.to_owned())];
+            let setup = Setup::default().with(FilledCommand { values });
+            let executed = setup.command_line(&["prog".into(), "{n}".into()]);
+            let seen = seen.map(|seen| (FilledCommand::SEEN.to_owned(), seen.to_owned()));
+            let seen = seen.into_iter().collect();
+            let launched = Launched { executed, seen, ..Launched::default() };
+            treatment
+                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
+                .is_ok()
+        };
+        assert!(is_believed(true, "x8", Some("prog\0x8\0")));
+        assert!(!is_believed(true, "x8", Some("prog\0x1\0")));
+        assert!(!is_believed(true, "x1", Some("prog\0x1\0")), "set up as another");
+        assert!(is_believed(false, "x1", Some("prog\0x1\0")));
+        assert!(!is_believed(false, "x1", Some("prog\0x8\0")) && !is_believed(true, "x8", None));
+    }
+
+    #[test]
+    fn what_fills_nothing_is_refused() {
+        assert!(parse("with").err().unwrap().contains("with:threads=8"));
+        assert!(parse("with:n").err().unwrap().contains("it takes NAME=VALUE"));
+        assert!(parse("with:{n}=8").err().unwrap().contains("braces are for the command"));
+    }
+}

@@ -1,0 +1,106 @@
+//! The CPUs on which every worker may run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::setup::{Act, look};
+
+/// On these, in order; with none it stays where it was born, and is only looked at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllowedCpus {
+    pub cpus: Vec<usize>,
+}
+
+impl AllowedCpus {
+    /// The list of them when its program was executed, and when it had ended.
+    pub const SEEN: [&str; 2] = ["allowed CPUs", "allowed CPUs at the end"];
+    /// What a worker is born with.
+    pub const SEEN_OF_LAUNCHER: &str = "allowed CPUs of the launcher";
+    const LINE: &str = "Cpus_allowed_list";
+
+    fn set(&self) -> CpuSet {
+        let mut set = CpuSet::new();
+        self.cpus.iter().for_each(|cpu| set.set(*cpu));
+        set
+    }
+}
+
+impl Act for AllowedCpus {
+    /// Looks whether they are there, and allowed.
+    fn in_launcher(&self) -> Result<(), String> {
+        let allowed = sched_getaffinity(None).map_err(|error| error.to_string())?;
+        let Some(other) = self.cpus.iter().find(|cpu| !allowed.is_set(**cpu)) else {
+            return Ok(());
+        };
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let is_online = cpus_of(online.trim()).is_none_or(|online| online.contains(other));
+        Err(match is_online {
+            false => {
+                format!("there is no CPU {other}, or it is offline: online are {}", online.trim())
+            }
+            true => format!(
+                "CPU {other} is not allowed here (`taskset -p $$`, or a cpuset): allowed are {}",
+                look::status_line("self", AllowedCpus::LINE).unwrap_or_default()
+            ),
+        })
+    }
+
+    fn in_worker(&self) -> io::Result<()> {
+        match self.cpus.is_empty() {
+            true => Ok(()),
+            false => Ok(sched_setaffinity(None, &self.set())?),
+        }
+    }
+
+    fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let list = look::status_line(&worker.to_string(), AllowedCpus::LINE)?;
+        seen.insert(AllowedCpus::SEEN[0].into(), list);
+        let own = look::status_line("self", AllowedCpus::LINE)?;
+        seen.insert(AllowedCpus::SEEN_OF_LAUNCHER.into(), own);
+        Ok(())
+    }
+
+    fn look_back(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let list = look::status_line(&worker.to_string(), AllowedCpus::LINE)?;
+        seen.insert(AllowedCpus::SEEN[1].into(), list);
+        Ok(())
+    }
+}
+
+/// The numbers of a list such as `0-2,5`, as the kernel writes them; `None` where it is none.
+pub fn cpus_of(list: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| -> Option<usize> {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|cpu| is_number && *cpu < CpuSet::MAX_CPU)
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_cpus_is_as_the_kernel_writes_it() {
+        assert_eq!(cpus_of("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(cpus_of("3,1,1-2"), Some(vec![1, 2, 3]));
+        for wrong in ["", "a", "1-", "-1", "2-1", "0,,1", "0-99999999", "+1"] {
+            assert_eq!(cpus_of(wrong), None, "{wrong}");
+        }
+    }
+}

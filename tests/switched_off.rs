@@ -1,0 +1,139 @@
+//! Each treatment is switched off from outside in mid-experiment, which fails it: exit 2, and it says what was
+//! not as it should be. What is about a process is changed by its number: at the moment when it has executed
+//! its program (`support/meddle.py`, a debugger), or while it runs.
+
+mod support;
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, getpriority_process, setpriority_process};
+use support::{Home, Outcome, Turn, is_root, program, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// An experiment that would go on for long.
+fn arguments<'a>(arm: &[&'a str], work: &[&'a str]) -> Vec<&'a str> {
+    [&["compare"], arm, &["--pairs", "500"], work].concat()
+}
+
+#[track_caller]
+fn assert_failed(home: &Home, outcome: &Outcome, said: &[&str]) {
+    outcome.assert_error(&["The experiment failed", "There is no verdict"]);
+    outcome.assert_says(said);
+    let json = home.json();
+    assert_eq!(json["state"], "failed");
+    for row in json["results"].as_array().unwrap() {
+        assert_eq!(row["verdict"], "inconclusive", "{row:#}");
+    }
+    assert!(home.samples() > 2, "it was not in mid-experiment");
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
+/// Whether one may trace one's own processes here.
+fn can_meddle() -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let is_allowed = is_root() || scope.map_or(true, |scope| ["0", "1"].contains(&scope.trim()));
+    if !is_allowed {
+        println!("skipped: processes may not be traced here");
+    }
+    is_allowed
+}
+
+/// Changes the workers of which `matching` holds, from the fifth on.
+#[track_caller]
+fn meddle([matching, change]: [&str; 2], arm: &[&str], work: &[&str], said: &[&str]) {
+    if !can_meddle() {
+        return;
+    }
+    let (home, _turn) = (Home::new(), Turn::take());
+    let script = home.file("meddle.py", include_str!("support/meddle.py"));
+    let mut command: Command = home.command("python3");
+    command.arg(script).args([matching, change]).arg(program()).args(arguments(arm, work));
+    let outcome = home.start(command).finish();
+    assert_failed(&home, &outcome, said);
+}
+
+const WORK: [&str; 4] = ["-w", "getppid", "--sample", "10ms"];
+/// It sleeps as long as somebody needs to look.
+const COMMAND: [&str; 3] = ["--", "sleep", "0.03"];
+
+#[test]
+fn a_process_that_is_made_less_nice() {
+    meddle(
+        ["os.getpriority(os.PRIO_PROCESS, pid) == 5", "os.setpriority(os.PRIO_PROCESS, pid, 7)"],
+        &["nice:5"],
+        &WORK,
+        &["the treated process should have had niceness 5, but when it was executed had 7"],
+    );
+}
+
+#[test]
+fn a_process_of_the_baseline_that_is_made_nice() {
+    meddle(
+        ["os.getpriority(os.PRIO_PROCESS, pid) != 15", "os.setpriority(os.PRIO_PROCESS, pid, 15)"],
+        &["nice:15"],
+        &WORK,
+        &["the other process should have had niceness", "but when it was executed had 15"],
+    );
+}
+
+/// While it sleeps, which is seen when it has ended.
+#[test]
+fn a_process_that_is_made_nicer_while_it_runs() {
+    let (home, _turn) = (Home::new(), Turn::take());
+    let work = ["--", "sleep", "0.2"];
+    let mut running = home.start(home.weigh(&arguments(&["nice:5"], &work)));
+    home.wait_for_samples(4, &mut running);
+    let is_five = |pid: &Pid| getpriority_process(Some(*pid)).is_ok_and(|level| level == 5);
+    let changed = wait_until(LIMIT, || {
+        let sleeping = home.processes_of("sleep 0.2").into_iter().filter_map(Pid::from_raw);
+        let sleeping = sleeping.filter(|pid| {
+            let name = format!("/proc/{}/comm", pid.as_raw_nonzero());
+            std::fs::read_to_string(name).is_ok_and(|name| name.trim() == "sleep")
+        });
+        sleeping.filter(is_five).any(|pid| {
+            std::thread::sleep(Duration::from_millis(50));
+            setpriority_process(Some(pid), 9).is_ok()
+        }) || running.has_ended()
+    });
+    assert!(changed);
+    let said = ["the treated process should have had niceness 5, but at its end had 9"];
+    assert_failed(&home, &running.finish(), &said);
+}
+
+#[test]
+fn a_process_that_is_moved_to_another_cpu() {
+    let here = rustix::thread::sched_getaffinity(None).unwrap();
+    if here.count() < 2 || !here.is_set(0) || !here.is_set(1) {
+        println!("skipped: needs the CPUs 0 and 1");
+        return;
+    }
+    meddle(
+        ["os.sched_getaffinity(pid) == {0}", "os.sched_setaffinity(pid, {1})"],
+        &["cpus:0"],
+        &WORK,
+        &["the treated process should have had the CPUs 0, but when it was executed had 1"],
+    );
+}
+
+#[test]
+fn a_variable_that_is_overwritten() {
+    meddle(
+        ["b'COLOUR=blue' in read(pid, 'environ')", "replace(pid, 'environ', b'blue', b'pink')"],
+        &["env:COLOUR=blue"],
+        &COMMAND,
+        &["should have had the variable COLOUR with the value `blue`, but had `pink`"],
+    );
+}
+
+#[test]
+fn an_argument_that_is_overwritten() {
+    meddle(
+        ["b'0.04' in read(pid, 'cmdline')", "replace(pid, 'cmdline', b'0.04', b'0.03')"],
+        &["with:time=0.04", "--base", "with:time=0.03"],
+        &["--", "sleep", "{time}"],
+        &["should have had the command line `sleep 0.04`, but had `sleep 0.03`"],
+    );
+}
