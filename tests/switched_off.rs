@@ -1,6 +1,6 @@
-//! Each treatment is switched off from outside in mid-experiment, which fails it: exit 2, and it says what was
-//! not as it should be. What is about a process is changed by its number: at the moment when it has executed
-//! its program (`support/meddle.py`, a debugger), or while it runs.
+//! Each treatment is switched off from outside in mid-experiment, which fails it: exit 2, and it says what
+//! was not as it should be. What is about a process is changed by its number: at the moment when it has
+//! executed its program (`support/meddle.py`, a debugger), or while it runs.
 
 mod support;
 

@@ -81,8 +81,8 @@ impl Treatment for Filling {
     }
 }
 
-/// Whether the kernel shows the words that were executed. Of a script it shows those of the interpreter before
-/// them, and the path in place of the name.
+/// Whether the kernel shows the words that were executed. Of a script it shows those of the interpreter
+/// before them, and the path in place of the name.
 fn is_of(seen: &str, executed: &[String]) -> bool {
     let seen: Vec<&str> = seen.strip_suffix('\0').unwrap_or(seen).split('\0').collect();
     let Some((program, arguments)) = executed.split_first() else { return false };
