@@ -1,6 +1,6 @@
-//! Builds the workloads for embedding, and lists what is found by a glob: suites, kinds of treatment and fixture,
-//! steps of a set-up and formats of reports. Adding one of these is adding one file; nothing here or elsewhere
-//! names it.
+//! Builds the workloads for embedding, with their sources, and lists what is found by a glob: suites, kinds of
+//! treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
+//! nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,10 @@ const FORMATS: Found = Found {
 /// Where the steps of a set-up are.
 const STEPS: &str = "crates/weigh/src/workload/setup/kind";
 
+/// How the embedded workloads are compiled. Warnings of a compiler yet to come must not break a user's build,
+/// as -Werror would.
+const WORKLOAD_FLAGS: &str = "-O2";
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
@@ -52,7 +56,9 @@ fn main() {
     {
         println!("cargo:rerun-if-changed={watched}");
     }
+    println!("cargo:rerun-if-env-changed=CC");
     build_workloads(&root, &out);
+    embed_sources(&root.join("workloads"), &out);
     list_suites(&root.join("suites"), &out);
     for found in [KINDS, FIXTURES, FORMATS] {
         list_modules(&found, &root, &out);
@@ -61,19 +67,53 @@ fn main() {
 }
 
 fn build_workloads(root: &Path, out: &Path) {
-    let make = env::var("MAKE").unwrap_or_else(|_| "make".into());
-    let status = Command::new(make)
-        .arg("-C")
-        .arg(root.join("workloads"))
+    let status = make(&root.join("workloads"))
         .arg(format!("OUT={}", out.join("workloads").display()))
-        // The jobserver and flags of a make that runs cargo are not meant for this one.
-        .env_remove("MAKEFLAGS")
-        .env_remove("MFLAGS")
-        // Warnings of a compiler yet to come must not break a user's build, as -Werror would.
-        .env("CFLAGS", "-O2")
+        .env("CFLAGS", WORKLOAD_FLAGS)
         .status()
         .expect("building the workloads needs `make` and a C compiler; `make deps` installs them");
     assert!(status.success(), "the workloads do not compile; see the messages above");
+}
+
+fn make(directory: &Path) -> Command {
+    let mut command = Command::new(env::var("MAKE").unwrap_or_else(|_| "make".into()));
+    // The jobserver and flags of a make that runs cargo are not meant for this one.
+    command.current_dir(directory).env_remove("MAKEFLAGS").env_remove("MFLAGS");
+    command
+}
+
+/// The sources, and what make does with them, for those who build them again with other flags.
+fn embed_sources(directory: &Path, out: &Path) {
+    let mut code = String::from("&[\n");
+    for group in [directory.to_owned()].into_iter().chain(directories(directory)) {
+        for file in ["c", "h"].into_iter().flat_map(|extension| files(&group, extension)) {
+            let name = file.strip_prefix(directory).expect("it was found there");
+            let (name, path) = (name.display().to_string(), file.display().to_string());
+            writeln!(code, "    ({name:?}, include_str!({path:?})),").expect("a string");
+        }
+    }
+    code.push_str("]\n");
+    fs::write(out.join("sources.rs"), code).expect("OUT_DIR is writable");
+    let output = make(directory)
+        .args(["--always-make", "--dry-run", "--no-print-directory"])
+        .args(["CC={CC}", "CFLAGS={CFLAGS}", "LDFLAGS={LDFLAGS}", "OUT={OUT}"])
+        .args(["{OUT}/weigh-workloads", "{OUT}/weigh-workloads-small"])
+        .output()
+        .expect("make has just built them");
+    assert!(output.status.success(), "make cannot tell how it builds the workloads");
+    fs::write(out.join("recipe.txt"), output.stdout).expect("OUT_DIR is writable");
+    println!("cargo:rustc-env=WEIGH_WORKLOAD_FLAGS={WORKLOAD_FLAGS}");
+    println!("cargo:rustc-env=WEIGH_WORKLOAD_COMPILER={}", compiler());
+}
+
+/// What the compiler of the embedded workloads says that it is.
+fn compiler() -> String {
+    let named = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let program = named.split_whitespace().next().unwrap_or("cc");
+    let output = Command::new(program).arg("--version").output().ok();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let line = said.as_deref().and_then(|said| said.lines().next()).unwrap_or_default().trim();
+    if line.is_empty() { program.to_owned() } else { line.to_owned() }
 }
 
 fn list_suites(directory: &Path, out: &Path) {
@@ -153,6 +193,19 @@ impl SetupStep {{
 fn camel_case(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').map(capital).collect()
+}
+
+/// All below this one, without what was built there.
+fn directories(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir() && path.file_name().is_some_and(|name| name != "build"))
+        .collect();
+    found.sort();
+    let below: Vec<PathBuf> = found.iter().flat_map(|directory| directories(directory)).collect();
+    found.extend(below);
+    found
 }
 
 fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {

@@ -10,6 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What a build is called by who had it made from these sources; the one that is embedded has none. */
+extern const char weigh_build[] __attribute__((weak));
+
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
 
@@ -267,6 +270,8 @@ void print_sample(const struct options *options, const struct sample *sample)
 	printf("\"syscalls_per_op\":%.10g,\"unit\":\"%s\",\"rate\":%.10g,", current->syscalls_per_op,
 	       current->unit, sample->rate);
 	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
+	if (weigh_build)
+		printf(",\"build\":\"%s\"", weigh_build);
 	if (options->plants)
 		printf(",\"planted_operations\":%llu", (unsigned long long)sample->planted_operations);
 }

@@ -1,5 +1,6 @@
 //! Programs that root executes: those of the system, not whatever the caller's `PATH` finds first.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,34 @@ const DIRECTORIES: [&str; 5] =
 /// # Errors
 /// A sentence, where as root it finds one that another user can change.
 pub fn find(name: &str) -> Result<Option<PathBuf>, String> {
+    find_in(name, directories().into_iter())
+}
+
+/// The file of a program, by its name as [`find`] does or by its path.
+///
+/// # Errors
+/// A sentence, where there is none, or as root one that another user can change.
+pub fn named(name: &str) -> Result<PathBuf, String> {
+    if !name.contains('/') {
+        return find(name)?.ok_or_else(|| format!("there is no program `{name}` here"));
+    }
+    let file = std::path::absolute(name).map_err(|error| format!("{name}: {error}"))?;
+    let directory = file.parent().map(Path::to_path_buf);
+    let found = file
+        .file_name()
+        .and_then(|name| name.to_str())
+        .map(|name| find_in(name, directory.into_iter()));
+    found.transpose()?.flatten().ok_or_else(|| format!("there is no program {}", file.display()))
+}
+
+/// The `PATH` of a program that is to find others as [`find`] does.
+pub fn search_path() -> OsString {
+    std::env::join_paths(directories()).unwrap_or_else(|_| DIRECTORIES.join(":").into())
+}
+
+fn directories() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").filter(|_| !geteuid().is_root()).unwrap_or_default();
-    find_in(name, std::env::split_paths(&path).chain(DIRECTORIES.map(PathBuf::from)))
+    std::env::split_paths(&path).chain(DIRECTORIES.map(PathBuf::from)).collect()
 }
 
 fn find_in(
@@ -50,6 +77,17 @@ mod tests {
     fn a_program_of_the_system_is_found_and_one_that_is_not_there_is_none() {
         assert!(find("sh").unwrap().unwrap().ends_with("sh"));
         assert_eq!(find("no-such-program-anywhere").unwrap(), None);
+    }
+
+    #[test]
+    fn a_program_has_a_name_or_a_path() {
+        assert!(named("sh").unwrap().ends_with("sh"));
+        assert_eq!(named("/bin/sh").unwrap(), PathBuf::from("/bin/sh"));
+        for missing in ["no-such-program-anywhere", "/bin/no-such-program", "/bin/", "/", "./x"] {
+            assert!(named(missing).unwrap_err().contains("no program"), "{missing}");
+        }
+        let path = search_path().into_string().unwrap();
+        assert!(path.ends_with("/run/current-system/sw/bin"), "{path}");
     }
 
     #[test]

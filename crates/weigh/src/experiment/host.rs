@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::around::Around;
 use super::length::{SampleLength, sets_in_late};
-use super::order::padding_bytes;
+use super::order::{chance_of_pair, padding_bytes};
 use super::outcome::{Repeated, hold_readings, hold_unit};
 use super::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
@@ -195,9 +195,10 @@ impl<'a> Host<'a> {
     }
 
     /// New launchers for both arms of a pair, at the same moment.
-    fn renew(&mut self, treated_arm: usize) -> Result<(), SampleError> {
-        for arm in BTreeSet::from([0, treated_arm]) {
-            self.arms.renew(arm).map_err(|error| match error {
+    fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
+        let chance = chance_of_pair(self.site.seed, slot);
+        for arm in BTreeSet::from([0, slot.unit.treated_arm]) {
+            self.arms.renew(arm, chance).map_err(|error| match error {
                 ArmsError::Launcher(error) => SampleError::Stop(error.into()),
                 other => other.into(),
             })?;
@@ -267,7 +268,7 @@ impl Host<'_> {
 
     fn measure(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
         if slot.position == 0 {
-            self.renew(slot.unit.treated_arm)?;
+            self.renew(slot)?;
         }
         self.prepare()?;
         let started = Instant::now();

@@ -19,7 +19,7 @@ use crate::format;
 use crate::station::Station;
 use crate::station::arms::Arms;
 use crate::store::Store;
-use crate::treatment::Named;
+use crate::treatment::{Bench, Named};
 use crate::workload::suite::Member;
 use paired::design::Design;
 
@@ -60,6 +60,18 @@ impl Session<'_> {
                 }
             };
             let metrics = &self.request.metrics();
+            let sample_ms = self.lengths_ms(&treatments);
+            let mut announce = |sentence: &str| {
+                if set == sets.start {
+                    audience.announce(sentence);
+                }
+            };
+            let (bench, guard) = station.bench(self.interrupted);
+            let bench = Bench { seed: self.request.seed, ..bench };
+            let began = Instant::now();
+            let arms = Arms::raise(bench, treatments, guard, &mut announce)?;
+            // What it takes to apply a treatment, as a build, is no time of measuring.
+            self.started += began.elapsed();
             let site = Site {
                 seed: self.request.seed,
                 metrics,
@@ -68,17 +80,10 @@ impl Session<'_> {
                 works: self.works,
                 started: self.started,
                 before: self.earlier.elapsed,
-                sample_ms: self.lengths_ms(&treatments),
+                sample_ms,
                 timeout: self.request.timeout,
                 around: &self.request.around,
             };
-            let mut announce = |sentence: &str| {
-                if set == sets.start {
-                    audience.announce(sentence);
-                }
-            };
-            let (bench, guard) = station.bench(self.interrupted);
-            let arms = Arms::raise(bench, treatments, guard, &mut announce)?;
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;

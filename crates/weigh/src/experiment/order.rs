@@ -42,11 +42,25 @@ const MAX_PADDING_BYTES: usize = 4096;
 /// Drawn from the seed for each place in the experiment, whatever was measured before: the same seed gives
 /// the same sizes again.
 pub fn padding_bytes(seed: u64, slot: &Slot) -> usize {
-    let mut generator = ChaCha8Rng::seed_from_u64(!seed);
-    let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
-    generator.set_stream((set << 56) | (work << 40) | (treated << 32) | slot.pair as u64);
+    let mut generator = of_pair(!seed, slot);
     let of_pair: [usize; 2] = [0, 1].map(|_| generator.random_range(0..MAX_PADDING_BYTES));
     of_pair[usize::from(slot.arm > 0)]
+}
+
+/// So that it is another stream than those of the coins and of the padding.
+const OF_PAIRS: u64 = 0x7061_6972_7061_6972;
+
+/// What the treatments of a pair vary by: the same for both of its samples.
+pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
+    of_pair(seed ^ OF_PAIRS, slot).random()
+}
+
+/// A source of chance for the place of a pair in the experiment.
+fn of_pair(seed: u64, slot: &Slot) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
+    generator.set_stream((set << 56) | (work << 40) | (treated << 32) | slot.pair as u64);
+    generator
 }
 
 #[cfg(test)]
@@ -79,6 +93,8 @@ mod tests {
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
             let swapped = Slot { position: 1, ..slot(9, 1) };
             assert_eq!(padding_bytes(seed, &swapped), of_both[1][9], "the coin decides nothing");
+            assert_eq!(chance_of_pair(seed, &slot(9, 0)), chance_of_pair(seed, &swapped));
+            assert_ne!(chance_of_pair(seed, &slot(8, 0)), chance_of_pair(seed, &swapped));
             for (arm, sizes_of_arm) in of_both.into_iter().enumerate() {
                 let mean = sizes_of_arm.iter().sum::<usize>() / 64;
                 assert!((1500..2600).contains(&mean), "{mean}");

@@ -40,6 +40,7 @@ impl<'a> Arms<'a> {
         announce: &mut dyn FnMut(&str),
     ) -> Result<Arms<'a>, ArmsError> {
         for named in &mut treatments {
+            named.treatment.takes_time().into_iter().for_each(|sentence| announce(&sentence));
             for sentence in named.treatment.prepare(&bench, guard)? {
                 announce(&sentence);
             }
@@ -131,11 +132,13 @@ impl<'a> Arms<'a> {
     }
 
     /// A new launcher, with what is made afresh around a sample: where a process lies in memory, or how a
-    /// server started, may make all samples a little faster or slower, and no coin would take that out.
+    /// server started, may make all samples a little faster or slower, and no coin would take that out. What
+    /// else its treatment varies from pair to pair, it varies by this chance.
     ///
     /// # Errors
     /// Where it does not start.
-    pub fn renew(&mut self, arm: usize) -> Result<(), ArmsError> {
+    pub fn renew(&mut self, arm: usize, chance: u64) -> Result<(), ArmsError> {
+        self.arms[arm].vary(chance, self.bench.place);
         self.arms[arm].renew(self.bench.interrupted)
     }
 

@@ -56,7 +56,7 @@ impl Station {
     /// What treatments may use, and the guard to write down what they change.
     pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
         let Station { place, guard, .. } = self;
-        (Bench { place, interrupted, commons: Commons::default() }, guard)
+        (Bench { place, interrupted, commons: Commons::default(), seed: 0 }, guard)
     }
 
     /// The machine as it is now, and in whole sentences what disturbs a measurement. Room is looked for in

@@ -62,6 +62,11 @@ impl Treatment for Combined {
         self.all().any(|part| part.sets_in_late())
     }
 
+    fn takes_time(&self) -> Option<String> {
+        let all: Vec<String> = self.all().filter_map(|part| part.takes_time()).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         let mut sentences = Vec::new();
         for (_, part) in &mut self.parts {
@@ -76,6 +81,10 @@ impl Treatment for Combined {
 
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
         self.all().fold(place, |place, part| part.place(place))
+    }
+
+    fn renew(&mut self, chance: u64) {
+        self.parts.iter_mut().for_each(|(_, part)| part.renew(chance));
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

@@ -33,6 +33,7 @@ mod evidence;
 mod furnished;
 pub mod guard;
 pub mod journal;
+pub mod rebuild;
 pub mod scratch;
 pub mod seccomp;
 pub mod settings;
@@ -111,6 +112,8 @@ pub struct Bench<'a> {
     pub interrupted: &'a Arc<AtomicBool>,
     /// What arms of a kind share.
     pub commons: Commons,
+    /// Of the experiment: what is drawn by chance is drawn from it.
+    pub seed: u64,
 }
 
 /// What a launch is to a treatment.
@@ -154,6 +157,11 @@ pub trait Treatment {
         false
     }
 
+    /// Which part of [`Treatment::prepare`] takes seconds; told before.
+    fn takes_time(&self) -> Option<String> {
+        None
+    }
+
     /// Looks at the host before it is changed; the sentences are shown at once.
     ///
     /// # Errors
@@ -176,9 +184,16 @@ pub trait Treatment {
         Ok(())
     }
 
-    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`].
+    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`],
+    /// and again after each [`Treatment::renew`].
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
         place
+    }
+
+    /// A pair of its arm begins, and what varies from pair to pair takes another place: `chance` is drawn for
+    /// this pair, and is the same in both of its arms.
+    fn renew(&mut self, chance: u64) {
+        let _ = chance;
     }
 
     /// How processes of the treated arm differ, and of the others.

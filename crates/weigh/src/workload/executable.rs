@@ -109,6 +109,17 @@ impl Executable {
         ))
     }
 
+    /// One that was built here from the embedded sources.
+    ///
+    /// # Errors
+    /// A sentence, where it does not run, or lists no workloads.
+    pub fn built(path: PathBuf) -> Result<Executable, String> {
+        let listing = list(&path, LISTING_LIMIT)
+            .map_err(|error| format!("cannot execute {}: {error}", path.display()))?;
+        catalogue::read(&listing)?;
+        Ok(Executable { path, listing, is_static: false, foreign: None })
+    }
+
     /// A copy, so that a build that is made anew meanwhile changes no experiment.
     fn copy(file: &Path, path: PathBuf) -> Result<Executable, String> {
         let unreadable = |error: io::Error| format!("cannot read it: {error}");

@@ -16,5 +16,6 @@ pub mod pipes;
 pub mod place;
 pub mod sample;
 pub mod setup;
+pub mod sources;
 pub mod stamp;
 pub mod suite;

@@ -24,7 +24,7 @@ impl DetailPlatform for Host<'_> {
 impl Host<'_> {
     fn look_closer(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
         if slot.position == 0 {
-            self.renew(slot.unit.treated_arm)?;
+            self.renew(slot)?;
         }
         let work = &self.site.works[slot.unit.work];
         let Some(mut job) = work.detail_job(self.arms.place(slot.arm), look) else {
