@@ -19,6 +19,7 @@ use weighbridge::workload::launcher::{Job, Launcher, LauncherError, status_numbe
 use weighbridge::workload::member::{MemberSeen, Raise, Readiness};
 use weighbridge::workload::setup::Setup;
 use weighbridge::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weighbridge::workload::stdout_use::StdoutUse;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 const LONG: Duration = Duration::from_secs(30);
@@ -78,6 +79,7 @@ impl Bench {
             environment: vec![("MARK".into(), self.mark())],
             directory: self.directory.path().to_owned(),
             timeout_ms: 20_000,
+            stdout: StdoutUse::KeepEnd,
         }
     }
 

@@ -8,6 +8,7 @@ use weighbridge::own_program;
 use weighbridge::workload::executable::Executable;
 use weighbridge::workload::launcher::{Job, Launcher, SUBCOMMAND};
 use weighbridge::workload::setup::Setup;
+use weighbridge::workload::stdout_use::StdoutUse;
 
 use crate::compile;
 use crate::table::Table;
@@ -31,6 +32,7 @@ pub fn table() -> Result<Table, String> {
         environment: vec![("LD_PRELOAD".into(), probe.display().to_string())],
         directory: scratch.path().to_owned(),
         timeout_ms: 10_000,
+        stdout: StdoutUse::KeepEnd,
     };
     let (mut firsts, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..LAUNCHES {

@@ -57,7 +57,7 @@ impl Subject {
 pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",
-        Work::Command { .. } => "run",
+        Work::Command { .. } | Work::Contest { .. } => "run",
     }
 }
 
@@ -131,7 +131,7 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
-        Work::Command { .. } => {
+        Work::Command { .. } | Work::Contest { .. } => {
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
             (job, operations)
         }

@@ -151,6 +151,7 @@ mod tests {
             &[
                 ("workload", WORKLOADS),
                 ("base", &["seccomp", "audit:backlog=64,wait=0"]),
+                ("fixture", &["fs:ext4", "busy:memory=64M"]),
                 ("budget", TIMES),
                 ("pairs", &["8", "4294967295"]),
                 ("sample", LENGTHS),
@@ -163,6 +164,36 @@ mod tests {
                 ("no-detail", FLAG),
                 ("copies", &["1", "3", "1024"]),
                 ("yes", FLAG),
+                ("fail-above", SHARES),
+                ("inconclusive-ok", FLAG),
+                ("name", NAMES),
+                ("tag", NAMES),
+                ("prepare", LINES),
+                ("setup", LINES),
+                ("cleanup", LINES),
+                ("warmup", &["0", "3"]),
+            ],
+        ),
+        (
+            "versus",
+            &["old --x", "new --x 'a b'", "-odd", "it's $HOME | cat"],
+            &[],
+            &[
+                ("shell", &["bash --norc", "none", "-odd"]),
+                ("no-shell", FLAG),
+                ("command-name", LINES),
+                ("expect-exit", &["0", "0,1", "255"]),
+                ("ignore-failure", FLAG),
+                ("same-output", FLAG),
+                ("show-output", FLAG),
+                ("budget", TIMES),
+                ("pairs", &["8", "4294967295"]),
+                ("timeout", TIMES),
+                ("fdr", FLAG),
+                ("metric", &["peak_memory", "jobs,latency_p99"]),
+                ("margin", SHARES),
+                ("seed", &["0", "18446744073709551615"]),
+                ("sets", &["1", "10"]),
                 ("fail-above", SHARES),
                 ("inconclusive-ok", FLAG),
                 ("name", NAMES),
@@ -248,7 +279,9 @@ mod tests {
         let mut words = vec!["weigh".to_owned(), (*name).to_owned()];
         for (option, values) in *options {
             // Those that may stand several times do.
-            let times = if ["workload", "tag", "rate", "metric"].contains(option) { 3 } else { 1 };
+            let repeated =
+                ["workload", "tag", "rate", "metric", "fixture", "command-name", "expect-exit"];
+            let times = if repeated.contains(option) { 3 } else { 1 };
             if !chance.random_bool(0.25) {
                 continue;
             }

@@ -8,7 +8,7 @@ use clap::ColorChoice;
 use super::output;
 use crate::experiment::log_ratio::{bound, percent};
 use crate::experiment::platform::Observer;
-use crate::experiment::request::{Audience, Sampled};
+use crate::experiment::request::{Audience, Printout, Sampled};
 use crate::experiment::row::Row;
 use crate::format;
 use crate::report::live::{Live, stderr_size};
@@ -47,6 +47,17 @@ impl Audience for Terminal {
         let colour = output::wants_colour(self.color, &io::stderr());
         let live = Live::new(rows, self.margin_pct, self.budget, colour);
         Box::new(Watching { live, end: None })
+    }
+
+    fn shows(&mut self, printed: &Printout) {
+        let Printout { arm, stdout, stderr } = printed;
+        let arm = format::label(arm);
+        for (stream, text) in [("stdout", stdout), ("stderr", stderr)] {
+            match text.trim_end() {
+                "" => output::note(&format!("{arm}: nothing on {stream}")),
+                text => output::note(&format!("{arm}: on {stream}\n{text}")),
+            }
+        }
     }
 
     fn sampled(&mut self, sample: &Sampled) {

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
-use super::compare::listen_for_signals;
 use super::doctor::put_back_what_was_left;
+use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::format;

@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
-use super::compare::listen_for_signals;
 use super::naming::Names;
+use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::calibration::history;
@@ -170,6 +170,7 @@ impl CalibrateArgs {
             suites: suites.to_vec(),
             fixtures: Vec::new(),
             command: None,
+            contest: None,
             around: Around::default(),
             copies: vec![1],
             again: again.with("--seed", seed).to_string(),

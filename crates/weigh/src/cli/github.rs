@@ -9,6 +9,7 @@ use crate::format;
 use crate::printable;
 use crate::report::formats::markdown;
 use crate::result::summary::Summary;
+use crate::result::versus::name_in_arm;
 use trust::owner;
 
 /// What a runner names the file in that it shows as the summary of the step.
@@ -49,12 +50,13 @@ fn annotations(summary: &Summary) -> Vec<String> {
     let above = summary.gate.iter().flat_map(|gate| {
         let limit = format::margin(gate.fail_above_pct);
         let said = move |row: &crate::result::gate::Above| {
-            format!("{} under {} costs more than {limit}", row.workload, row.treatment)
+            let name = name_in_arm(&row.workload, &row.treatment);
+            format!("{name} costs more than {limit}")
         };
         gate.above.iter().map(said).collect::<Vec<_>>()
     });
     let failed = summary.failures.iter();
-    let failed = failed.map(|f| format!("{} under {}: {}", f.workload, f.arm, f.reason));
+    let failed = failed.map(|f| format!("{}: {}", f.name_in_arm(), f.reason));
     above.chain(failed).map(|said| format!("::error title=weigh::{}", escape(&said))).collect()
 }
 

@@ -47,16 +47,21 @@ pub fn run(
 
 /// What a stored experiment would run, and where; and its treatments, which may read files.
 fn what_it_runs(origin: &Origin) -> Vec<String> {
-    let Around { setup, prepare, cleanup, .. } = &origin.request.around;
+    let Around { setup, prepare, prepare_arms, cleanup, .. } = &origin.request.around;
     let shell = |line: &String| command_line(["sh", "-c", line]);
     let command = origin.request.command.iter();
     let command = command.map(|words| command_line(words.iter().map(String::as_str)));
-    let before = setup.iter().chain(prepare.iter()).map(shell);
-    let mut lines: Vec<String> = before.chain(command).chain(cleanup.iter().map(shell)).collect();
+    let before = setup.iter().chain(prepare).chain(prepare_arms).map(shell);
+    let argvs =
+        origin.request.contest.iter().flat_map(|contest| contest.argvs().unwrap_or_default());
+    let contenders = argvs.map(|words| command_line(words.iter().map(String::as_str)));
+    let commands = command.chain(contenders);
+    let mut lines: Vec<String> = before.chain(commands).chain(cleanup.iter().map(shell)).collect();
     if !lines.is_empty() {
         lines.insert(0, command_line(["cd", &origin.directory.display().to_string()]));
     }
-    let with_file = origin.request.arms.iter().filter(|label| label.contains('='));
+    let is_treatment = origin.request.contest.is_none();
+    let with_file = origin.request.arms.iter().filter(|label| is_treatment && label.contains('='));
     lines.extend(with_file.map(|label| format!("the treatment {label}")));
     lines
 }

@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only compare, run, calibrate or import
+    /// Only compare, versus, run, calibrate or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
     /// Only those that weighed a treatment whose label contains this
@@ -50,7 +50,8 @@ pub struct HistoryArgs {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    Kind::from_name(text).ok_or_else(|| "it is one of compare, run, calibrate, import".into())
+    Kind::from_name(text)
+        .ok_or_else(|| "it is one of compare, versus, run, calibrate, import".into())
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {

@@ -4,19 +4,20 @@ use clap::Args;
 
 use crate::experiment::around::Around;
 
+/// The heading of these options, and of `--prepare`, which one command has once and the other for each of its
+/// commands.
+pub const AROUND: &str = "Around a command";
+
 /// What is run around a command. Neither timed nor treated, and ended like a launch: after --timeout, with
 /// all that it started.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Around a command")]
+#[command(next_help_heading = AROUND)]
 pub struct Hooks {
-    /// Run this with `sh` before every launch of the command, for example `make clean`. It is neither timed
-    /// nor treated. If it fails, there is no result. Processes that it leaves running are killed
-    #[arg(long, value_name = "LINE", requires = "command")]
-    prepare: Option<String>,
-    /// Run this before the first launch of each set, in the same way
+    /// Run this with `sh` before the first launch of each set. It is neither timed nor treated; if it fails, there
+    /// is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
-    /// Run this after the last launch of each set, in the same way; also after Ctrl-C, for at most 10 s
+    /// Run this after the last launch of each set, in the same way as --setup; also after Ctrl-C, for at most 10 s
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
     /// Launch the command this many times in each arm before the first pair, to warm caches
@@ -25,9 +26,11 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    pub fn around(&self) -> Around {
+    /// With what is run before each launch: one line for all arms, or one for each.
+    pub fn around(&self, prepare: Option<String>, prepare_arms: Vec<String>) -> Around {
         Around {
-            prepare: self.prepare.clone(),
+            prepare,
+            prepare_arms,
             setup: self.setup.clone(),
             cleanup: self.cleanup.clone(),
             warm_ups: self.warmup,

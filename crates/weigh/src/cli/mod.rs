@@ -14,7 +14,7 @@ mod ask;
 mod audience;
 mod budget;
 mod calibrate;
-pub mod compare;
+mod compare;
 mod complete;
 mod copies;
 mod diff;
@@ -33,12 +33,14 @@ mod list;
 mod man;
 mod naming;
 mod output;
+mod pairing;
 mod profile;
 mod restore;
 mod rules;
 mod run;
 mod show;
 mod value;
+mod versus;
 
 /// The command line was wrong, or something that it asked for could not be done.
 pub const ERROR: u8 = 2;
@@ -55,6 +57,7 @@ Examples:
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
   weigh compare seccomp --prepare 'make clean' -- make -j2
                                         what does a seccomp filter cost my build?
+  weigh versus 'old --x' 'new --x'      which of these commands is faster?
   sudo weigh rules my.rules             what does each of these audit rules cost?
   weigh calibrate                       what is the smallest detectable change?
   weigh run unixbench                   this machine alone, with UnixBench's index
@@ -86,6 +89,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Compare(Box<compare::CompareArgs>),
+    Versus(Box<versus::VersusArgs>),
     Run(run::RunArgs),
     Calibrate(calibrate::CalibrateArgs),
     Budget(budget::BudgetArgs),
@@ -189,6 +193,7 @@ fn run(cli: Cli, again: Again) -> ExitCode {
     let context = Context { database: cli.database, color: cli.color, again };
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),
+        Command::Versus(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::compare::listen_for_signals;
+use super::pairing::listen_for_signals;
 use super::{Context, ERROR, INTERRUPTED, output, value};
 use crate::profile::keeper::{self, Ended};
 use crate::profile::record::ProfileRuns;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::again::OUTPUT;
-use super::compare::listen_for_signals;
+use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::printable;

@@ -7,10 +7,10 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
-use super::compare::listen_for_signals;
 use super::copies::{self, Copies};
 use super::files::default_html;
 use super::naming::Names;
+use super::pairing::listen_for_signals;
 use super::show::{self, Privacy};
 use super::{Context, INTERRUPTED, output, value};
 use crate::experiment::around::Around;
@@ -187,6 +187,7 @@ impl RunArgs {
             suites,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: None,
+            contest: None,
             around: Around::default(),
             copies: copies.0,
             again: again.to_string(),

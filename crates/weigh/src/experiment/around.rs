@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Around {
     /// Before every launch of the command, warm-ups too.
     pub prepare: Option<String>,
+    /// The same of each arm, where they differ.
+    pub prepare_arms: Vec<String>,
     /// Once, before the first launch of a set.
     pub setup: Option<String>,
     /// Once, after the last launch of a set.
@@ -19,6 +21,16 @@ pub struct Around {
 impl Around {
     /// Whether there is anything to run beside the command.
     pub fn has_lines(&self) -> bool {
-        [&self.prepare, &self.setup, &self.cleanup].into_iter().any(Option::is_some)
+        self.has_prepare() || [&self.setup, &self.cleanup].into_iter().any(Option::is_some)
+    }
+
+    /// Whether there is between two launches.
+    pub fn has_prepare(&self) -> bool {
+        self.prepare.is_some() || !self.prepare_arms.is_empty()
+    }
+
+    /// What is run before each launch in this arm.
+    pub fn prepare_of(&self, arm: usize) -> Option<&String> {
+        self.prepare_arms.get(arm).or(self.prepare.as_ref())
     }
 }

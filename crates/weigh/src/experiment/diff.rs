@@ -108,7 +108,7 @@ fn start(stored: &Stored, workload: &WorkName) -> Start {
 
 fn gather(stored: &Stored) -> Vec<Measured> {
     match stored.header.kind {
-        Kind::Compare | Kind::Calibrate => {
+        Kind::Compare | Kind::Versus | Kind::Calibrate => {
             let rows = summarise(stored).results.into_iter();
             let measured = rows.map(|row| Measured {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),

@@ -1,8 +1,9 @@
 //! Pairs that were disturbed: others took the CPU, or heat slowed it, while a sample ran. They are
 //! marked, and kept: whoever drops what looks disturbed chooses his result.
 
-use crate::format::plural;
+use crate::format::{plural, quoted};
 use crate::result::summary::Row;
+use crate::result::versus;
 use crate::store::samples::Point;
 use paired::estimate::median;
 
@@ -50,11 +51,12 @@ pub fn warning(rows: &[Row]) -> Option<String> {
         rows.iter().max_by_key(|row| row.disturbed_pairs).filter(|row| row.disturbed_pairs > 0)?;
     let disturbed: usize = rows.iter().map(|row| row.disturbed_pairs).sum();
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
+    let name = versus::name(&worst.workload, &worst.treatment);
     Some(format!(
-        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in `{}`: \
-         {} of {}). They are kept and counted; the CSV marks them.",
+        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: {} of \
+         {}). They are kept and counted; the CSV marks them.",
         plural(pairs, "pair"),
-        worst.workload,
+        quoted(&name),
         worst.disturbed_pairs,
         worst.pairs
     ))

@@ -2,6 +2,7 @@
 //! every sample is verified and stored before the next is launched.
 
 mod around;
+mod contest;
 mod detail;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use super::outcome::{Repeated, hold_readings, hold_unit};
 use super::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
+use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
 use crate::machine::pressure::{Disturbance, Pressure};
@@ -44,6 +46,8 @@ pub struct Host<'a> {
     readings: Vec<BTreeMap<String, (String, Direction)>>,
     /// Per work.
     lengths: Vec<SampleLength>,
+    /// What commands printed that is to be shown.
+    pub shown: Vec<Printout>,
     /// When the last launch ended, and the counters then.
     idle_since: Option<(Instant, Pressure)>,
 }
@@ -88,6 +92,7 @@ impl<'a> Host<'a> {
             units,
             readings,
             lengths,
+            shown: Vec::new(),
             idle_since: None,
         };
         host.start_neutral()?;
@@ -188,7 +193,7 @@ impl<'a> Host<'a> {
         let mut disturbance = ended.1.since(began.1, ended.0 - began.0);
         // What `--prepare` does waits for itself.
         let idle_since = self.idle_since.replace(ended);
-        if let Some((since, earlier)) = idle_since.filter(|_| self.site.around.prepare.is_none()) {
+        if let Some((since, earlier)) = idle_since.filter(|_| !self.site.around.has_prepare()) {
             disturbance = disturbance.after(began.1.since(earlier, began.0 - since));
         }
         Ok((launched, evidence, disturbance))
@@ -270,7 +275,7 @@ impl Host<'_> {
         if slot.position == 0 {
             self.renew(slot)?;
         }
-        self.prepare()?;
+        self.prepare(slot.arm)?;
         let started = Instant::now();
         let work = &self.site.works[slot.unit.work];
         let has_latencies =
@@ -279,6 +284,7 @@ impl Host<'_> {
         let mut job = work.job(self.arms.place(slot.arm), length);
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
+        job.stdout = self.stdout_of(slot.unit.work);
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;

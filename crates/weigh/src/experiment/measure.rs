@@ -11,7 +11,7 @@ use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
 use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::{Audience, Plan, Request, Sampled, build_treatments};
+use super::request::{Audience, Plan, Request, Sampled};
 use super::row::{Row, Unit};
 use super::run_progress::Progress;
 use super::work::Work;
@@ -54,10 +54,7 @@ impl Session<'_> {
         for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
-                None => {
-                    let Request { arms, fixtures, .. } = self.request;
-                    build_treatments(arms, fixtures).map_err(Stop::Failed)?
-                }
+                None => self.request.treatments().map_err(Stop::Failed)?,
             };
             let metrics = &self.request.metrics();
             let sample_ms = self.lengths_ms(&treatments);
@@ -94,6 +91,7 @@ impl Session<'_> {
             });
             let result = stored
                 .and_then(|()| host.run_setup())
+                .and_then(|()| host.measure_shell())
                 .and_then(|()| self.measure_set(&mut host, set, audience));
             let result = result.and(host.run_cleanup());
             let restored = host.take_down(guard);
@@ -122,6 +120,9 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let has_failed = |work, arm| self.has_failed(work, arm);
         let broken = host.try_all(has_failed)?;
+        for shown in host.shown.drain(..) {
+            audience.shows(&shown);
+        }
         let works: Vec<usize> =
             (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
         // What one treatment breaks, another may leave alone.
@@ -304,6 +305,6 @@ fn classic_ms(work: &Work) -> Option<u64> {
 fn member(work: &Work) -> Option<&Member> {
     match work {
         Work::Builtin { member, .. } => member.as_ref(),
-        Work::Command { .. } => None,
+        Work::Command { .. } | Work::Contest { .. } => None,
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod around;
 pub mod calibration;
+pub mod contest;
 pub mod detail;
 pub mod diff;
 mod disturbed;
@@ -24,6 +25,7 @@ pub mod pairs;
 #[cfg(test)]
 mod planted;
 pub mod platform;
+mod ranking;
 pub mod request;
 pub mod resolve;
 pub mod row;

@@ -73,7 +73,7 @@ impl Origin {
     /// A sentence, where an experiment cannot be continued, whatever the machine.
     pub fn of(stored: &Stored) -> Result<Origin, String> {
         match stored.header.kind {
-            Kind::Compare => {}
+            Kind::Compare | Kind::Versus => {}
             Kind::Run => return Err("it is a run, which has no pairs".into()),
             Kind::Calibrate => {
                 return Err("it is a calibration: run `weigh calibrate` again, calibrations are \
@@ -151,17 +151,18 @@ fn contents(
             contents.insert(format!("what `{}` is made of", named.label), digest(&content));
         }
     }
-    let program = match &request.command {
-        Some(argv) => argv.first().and_then(|program| program_file(program, directory)),
-        None => None,
+    let programs = match (&request.command, &request.contest) {
+        (None, None) => {
+            let name = "the build of the workloads".to_owned();
+            contents.extend(digest_of_file(executable.path()).ok().map(|digest| (name, digest)));
+            return contents;
+        }
+        (Some(argv), _) => argv.first().cloned().into_iter().collect(),
+        (None, Some(contest)) => contest.programs(),
     };
-    let (name, file) = match (&request.command, program) {
-        (None, _) => ("the build of the workloads".to_owned(), executable.path().to_owned()),
-        (Some(_), Some(file)) => (format!("the program {}", file.display()), file),
-        (Some(_), None) => return contents,
-    };
-    if let Ok(digest) = digest_of_file(&file) {
-        contents.insert(name, digest);
+    for file in programs.iter().filter_map(|program| program_file(program, directory)) {
+        let name = format!("the program {}", file.display());
+        contents.extend(digest_of_file(&file).ok().map(|digest| (name, digest)));
     }
     contents
 }

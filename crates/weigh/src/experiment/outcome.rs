@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::contest::ExpectedExit;
 use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
@@ -31,13 +32,19 @@ impl Work {
     /// # Errors
     /// A sentence, where the launch is no measurement.
     pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
-        if let Some(problem) = failure_of(launched) {
+        let usual = ExpectedExit::default();
+        let contest = self.contest();
+        let expected = contest.map_or(&usual, |contest| &contest.expected);
+        if let Some(problem) = failure_of(launched, expected) {
+            return Err(problem);
+        }
+        if let Some(problem) = contest.and_then(|contest| contest.difference(launched)) {
             return Err(problem);
         }
         hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
         let sample = match self {
-            Work::Command { .. } => match sample {
+            Work::Command { .. } | Work::Contest { .. } => match sample {
                 Some(sample) => {
                     sample.hold_against_wall_time(launched.wall_ns)?;
                     own_sample(sample)
@@ -177,15 +184,15 @@ impl Repeated {
 }
 
 /// Why a launch failed, with its last words; `None` where it did not.
-pub fn failure_of(launched: &Launched) -> Option<String> {
-    let end = bad_end(launched)?;
+pub fn failure_of(launched: &Launched, expected: &ExpectedExit) -> Option<String> {
+    let end = bad_end(launched, expected)?;
     let flood = flood(launched).map(|size| format!(", having printed {size}"));
     let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
     Some(end + &flood.unwrap_or_default() + &because.unwrap_or_default())
 }
 
 /// How the process ended, where that was not well.
-fn bad_end(launched: &Launched) -> Option<String> {
+fn bad_end(launched: &Launched, expected: &ExpectedExit) -> Option<String> {
     if launched.timed_out {
         let seconds = launched.wall_ns / 1_000_000_000;
         return Some(format!("it did not end within {seconds} s and was killed (see `--timeout`)"));
@@ -194,7 +201,7 @@ fn bad_end(launched: &Launched) -> Option<String> {
         return Some(format!("it was killed by signal {signal}"));
     }
     match launched.exit_code {
-        Some(0) => None,
+        Some(code) if expected.allows(code) => None,
         Some(code) => Some(format!("it exited with status {code}")),
         None => Some("its exit status is unknown".into()),
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::around::Around;
+use super::contest::Contest;
 use super::platform::Observer;
 use super::run_progress::Progress;
 use crate::store::names::Naming;
@@ -30,6 +31,9 @@ pub struct Request {
     pub suites: Vec<FromFile>,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
+    /// Commands to weigh against each other, one per arm.
+    #[serde(default)]
+    pub contest: Option<Contest>,
     /// What is run around it.
     #[serde(default)]
     pub around: Around,
@@ -61,6 +65,17 @@ pub struct Request {
 }
 
 impl Request {
+    /// Makes the treatments of its arms.
+    ///
+    /// # Errors
+    /// As [`build_treatments`].
+    pub fn treatments(&self) -> Result<Vec<Named>, String> {
+        match &self.contest {
+            Some(contest) => contest.treatments(),
+            None => build_treatments(&self.arms, &self.fixtures),
+        }
+    }
+
     /// What is judged of each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
         Metric::judged(self.design.fixed_pairs, &self.further_metrics)
@@ -103,8 +118,18 @@ pub trait Audience {
         set: usize,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_>;
+    /// What a command printed, where that is to be shown.
+    fn shows(&mut self, printed: &Printout);
     /// A sample of a run without pairs.
     fn sampled(&mut self, sample: &Sampled);
+}
+
+/// What a command printed in a launch; the end of it, where it is long.
+#[derive(Debug)]
+pub struct Printout {
+    pub arm: String,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 /// A sample of a run.

@@ -14,7 +14,7 @@ use super::measure::Session;
 use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
-use super::request::{Audience, Plan, Request, build_treatments};
+use super::request::{Audience, Plan, Request};
 use super::resolve::resolve;
 use super::work::Work;
 use crate::format;
@@ -92,7 +92,7 @@ fn conduct(
     audience: &mut dyn Audience,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    let treatments = build_treatments(&request.arms, &request.fixtures)?;
+    let treatments = request.treatments()?;
     check_filled(request.command.as_deref(), &treatments)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
@@ -162,11 +162,15 @@ fn works_of(
             std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?
         }
     };
-    let works = match &request.command {
-        Some(argv) => {
+    let works = match (&request.command, &request.contest) {
+        (_, Some(contest)) => {
+            let contest = Box::new(contest.clone());
+            vec![Work::Contest { contest, directory: directory.clone() }]
+        }
+        (Some(argv), _) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        None => resolve(
+        (None, None) => resolve(
             &request.workloads,
             &request.suites,
             &request.copies,
@@ -224,7 +228,7 @@ fn begin(
                 syscalls_per_op: work.syscalls_per_op(),
                 sample_ms: match work {
                     Work::Builtin { .. } => Some(request.sample_ms.unwrap_or(start_ms)),
-                    Work::Command { .. } => None,
+                    Work::Command { .. } | Work::Contest { .. } => None,
                 },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
                 on_curve: work.on_curve(),

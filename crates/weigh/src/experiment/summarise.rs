@@ -7,6 +7,7 @@ use super::log_ratio::{bound, percent};
 use super::metrics;
 use super::notes::{self, Judged};
 use super::pairs::{Measurements, gather};
+use super::ranking;
 use super::sets::{self, Set};
 use crate::result::cost::{AddedCost, treated};
 use crate::result::gate::{Above, Gate};
@@ -15,7 +16,8 @@ use crate::result::reading::Reading;
 use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
-use crate::store::record::Stored;
+use crate::result::versus::Versus;
+use crate::store::record::{Header, Kind, Stored};
 use crate::treatment::differences::differences;
 use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
@@ -48,6 +50,8 @@ pub fn summarise(stored: &Stored) -> Summary {
     let results = rows(stored);
     let mut warnings = stored.warnings.clone();
     warnings.extend(disturbed::warning(&results));
+    let versus = ranking::versus(stored, &results);
+    warnings.extend(versus.as_ref().and_then(Versus::warning));
     Summary {
         schema: SCHEMA.into(),
         id: stored.id.clone(),
@@ -69,11 +73,12 @@ pub fn summarise(stored: &Stored) -> Summary {
         treatments: (1..header.arms.len())
             .map(|arm| AppliedTreatment {
                 label: header.arms[arm].clone(),
-                differences: several_differences(&header.arms[0], &header.arms[arm]),
+                differences: several_differences(header, arm),
                 facts: stored.facts[arm].clone(),
                 quantities: stored.quantities[arm].clone(),
             })
             .collect(),
+        versus,
         results,
         failures: stored.failures.clone(),
         warnings,
@@ -82,9 +87,13 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
 }
 
-/// One difference is the label itself.
-fn several_differences(base: &str, arm: &str) -> Vec<String> {
-    Some(differences(base, arm)).filter(|all| all.len() > 1).unwrap_or_default()
+/// One difference is the label itself. The labels of commands are none of treatments.
+fn several_differences(header: &Header, arm: usize) -> Vec<String> {
+    if header.kind == Kind::Versus {
+        return Vec::new();
+    }
+    let all = differences(&header.arms[0], &header.arms[arm]);
+    Some(all).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
 fn rows(stored: &Stored) -> Vec<Row> {

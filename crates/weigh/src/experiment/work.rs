@@ -1,15 +1,18 @@
 //! What is launched for a sample: a workload of ours, or any command as a whole.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::contest::Contest;
 use super::detail::{self, Look};
 use crate::result::curve::OnCurve;
+use crate::result::versus::WORK;
 use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Length;
 use crate::workload::launcher::Job;
 use crate::workload::place::LaunchPlace;
+use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
 
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
@@ -24,8 +27,20 @@ pub const OWN_OPERATIONS: &str = "ops/s";
 /// Something to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    Builtin { workload: Box<Workload>, member: Option<Member>, copies: usize },
-    Command { argv: Vec<String>, directory: PathBuf },
+    Builtin {
+        workload: Box<Workload>,
+        member: Option<Member>,
+        copies: usize,
+    },
+    Command {
+        argv: Vec<String>,
+        directory: PathBuf,
+    },
+    /// Commands against each other: which one, the set-up of an arm says.
+    Contest {
+        contest: Box<Contest>,
+        directory: PathBuf,
+    },
 }
 
 impl Work {
@@ -37,6 +52,7 @@ impl Work {
         match self {
             Work::Builtin { workload, copies, .. } => WorkName::of_copies(&workload.name, *copies),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
+            Work::Contest { .. } => WORK.into(),
         }
     }
 
@@ -44,7 +60,7 @@ impl Work {
     pub fn unit(&self) -> String {
         match self {
             Work::Builtin { workload, .. } => workload.unit.clone(),
-            Work::Command { .. } => WHOLE_RUNS.into(),
+            Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
         }
     }
 
@@ -58,7 +74,7 @@ impl Work {
     pub fn syscalls_per_op(&self) -> Option<f64> {
         match self {
             Work::Builtin { workload, .. } => Some(workload.syscalls_per_op),
-            Work::Command { .. } => None,
+            Work::Command { .. } | Work::Contest { .. } => None,
         }
     }
 
@@ -77,13 +93,36 @@ impl Work {
                 environment: Vec::new(),
                 directory: place.work_directory.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
+                stdout: StdoutUse::KeepEnd,
             },
-            Work::Command { argv, directory } => Job {
-                argv: argv.clone(),
-                environment: Vec::new(),
-                directory: directory.clone(),
-                timeout_ms: Work::COMMAND_TIMEOUT_MS,
-            },
+            Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
+            Work::Contest { directory, .. } => Work::whole(Vec::new(), directory),
+        }
+    }
+
+    fn whole(argv: Vec<String>, directory: &Path) -> Job {
+        Job {
+            argv,
+            environment: Vec::new(),
+            directory: directory.to_owned(),
+            timeout_ms: Work::COMMAND_TIMEOUT_MS,
+            stdout: StdoutUse::KeepEnd,
+        }
+    }
+
+    /// Where a command is executed.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Work::Builtin { .. } => None,
+            Work::Command { directory, .. } | Work::Contest { directory, .. } => Some(directory),
+        }
+    }
+
+    /// The commands that are held against each other.
+    pub fn contest(&self) -> Option<&Contest> {
+        match self {
+            Work::Contest { contest, .. } => Some(contest),
+            Work::Builtin { .. } | Work::Command { .. } => None,
         }
     }
 
@@ -95,6 +134,7 @@ impl Work {
             environment: Vec::new(),
             directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
+            stdout: StdoutUse::KeepEnd,
         })
     }
 
@@ -114,6 +154,7 @@ impl Work {
             environment: Vec::new(),
             directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
+            stdout: StdoutUse::KeepEnd,
         })
     }
 
@@ -123,7 +164,7 @@ impl Work {
             Work::Builtin { workload, member, .. } => {
                 Work::Builtin { workload, member, copies: wanted }
             }
-            command @ Work::Command { .. } => command,
+            command => command,
         }
     }
 }

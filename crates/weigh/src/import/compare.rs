@@ -100,6 +100,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         baseline_state: None,
         baseline_facts: Vec::new(),
         treatments: Vec::new(),
+        versus: None,
         results: Vec::new(),
         failures: Vec::new(),
         warnings,

@@ -152,6 +152,12 @@ fn largest<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
 
 /// `` `syscall` by 85.2 % [84.9, 85.6] ``: the sign is in the verb before it.
 fn named(row: &Row) -> String {
+    let (pct, interval) = amount(row);
+    format!("{} by {pct} % {interval}", quoted(&row.workload))
+}
+
+/// The effect and its interval without the sign, which is in a word beside them.
+pub(super) fn amount(row: &Row) -> (String, String) {
     let slower = row.effect_pct < 0.0;
     let bare = |end: Option<f64>| match end.filter(|pct| pct.is_finite()) {
         None => None,
@@ -165,12 +171,7 @@ fn named(row: &Row) -> String {
     };
     let or_none = |end: Option<String>| end.unwrap_or_else(|| "∞".to_owned());
     let near = near.unwrap_or_else(|| "−∞".to_owned());
-    format!(
-        "{} by {} % [{near}, {}]",
-        quoted(&row.workload),
-        format::unsigned(row.effect_pct),
-        or_none(far)
-    )
+    (format::unsigned(row.effect_pct), format!("[{near}, {}]", or_none(far)))
 }
 
 fn most_of_all(rows: &[&Row]) -> &'static str {

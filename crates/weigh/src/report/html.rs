@@ -14,7 +14,9 @@ use minijinja::{Environment, Error, Value, context};
 use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
-use super::{bounds, by_treatment, evidence, facts, imported, latency, readings, sentence, sets};
+use super::{
+    bounds, by_treatment, evidence, facts, imported, latency, readings, sentence, sets, versus,
+};
 use crate::format;
 use crate::machine::Facts;
 use crate::machine::described;
@@ -46,7 +48,7 @@ const LONG_FACT: usize = 90;
 /// # Errors
 /// A sentence, where the template does not fit.
 pub fn render(s: &Summary) -> Result<String, String> {
-    let filled = fill("page.html", page(s));
+    let filled = fill("page.html", page(&versus::laid_out(s)));
     filled.map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
@@ -100,6 +102,10 @@ fn page(s: &Summary) -> Value {
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
+        commands => versus::table(s, usize::MAX).map(|commands| table(&commands)),
+        timed => versus::legend(s).map(|text| parts(&text)),
+        heading => versus::heading(s),
+        rates => versus::rates(s).map(Value::from).to_vec(),
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => readings::tables(s).iter().map(|readings| context! {
@@ -117,8 +123,8 @@ fn page(s: &Summary) -> Value {
             sentences => facts.iter().map(|fact| parts(fact)).collect::<Vec<_>>(),
         }).collect::<Vec<Value>>(),
         failures => s.failures.iter().map(|failure| context! {
-            workload => format::label(&failure.workload),
-            arm => format::label(&failure.arm),
+            workload => format::label(&failure.name()),
+            arm => (failure.name() != failure.arm).then(|| format::label(&failure.arm)),
             reason => format::label(&failure.reason),
         }).collect::<Vec<Value>>(),
         warnings => s.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),

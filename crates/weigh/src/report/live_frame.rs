@@ -8,6 +8,7 @@ use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, pad};
 use crate::format;
+use crate::result::versus::WORK;
 use paired::Verdict;
 
 const LONGEST_NAME: usize = 28;
@@ -81,7 +82,10 @@ pub fn status(view: &View) -> String {
 pub fn verdict_line(row: &LiveRow, elapsed: Duration, margin_pct: f64) -> String {
     let now = &row.progress;
     let elapsed = format::seconds(elapsed.as_secs_f64());
-    let name = format::label(&format!("{} under {}", row.workload, row.treatment));
+    let name = match row.treatment == WORK {
+        true => format::label(&row.workload),
+        false => format::label(&format!("{} under {}", row.workload, row.treatment)),
+    };
     if let Stage::Failed(reason) = &now.stage {
         return format!("[{elapsed}] {name}: no result. {}", format::label(reason));
     }
@@ -134,10 +138,15 @@ impl<'a> Layout<'a> {
         }
     }
 
+    fn heading(&self) -> &'static str {
+        let is_command = self.view.rows.first().is_some_and(|row| row.treatment == WORK);
+        if is_command { WORK } else { "workload" }
+    }
+
     fn head(&self) -> String {
         let head = format!(
             "{}  {}  {}  {}{}",
-            pad("workload", self.name, Align::Left),
+            pad(self.heading(), self.name, Align::Left),
             pad("effect", EFFECT, Align::Right),
             self.bars.axis(),
             pad("", STAGE, Align::Left),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::result::versus::WORK;
 use paired::Verdict;
 
 /// One workload under one treatment, as far as it got.
@@ -16,8 +17,10 @@ pub struct LiveRow {
 }
 
 impl LiveRow {
-    /// A row that is not measured yet.
+    /// A row that is not measured yet. One of a command against others is known by its arm.
     pub fn new(workload: String, unit: String, treatment: String) -> LiveRow {
+        let (workload, treatment) =
+            if workload == WORK { (treatment, workload) } else { (workload, treatment) };
         LiveRow { workload, unit, treatment, ..LiveRow::default() }
     }
 }

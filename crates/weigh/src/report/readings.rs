@@ -2,6 +2,7 @@
 //! for, and CPU time where the rate is left open.
 
 use super::table::{Align, Table};
+use super::versus;
 use crate::format::{self, quoted};
 use crate::result::reading::Reading;
 use crate::result::summary::{Row, Summary};
@@ -96,7 +97,7 @@ fn table(s: &Summary, metric: &Metric) -> MetricTable {
         ]
     });
     let columns = vec![
-        ("workload", Align::Left),
+        (versus::heading(s), Align::Left),
         ("treatment", Align::Left),
         ("baseline → treated", Align::Right),
         ("change", Align::Right),

@@ -4,6 +4,7 @@ use super::bar::Bars;
 use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, pad};
+use super::versus;
 use crate::format;
 use crate::result::summary::{Row, Summary};
 use paired::Verdict;
@@ -53,7 +54,11 @@ impl<'a> Results<'a> {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        widths[0] = widths[0].min(LONGEST_NAME).min(width);
+        let longest_name = match summary.versus {
+            Some(_) => LONGEST_NAME.max(width * 2 / 5),
+            None => LONGEST_NAME,
+        };
+        widths[0] = widths[0].min(longest_name).min(width);
         // Nothing is added to an operation where the rates are of no operations.
         if summary.results.iter().all(|row| row.cost.added_ns_per_op.is_none()) {
             widths[ADDED] = 0;
@@ -84,7 +89,10 @@ impl<'a> Results<'a> {
 
     /// The lines of the table; with several treatments, each under its own name.
     pub fn lines(&self, colour: bool) -> Vec<String> {
-        let titles = COLUMNS.map(|(title, _)| title.to_owned());
+        let mut titles = COLUMNS.map(|(title, _)| title.to_owned());
+        titles[0] = versus::heading(self.summary).to_owned();
+        let [baseline, treated] = versus::rates(self.summary);
+        (titles[1], titles[2]) = (baseline.to_owned(), treated.to_owned());
         let plain = [anstyle::Style::new(); COUNT];
         let head = self.line(&titles, self.bars.axis(), plain, anstyle::Style::new(), false);
         let mut lines = vec![paint(&head, FAINT, colour)];

@@ -7,6 +7,7 @@ use crate::result::quantity::{Amounts, of_before};
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
+use crate::result::versus::{Ranked, Versus, WORK};
 use paired::Verdict;
 
 /// Every system call audited, on a machine like those that people have.
@@ -38,6 +39,7 @@ pub fn audit() -> Summary {
             ],
             quantities: of_before(),
         }],
+        versus: None,
         results: rows(),
         failures: vec![Failure {
             workload: "fsdisk".into(),
@@ -50,6 +52,60 @@ pub fn audit() -> Summary {
         ],
         gate: None,
         imported: None,
+    }
+}
+
+/// Three commands, the second a little faster than the first.
+pub fn versus() -> Summary {
+    let mut s = audit();
+    s.baseline = "old --x".to_owned();
+    s.command = "weigh versus 'old --x' 'new --x' 'new --y' --seed 20261121".to_owned();
+    s.baseline_state = None;
+    s.failures.clear();
+    s.warnings.clear();
+    s.results.truncate(2);
+    let found = [
+        ("new --x", 3.1, [2.8, 3.5], Verdict::Faster),
+        ("new --y", -50.0, [-50.2, -49.8], Verdict::Slower),
+    ];
+    for (row, (label, effect_pct, [low, high], verdict)) in s.results.iter_mut().zip(found) {
+        row.workload = WORK.into();
+        row.treatment = label.to_owned();
+        (row.unit, row.baseline) = ("runs/s".to_owned(), 10.0);
+        (row.effect_pct, row.low_pct, row.high_pct) = (effect_pct, Some(low), Some(high));
+        row.treated = 10.0 * (1.0 + effect_pct / 100.0);
+        row.cost = AddedCost::of(&row.workload, "runs/s", 10.0, effect_pct);
+        row.verdict = verdict;
+        row.evidence = RowEvidence::default();
+        row.notes.clear();
+    }
+    let treatment = |label: &str| AppliedTreatment {
+        label: label.to_owned(),
+        facts: vec![format!("The command is `{label}`, executed by `/bin/sh -c`.")],
+        differences: Vec::new(),
+        quantities: Vec::new(),
+    };
+    s.treatments = ["new --x", "new --y"].map(treatment).to_vec();
+    s.versus = Some(Versus {
+        shell: Some("/bin/sh -c".to_owned()),
+        shell_start_ms: Some(0.62),
+        ranking: vec![
+            ranked("new --x", [0.970, 0.966, 0.973], Some(Verdict::Faster)),
+            ranked("old --x", [1.0; 3], None),
+            ranked("new --y", [2.0, 1.992, 2.008], Some(Verdict::Slower)),
+        ],
+    });
+    s
+}
+
+fn ranked(command: &str, [times, low, high]: [f64; 3], verdict: Option<Verdict>) -> Ranked {
+    Ranked {
+        command: command.to_owned(),
+        run_ms: Some(100.0 * times),
+        times,
+        times_low: verdict.map(|_| low),
+        times_high: verdict.map(|_| high),
+        verdict,
     }
 }
 

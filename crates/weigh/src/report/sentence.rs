@@ -9,6 +9,7 @@ use super::gate;
 use super::imported;
 use super::readings;
 use super::stalls::not_excluded;
+use super::versus;
 use crate::format::{self, quoted};
 use crate::result::summary::{AppliedTreatment, Loss, Row, State, Summary};
 use paired::Verdict;
@@ -51,12 +52,16 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     if s.results.is_empty() && s.state != State::Interrupted {
         sentences.push("Nothing was measured, so there is no verdict.".to_owned());
     }
-    for (treatment, rows) in by_treatment(s) {
-        sentences.push(if treatment == s.baseline {
-            control(&rows, s.margin_pct)
-        } else {
-            found(treatment, &rows, s.margin_pct)
-        });
+    match &s.versus {
+        Some(versus) => sentences.extend(versus::sentences(s, versus)),
+        None => {
+            sentences.extend(by_treatment(s).into_iter().map(|(treatment, rows)| {
+                match treatment == s.baseline {
+                    true => control(&rows, s.margin_pct),
+                    false => found(treatment, &rows, s.margin_pct),
+                }
+            }))
+        }
     }
     sentences.extend(s.treatments.iter().filter_map(|applied| several_at_once(s, applied)));
     sentences.extend(readings::sentences(s));
@@ -149,13 +154,13 @@ fn dropped_evidence(s: &Summary) -> Option<String> {
 }
 
 fn without_result(s: &Summary) -> Option<String> {
-    let mut names: Vec<String> = s.failures.iter().map(|f| quoted(&f.workload)).collect();
+    let mut names: Vec<String> = s.failures.iter().map(|f| quoted(&f.name())).collect();
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
         [] => None,
         [name] => Some(format!("{name} gave no result.")),
-        _ => Some(format!("{} workloads gave no result.", names.len())),
+        _ => Some(format!("{} {}s gave no result.", names.len(), versus::heading(s))),
     }
 }
 

@@ -9,7 +9,7 @@ use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
-use super::{bounds, evidence, facts, imported, latency, sentence};
+use super::{bounds, evidence, facts, imported, latency, sentence, versus};
 use crate::format;
 use crate::machine::described;
 use crate::result::summary::Summary;
@@ -30,6 +30,7 @@ pub struct Screen<'a> {
 
 /// The whole report in lines of at most `width` characters.
 pub fn render(s: &Summary, width: usize, colour: bool) -> String {
+    let s = &*versus::laid_out(s);
     let mut page = Page::new(width, colour);
     whole(&mut page, s);
     page.lines.join("\n") + "\n"
@@ -37,6 +38,7 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
 
 /// The report for a person at a terminal, which ends with the sentence.
 pub fn screen(s: &Summary, screen: &Screen) -> String {
+    let s = &*versus::laid_out(s);
     let mut page = Page::new(screen.width, screen.colour);
     if screen.is_verbose {
         whole(&mut page, s);
@@ -66,6 +68,10 @@ fn top(page: &mut Page, s: &Summary) {
     } else if !s.results.is_empty() {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, page.width).lines(page.colour));
+    }
+    if let Some(commands) = versus::table(s, page.width.saturating_sub(versus::BESIDE_NAME)) {
+        page.table(versus::TITLE, &commands);
+        page.lines.extend(versus::legend(s).iter().flat_map(|text| wrap(text, page.width, 2)));
     }
 }
 
@@ -125,7 +131,7 @@ fn notes(s: &Summary) -> Vec<String> {
 
 fn failures(s: &Summary) -> Vec<String> {
     let failures = s.failures.iter();
-    failures.map(|f| format!("{} under {}: {}", f.workload, f.arm, f.reason)).collect()
+    failures.map(|f| format!("{}: {}", f.name_in_arm(), f.reason)).collect()
 }
 
 /// What was changed, on which machine, and how to do it again.

@@ -18,4 +18,5 @@ pub mod run;
 pub mod suite_index;
 pub mod summary;
 pub mod unixbench_index;
+pub mod versus;
 pub mod work_name;

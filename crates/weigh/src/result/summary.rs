@@ -13,6 +13,7 @@ use super::imported::Imported;
 use super::metrics::Metrics;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
+use super::versus::{self, Versus};
 use super::work_name::WorkName;
 use crate::machine::Facts;
 use crate::workload::metric::{Metric, MetricValue};
@@ -77,6 +78,9 @@ pub struct Summary {
     pub baseline_facts: Vec<String>,
     /// The treatments, in the order given on the command line.
     pub treatments: Vec<AppliedTreatment>,
+    /// Where the arms are commands rather than treatments of a system.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub versus: Option<Versus>,
     pub results: Vec<Row>,
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
@@ -348,6 +352,18 @@ pub struct Failure {
     pub arm: String,
     /// One sentence that says what happened.
     pub reason: String,
+}
+
+impl Failure {
+    /// What has no result: a workload, or of commands against each other the command.
+    pub fn name(&self) -> String {
+        versus::name(&self.workload, &self.arm)
+    }
+
+    /// The same with its arm.
+    pub fn name_in_arm(&self) -> String {
+        versus::name_in_arm(&self.workload, &self.arm)
+    }
 }
 
 /// The effects of one treatment as charts.

@@ -22,6 +22,8 @@ use paired::multiplicity::Multiplicity;
 pub enum Kind {
     /// Pairs of two arms.
     Compare,
+    /// Pairs of two commands.
+    Versus,
     /// One arm: this machine alone.
     Run,
     /// Pairs of two identical arms.
@@ -34,6 +36,7 @@ impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Compare => "compare",
+            Kind::Versus => "versus",
             Kind::Run => "run",
             Kind::Calibrate => "calibrate",
             Kind::Import => "import",
@@ -42,7 +45,7 @@ impl Kind {
 
     /// The kind of this name; `None` for one that only a newer weigh knows.
     pub fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Compare, Kind::Run, Kind::Calibrate, Kind::Import]
+        [Kind::Compare, Kind::Versus, Kind::Run, Kind::Calibrate, Kind::Import]
             .into_iter()
             .find(|kind| kind.as_str() == name)
     }

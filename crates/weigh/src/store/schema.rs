@@ -11,7 +11,7 @@ const VERSION: i64 = 10;
 const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,                -- compare, run, calibrate, import
+    kind TEXT NOT NULL,                -- compare, versus, run, calibrate, import
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed

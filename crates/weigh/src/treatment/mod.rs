@@ -28,6 +28,7 @@ pub mod audit;
 pub mod claim;
 mod combined;
 mod commons;
+pub mod contender;
 pub mod differences;
 mod evidence;
 mod furnished;

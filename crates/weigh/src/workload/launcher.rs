@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::member::{MemberSeen, Raise};
 use super::setup::Setup;
+use super::stdout_use::{OutputDifference, StdoutUse};
 use crate::lines::{LinesError, PROMPTLY};
 use crate::own_program::Helper;
 
@@ -30,6 +31,7 @@ pub struct Job {
     pub directory: PathBuf,
     /// After this the whole process group is killed.
     pub timeout_ms: u64,
+    pub stdout: StdoutUse,
 }
 
 /// What became of a launch.
@@ -48,6 +50,8 @@ pub struct Launched {
     pub stderr: String,
     /// All that it printed, which may be more than what is kept.
     pub printed_bytes: u64,
+    /// Where its stdout is not what it was compared with.
+    pub difference: Option<OutputDifference>,
     /// From the execution of the program to its end.
     pub wall_ns: u64,
     /// Of the CPU time below, what the program itself used at least.

@@ -22,6 +22,7 @@ use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::{Pipes, Printed};
 use super::setup::Setup;
 use super::stamp::{Stamp, monotonic_ns};
+use super::stdout_use::StdoutSink;
 use crate::lines::Lines;
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
@@ -61,12 +62,13 @@ fn serve(mut lines: Lines) -> io::Result<()> {
 /// Runs one job after the other, until the parent is gone.
 fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
     while let Some((id, job)) = desk.next_job()? {
-        let answer = match launch(desk, &job, stamp) {
+        let executed = desk.setup.command_line(&job.argv);
+        let answer = match launch(desk, &job, executed.clone(), stamp) {
             Ok(Some(launched)) => LauncherAnswer::Launched(Box::new(launched)),
             Ok(None) => return Ok(()),
             Err(error) => LauncherAnswer::Error(format!(
                 "cannot run `{}`: {error}",
-                job.argv.first().map_or("", String::as_str)
+                executed.first().map_or("", String::as_str)
             )),
         };
         desk.answer(id, answer)?;
@@ -92,16 +94,22 @@ fn take(setup: &Setup) -> Result<(), String> {
     orphans::adopt().map_err(|error| error.to_string())
 }
 
-/// Runs a job; `None` where the parent went away meanwhile.
-fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Option<Launched>> {
+/// Runs a job by this command; `None` where the parent went away meanwhile.
+fn launch(
+    desk: &mut Desk,
+    job: &Job,
+    executed: Vec<String>,
+    stamp: &'static Stamp,
+) -> io::Result<Option<Launched>> {
     let inherited = resident_bytes();
-    let argv = desk.setup.command_line(&job.argv);
-    let mut child = spawn(&desk.setup, job, &argv, stamp)?;
+    let sink = StdoutSink::open(&job.stdout)?;
+    let mut child = spawn(&desk.setup, job, &executed, stamp)?;
     let pid = Pid::from_child(&child);
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
     let mut seen = BTreeMap::new();
     let mut looked = desk.setup.steps().try_for_each(|step| step.look(child.id(), &mut seen));
-    let watched = watch(&mut child, pid, stamp.executed_ns(), job.timeout_ms, desk);
+    let pipes = Pipes::new(&mut child, sink);
+    let watched = watch(pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
     }
@@ -124,8 +132,9 @@ fn launch(desk: &mut Desk, job: &Job, stamp: &'static Stamp) -> io::Result<Optio
     launched.stdout = printed.stdout;
     launched.stderr = printed.stderr;
     launched.printed_bytes = printed.bytes;
+    launched.difference = printed.difference;
+    launched.executed = executed;
     launched.status = status.unwrap_or_default();
-    launched.executed = argv;
     launched.seen = seen;
     for step in desk.setup.steps() {
         launched.afterwards.extend(step.after_worker(&mut launched.seen)?);
@@ -177,7 +186,7 @@ struct Watched {
 /// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
 /// and nothing that it started is left.
 fn watch(
-    child: &mut Child,
+    mut pipes: Pipes,
     pid: Pid,
     executed_ns: u64,
     timeout_ms: u64,
@@ -185,7 +194,6 @@ fn watch(
 ) -> io::Result<Watched> {
     // Linux 5.3; before, we look every millisecond.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
-    let mut pipes = Pipes::new(child);
     let elapsed_ns = || monotonic_ns().saturating_sub(executed_ns);
     let outcome = loop {
         let left =
@@ -204,7 +212,7 @@ fn watch(
     let wall_ns = elapsed_ns();
     end_everything(pid, desk)?;
     pipes.drain_all()?;
-    Ok(Watched { outcome, wall_ns, printed: pipes.into_printed() })
+    Ok(Watched { outcome, wall_ns, printed: pipes.into_printed()? })
 }
 
 fn has_ended(pid: Pid) -> io::Result<bool> {

@@ -18,4 +18,5 @@ pub mod sample;
 pub mod setup;
 pub mod sources;
 pub mod stamp;
+pub mod stdout_use;
 pub mod suite;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::launcher::Job;
+use super::stdout_use::StdoutUse;
 
 /// The hidden subcommand that turns `weigh` into this load.
 pub const SUBCOMMAND: &str = "__paced";
@@ -52,6 +53,7 @@ impl Pace {
             environment: Vec::new(),
             directory: directory.to_owned(),
             timeout_ms: (self.seconds * 1000.0) as u64 + 60_000,
+            stdout: StdoutUse::KeepEnd,
         }
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::stdout_use::{OutputDifference, StdoutSink};
+
 /// What is kept of each pipe, its end.
 pub const KEEP_OUTPUT_BYTES: usize = 64 << 10;
 
@@ -16,6 +18,7 @@ pub struct Pipes {
     stderr: Option<ChildStderr>,
     out: Tail,
     err: Tail,
+    sink: StdoutSink,
 }
 
 /// The end of what was printed, so that a flood costs no memory.
@@ -32,13 +35,15 @@ pub struct Printed {
     pub stderr: String,
     /// All of both.
     pub bytes: u64,
+    /// Where stdout is not what it was compared with.
+    pub difference: Option<OutputDifference>,
 }
 
 impl Pipes {
     /// Takes the pipes of a worker that was just started.
-    pub fn new(worker: &mut Child) -> Pipes {
+    pub fn new(worker: &mut Child, sink: StdoutSink) -> Pipes {
         let (stdout, stderr) = (worker.stdout.take(), worker.stderr.take());
-        Pipes { stdout, stderr, out: Tail::default(), err: Tail::default() }
+        Pipes { stdout, stderr, out: Tail::default(), err: Tail::default(), sink }
     }
 
     /// Waits until something happens, for `left` at most, and takes what was printed. Tells whether one of
@@ -70,10 +75,10 @@ impl Pipes {
         drop(ready);
         let is_asked = is_ready.by_ref().take(inputs.len()).filter(|ready| *ready).count() > 0;
         if self.stdout.is_some() && is_ready.next() == Some(true) {
-            drain(&mut self.stdout, &mut self.out)?;
+            self.drain_stdout()?;
         }
         if self.stderr.is_some() && is_ready.next() == Some(true) {
-            drain(&mut self.stderr, &mut self.err)?;
+            drain(&mut self.stderr, &mut self.err, |_| Ok(()))?;
         }
         Ok(is_asked)
     }
@@ -84,21 +89,29 @@ impl Pipes {
     /// As `read(2)`.
     pub fn drain_all(&mut self) -> io::Result<()> {
         while self.stdout.is_some() {
-            drain(&mut self.stdout, &mut self.out)?;
+            self.drain_stdout()?;
         }
         while self.stderr.is_some() {
-            drain(&mut self.stderr, &mut self.err)?;
+            drain(&mut self.stderr, &mut self.err, |_| Ok(()))?;
         }
         Ok(())
     }
 
+    fn drain_stdout(&mut self) -> io::Result<()> {
+        drain(&mut self.stdout, &mut self.out, |chunk| self.sink.take(chunk))
+    }
+
     /// What it was in all.
-    pub fn into_printed(self) -> Printed {
-        Printed {
+    ///
+    /// # Errors
+    /// Where it cannot be compared.
+    pub fn into_printed(self) -> io::Result<Printed> {
+        Ok(Printed {
             bytes: self.out.printed_bytes + self.err.printed_bytes,
             stdout: self.out.into_text(),
             stderr: self.err.into_text(),
-        }
+            difference: self.sink.difference()?,
+        })
     }
 }
 
@@ -123,7 +136,11 @@ impl Tail {
 }
 
 /// Reads once; at the end the pipe goes.
-fn drain(pipe: &mut Option<impl Read>, tail: &mut Tail) -> io::Result<()> {
+fn drain(
+    pipe: &mut Option<impl Read>,
+    tail: &mut Tail,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut chunk = [0u8; 16 << 10];
     let Some(reader) = pipe else { return Ok(()) };
     let read_bytes = reader.read(&mut chunk)?;
@@ -131,5 +148,5 @@ fn drain(pipe: &mut Option<impl Read>, tail: &mut Tail) -> io::Result<()> {
         *pipe = None;
     }
     tail.add(&chunk[..read_bytes]);
-    Ok(())
+    take(&chunk[..read_bytes])
 }

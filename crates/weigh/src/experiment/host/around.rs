@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
+use crate::experiment::contest::ExpectedExit;
 use crate::experiment::length::SampleLength;
 use crate::experiment::outcome::failure_of;
 use crate::experiment::platform::{SampleError, Stop};
@@ -12,6 +13,7 @@ use crate::treatment::Named;
 use crate::workload::launcher::Job;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::canary::Canary;
+use crate::workload::stdout_use::StdoutUse;
 
 /// After an interrupt, what cleans up gets no longer.
 const AFTER_INTERRUPT_MS: u64 = 10_000;
@@ -47,15 +49,16 @@ impl Host<'_> {
         }
     }
 
-    pub(super) fn prepare(&mut self) -> Result<(), SampleError> {
-        let line = self.site.around.prepare.clone();
+    pub(super) fn prepare(&mut self, arm: usize) -> Result<(), SampleError> {
+        let line = self.site.around.prepare_of(arm).cloned();
         self.run_line("--prepare", line)
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
     pub(super) fn warm_up(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+        self.try_contender(work, arm)?;
         for _ in 0..self.site.around.warm_ups {
-            self.prepare()?;
+            self.prepare(arm)?;
             let length = SampleLength::new(None, false).wanted();
             let job = self.site.works[work].job(self.arms.place(arm), length);
             let (launched, ..) = self.launch(arm, arm, &job)?;
@@ -66,20 +69,23 @@ impl Host<'_> {
 
     fn run_line(&mut self, option: &str, line: Option<String>) -> Result<(), SampleError> {
         let (Some(launcher), Some(line)) = (&mut self.neutral, line) else { return Ok(()) };
-        let Some(Work::Command { directory, .. }) = self.site.works.first() else { return Ok(()) };
+        let Some(directory) = self.site.works.first().and_then(Work::directory) else {
+            return Ok(());
+        };
         let is_interrupted = self.arms.bench.interrupted.load(Ordering::Relaxed);
         let limit =
             self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
         let job = Job {
             argv: vec!["/bin/sh".into(), "-c".into(), line.clone()],
             environment: Vec::new(),
-            directory: directory.clone(),
+            directory: directory.to_owned(),
             timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
+            stdout: StdoutUse::KeepEnd,
         };
         let never = AtomicBool::new(false);
         let interrupted = if is_interrupted { &never } else { &**self.arms.bench.interrupted };
         let launched = launcher.run(&job, interrupted)?;
-        match failure_of(&launched) {
+        match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
             None => Ok(()),
         }
@@ -87,7 +93,7 @@ impl Host<'_> {
 
     /// Starts one where there is something to run.
     pub(super) fn start_neutral(&mut self) -> Result<(), Stop> {
-        if self.site.around.has_lines() {
+        if self.site.around.has_lines() || self.shell().is_some() {
             let setup = neutral(self.arms.treatments());
             let bench = &self.arms.bench;
             self.neutral = Some(bench.place.start_launcher(&setup, bench.interrupted)?);

@@ -9,7 +9,7 @@ use crate::report::readings::{self, MetricTable};
 use crate::report::results::measured;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
-use crate::report::{bounds, evidence, facts, imported, latency, sentence, sets};
+use crate::report::{bounds, evidence, facts, imported, latency, sentence, sets, versus};
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
 
@@ -23,12 +23,17 @@ pub static FORMAT: ReportFormat = ReportFormat {
 
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
+    let s = &*versus::laid_out(s);
     let mut parts = vec![format!("**{}**", sentence::sentence(s))];
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
     if let Some(imported) = figures {
         parts.push(imported::table(s, imported).to_markdown());
     } else if !s.results.is_empty() {
         parts.push(results(s).to_markdown());
+    }
+    if let Some(commands) = versus::table(s, usize::MAX) {
+        let legend = versus::legend(s).unwrap_or_default();
+        parts.push(format!("{} ({legend}):\n\n{}", versus::TITLE, commands.to_markdown()));
     }
     parts.extend(bounds::sentence(s));
     for MetricTable { title, legend, table } in readings::tables(s) {
@@ -110,11 +115,12 @@ fn results(s: &Summary) -> Table {
             format::integer(row.pairs as u64),
         ]
     };
+    let [baseline, treated] = versus::rates(s);
     let columns = vec![
-        ("workload", Align::Left),
+        (versus::heading(s), Align::Left),
         ("treatment", Align::Left),
-        ("baseline", Align::Right),
-        ("treated", Align::Right),
+        (baseline, Align::Right),
+        (treated, Align::Right),
         ("unit", Align::Left),
         ("effect", Align::Right),
         ("interval", Align::Left),
@@ -133,8 +139,11 @@ fn remarks(s: &Summary) -> Vec<String> {
         row.notes.iter().map(move |note| format!("{name}: {}", format::label(note)))
     });
     let failures = s.failures.iter().map(|failure| {
-        let (workload, arm) = (code(&failure.workload), code(&failure.arm));
-        format!("{workload} under {arm}: {}", format::label(&failure.reason))
+        let reason = format::label(&failure.reason);
+        match failure.name() == failure.arm {
+            true => format!("{}: {reason}", code(&failure.arm)),
+            false => format!("{} under {}: {reason}", code(&failure.workload), code(&failure.arm)),
+        }
     });
     let warnings = s.warnings.iter().map(format::label);
     let lists = [

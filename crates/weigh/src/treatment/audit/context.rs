@@ -5,6 +5,7 @@ use crate::treatment::{Bench, TreatmentError};
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launcher};
 use crate::workload::sample::Sample;
+use crate::workload::stdout_use::StdoutUse;
 
 /// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
 /// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.
@@ -34,6 +35,7 @@ fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Treatment
         environment: Vec::new(),
         directory: bench.place.work_directory.clone(),
         timeout_ms: 10_000,
+        stdout: StdoutUse::KeepEnd,
     };
     let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,

@@ -1,0 +1,208 @@
+//! What every command that compares arms takes, and what it does when it has measured: one place for both, so
+//! that `compare` and `versus` stay alike.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::audience::Terminal;
+use super::files::Files;
+use super::naming::Names;
+use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, go_on, output, value};
+use crate::experiment::request::Request;
+use crate::experiment::session::{Done, execute};
+use crate::experiment::summarise::summarise;
+use crate::format;
+use crate::result::gate::Above;
+use crate::result::summary::{Failure, State, Summary};
+use crate::result::versus::name_in_arm;
+use crate::store::{self, Store};
+use crate::workload::metric::Metric;
+use paired::Verdict;
+use paired::design::Design;
+use paired::judge::MIN_PAIRS;
+use paired::multiplicity::Multiplicity;
+
+/// How long, how often and how strictly pairs are measured and judged.
+#[derive(Debug, Args)]
+pub struct Pairing {
+    /// Stop measuring after this time, even if some rows have no verdict yet
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration)]
+    #[arg(allow_hyphen_values = true)]
+    pub budget: Duration,
+    /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
+    pairs: Option<u32>,
+    /// Kill a launch that lasts longer; its workload has no result [default: 2m plus twice the sample
+    /// length; for a command 24h]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub timeout: Option<Duration>,
+    /// Control the false discovery rate (e-BH) instead of the family-wise error rate (Holm); detects more
+    /// when there are many rows
+    #[arg(long, conflicts_with = "pairs")]
+    fdr: bool,
+    /// Differences smaller than this count as equivalent
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
+    #[arg(allow_hyphen_values = true)]
+    pub margin: f64,
+    /// Seed of the random order; the same seed gives the same order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Repeat the whole experiment this many times, each time from scratch, and compare the sets
+    /// (Nitzberg's Delta-1, Delta-2, Delta-3)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub sets: u32,
+    /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. peak_memory,
+    /// block_input, block_output; latency_p50, latency_p90, latency_p99, latency_p99.9, for which every
+    /// operation is timed by itself; or the name of a reading that your program reports
+    #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
+    pub metrics: Vec<Metric>,
+    /// Exit with status 1 if any workload is shown to cost more than this, with 95 % confidence over all
+    /// rows together; passing does not prove that the cost is lower
+    #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    pub fail_above: Option<f64>,
+    /// Exit with status 0 instead of 3 if some row stays inconclusive
+    #[arg(long)]
+    inconclusive_ok: bool,
+    #[command(flatten)]
+    pub names: Names,
+}
+
+impl Pairing {
+    /// The seed that was given, or one that is drawn now.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(|| rand::random::<u32>().into())
+    }
+
+    pub fn design(&self) -> Design {
+        Design {
+            margin: self.margin.ln_1p(),
+            fixed_pairs: self.pairs.map(|pairs| pairs as usize),
+            multiplicity: if self.fdr { Multiplicity::EBh } else { Multiplicity::Holm },
+            ..Design::default()
+        }
+    }
+
+    /// Measures what is requested, or goes on with the experiment that is named; writes the reports, and
+    /// gives the exit status.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn measure(
+        &self,
+        go_on: Option<&str>,
+        request: impl FnOnce() -> Result<Request, String>,
+        files: &Files,
+        context: &Context,
+    ) -> Result<u8, String> {
+        files.check()?;
+        let store = context.open_store()?;
+        let done = match go_on {
+            Some(id) => {
+                let interrupted = listen_for_signals()?;
+                go_on::run(id, self.budget, &store, context, &interrupted)?
+            }
+            None => self.begin(&request()?, &store, context)?,
+        };
+        if go_on.is_some() {
+            self.rename(&store, &done.id).map_err(|error| error.to_string())?;
+        }
+        self.tell(&done, &store, files, context)
+    }
+
+    fn begin(&self, request: &Request, store: &Store, context: &Context) -> Result<Done, String> {
+        let interrupted = listen_for_signals()?;
+        let mut audience = Terminal {
+            color: context.color,
+            margin_pct: self.margin * 100.0,
+            budget: self.budget,
+            sets: self.sets as usize,
+        };
+        execute(request, store, &mut audience, &interrupted)
+    }
+
+    /// Another session may have another name and limit.
+    fn rename(&self, store: &Store, id: &str) -> Result<(), store::Error> {
+        store.set_naming(id, &self.names.naming())?;
+        self.fail_above.map_or(Ok(()), |limit| store.set_fail_above(id, limit))
+    }
+
+    fn tell(
+        &self,
+        done: &Done,
+        store: &Store,
+        files: &Files,
+        context: &Context,
+    ) -> Result<u8, String> {
+        let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        let stored = done.load(store)?;
+        let summary = summarise(&stored);
+        let written = files.write(&summary, context);
+        tell_errors(&summary);
+        tell_what_is_above(&summary);
+        done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
+        Ok(match (is_as_before, exit_code(&summary, &stored.header.metrics)) {
+            (false, _) => super::ERROR,
+            (true, INCONCLUSIVE) if self.inconclusive_ok => 0,
+            (true, code) => code,
+        })
+    }
+}
+
+/// What was asked for and has no verdict leaves a row open, be it that no sample has it.
+fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
+    let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
+    let unasked = [Metric::Rate, Metric::CpuTime];
+    let is_open = summary.results.iter().any(|row| {
+        let mut asked_for = metrics.iter().filter(|metric| !unasked.contains(metric));
+        let has_verdict = |metric: &Metric| {
+            let mut readings = row.readings.iter().filter(|reading| reading.metric == *metric);
+            readings.any(|reading| reading.verdict != Verdict::Inconclusive)
+        };
+        row.verdict == Verdict::Inconclusive || asked_for.any(|metric| !has_verdict(metric))
+    });
+    match summary.state {
+        State::Failed => super::ERROR,
+        State::Interrupted => INTERRUPTED,
+        _ if is_above => ABOVE_LIMIT,
+        _ if summary.results.is_empty() || !summary.failures.is_empty() => super::ERROR,
+        _ if is_open => INCONCLUSIVE,
+        _ => 0,
+    }
+}
+
+/// A job that fails is owed the reason, also where stdout goes elsewhere.
+fn tell_what_is_above(summary: &Summary) {
+    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.passed) {
+        let limit = format::margin(gate.fail_above_pct);
+        let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
+        let rows: Vec<String> = gate.above.iter().map(name).collect();
+        output::problem(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
+    }
+}
+
+/// What makes the exit status that of an error, also where stdout goes elsewhere.
+fn tell_errors(summary: &Summary) {
+    if let Some(reason) = &summary.failure {
+        output::problem(&format!("the experiment failed: {reason}"));
+    }
+    if !summary.failures.is_empty() {
+        let names: BTreeSet<String> = summary.failures.iter().map(Failure::name).collect();
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        output::problem(&format!("there is no result for {names}; the report says why"));
+    }
+}
+
+/// Ctrl-C, SIGTERM and SIGHUP end the experiment in good order; what was measured is kept.
+pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))
+            .map_err(|error| format!("cannot listen for signals: {error}"))?;
+    }
+    Ok(interrupted)
+}

@@ -1,0 +1,189 @@
+//! Commands against each other: each is an arm, and the first is the baseline.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shell::{command_line, words};
+use crate::treatment::Named;
+use crate::treatment::contender::Contender;
+use crate::workload::launcher::Launched;
+
+/// The commands, and what is asked of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contest {
+    /// The words before a command, such as `/bin/sh -c`; none where commands are executed without a shell.
+    pub shell: Vec<String>,
+    /// As they were written, the baseline first.
+    pub lines: Vec<String>,
+    /// What they are called; all different.
+    pub labels: Vec<String>,
+    pub expected: ExpectedExit,
+    /// Whether all must write the same to stdout.
+    pub same_output: bool,
+    /// Whether what each printed in a first launch is shown.
+    pub show_output: bool,
+}
+
+/// How a command may exit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectedExit {
+    Any,
+    Codes(Vec<u8>),
+}
+
+impl Default for ExpectedExit {
+    fn default() -> ExpectedExit {
+        ExpectedExit::Codes(vec![0])
+    }
+}
+
+impl ExpectedExit {
+    pub fn allows(&self, code: i32) -> bool {
+        match self {
+            ExpectedExit::Any => true,
+            ExpectedExit::Codes(codes) => codes.iter().any(|wanted| i32::from(*wanted) == code),
+        }
+    }
+}
+
+impl Contest {
+    /// Each command word by word, as it is executed.
+    ///
+    /// # Errors
+    /// A sentence, where one cannot be executed without a shell.
+    pub fn argvs(&self) -> Result<Vec<Vec<String>>, String> {
+        self.lines.iter().map(|line| self.argv(line)).collect()
+    }
+
+    fn argv(&self, line: &str) -> Result<Vec<String>, String> {
+        if line.trim().is_empty() {
+            return Err("a command is empty; is a shell variable unset?".into());
+        }
+        if !self.shell.is_empty() {
+            return Ok(self.shell.iter().cloned().chain([line.to_owned()]).collect());
+        }
+        words(line).map_err(|problem| format!("`{line}` is no command: {problem}"))
+    }
+
+    /// The arms.
+    ///
+    /// # Errors
+    /// As [`Contest::argvs`].
+    pub fn treatments(&self) -> Result<Vec<Named>, String> {
+        let arms = self.argvs()?.into_iter().zip(&self.lines).zip(&self.labels);
+        let named = arms.map(|((argv, line), label)| {
+            let by = match self.shell.is_empty() {
+                true => "without a shell".into(),
+                false => format!("by `{}`", command_line(self.shell.iter().map(String::as_str))),
+            };
+            let facts = vec![format!("The command is `{line}`, executed {by}.")];
+            let treatment = Box::new(Contender { argv, facts });
+            Named { label: label.clone(), kinds: Vec::new(), treatment }
+        });
+        Ok(named.collect())
+    }
+
+    /// The words that name programs: a shell, and what the commands begin with as far as that can be told.
+    pub fn programs(&self) -> Vec<String> {
+        let is_assignment = |word: &String| {
+            let name = word.split_once('=').map(|(name, _)| name);
+            name.is_some_and(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        };
+        let first = |line: &String| words(line).ok()?.into_iter().find(|word| !is_assignment(word));
+        self.shell.first().cloned().into_iter().chain(self.lines.iter().filter_map(first)).collect()
+    }
+
+    /// What is wrong with the output of a launch, where it is compared.
+    pub fn difference(&self, launched: &Launched) -> Option<String> {
+        let found = launched.difference.as_ref()?;
+        let (line, first) = (found.line, &self.labels[0]);
+        let what = match (&found.expected, &found.found) {
+            (_, None) => format!("ends before line {line}, unlike"),
+            (None, Some(more)) => format!("goes on with line {line}, `{more}`, unlike"),
+            (Some(expected), Some(found)) if expected == found => {
+                format!("ends line {line} (`{found}`) otherwise than")
+            }
+            (Some(expected), Some(found)) => {
+                format!("has the line {line} `{found}`, not `{expected}` as")
+            }
+        };
+        Some(format!("its output {what} that of the first launch of `{first}`"))
+    }
+}
+
+/// Labels that are all different: one that comes again has a number.
+pub fn distinct(labels: Vec<String>) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut distinct: Vec<String> = Vec::new();
+    for label in &labels {
+        let times = seen.entry(label.clone()).or_default();
+        *times += 1;
+        let mut number = *times;
+        let mut own = if number == 1 { label.clone() } else { format!("{label} ({number})") };
+        while distinct.contains(&own) {
+            number += 1;
+            own = format!("{label} ({number})");
+        }
+        distinct.push(own);
+    }
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::stdout_use::OutputDifference;
+
+    fn contest(shell: &[&str], lines: &[&str]) -> Contest {
+        let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Contest {
+            shell: strings(shell),
+            lines: strings(lines),
+            labels: strings(lines),
+            expected: ExpectedExit::default(),
+            same_output: false,
+            show_output: false,
+        }
+    }
+
+    #[test]
+    fn a_command_is_one_word_for_a_shell_and_several_without() {
+        let argvs = |shell: &[&str], line: &str| contest(shell, &[line]).argvs();
+        assert_eq!(argvs(&["bash", "-c"], "a | b").unwrap(), [["bash", "-c", "a | b"]]);
+        assert_eq!(argvs(&[], "a 'b c' \"d\"").unwrap(), [["a", "b c", "d"]]);
+        assert!(argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is no command: the quote"));
+        assert!(argvs(&["sh", "-c"], " ").unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn programs_are_told_from_assignments() {
+        let programs = contest(&["/bin/sh", "-c"], &["A=1 ./old --x=1", "(", "a=b/c d"]).programs();
+        assert_eq!(programs, ["/bin/sh", "./old", "(", "d"]);
+    }
+
+    #[test]
+    fn labels_are_all_different() {
+        let labels = ["a", "a", "b", "a (2)", "a"].map(str::to_owned).to_vec();
+        assert_eq!(distinct(labels), ["a", "a (2)", "b", "a (2) (2)", "a (3)"]);
+    }
+
+    #[test]
+    fn what_differs_is_said() {
+        let said = |expected: Option<&str>, found: Option<&str>| {
+            let [expected, found] = [expected, found].map(|text| text.map(str::to_owned));
+            let difference = Some(OutputDifference { line: 3, expected, found });
+            let launched = Launched { difference, ..Launched::default() };
+            contest(&[], &["old"]).difference(&launched).unwrap()
+        };
+        let told = said(Some("a"), Some("b"));
+        assert_eq!(
+            told,
+            "its output has the line 3 `b`, not `a` as that of the first launch of `old`"
+        );
+        assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike that of"));
+        assert!(said(None, Some("b")).starts_with("its output goes on with line 3, `b`, unlike"));
+        assert!(said(Some("a"), Some("a")).contains("ends line 3 (`a`) otherwise than that of"));
+    }
+}

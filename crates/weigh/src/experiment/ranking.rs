@@ -1,0 +1,57 @@
+//! Commands against each other, the fastest first.
+
+use super::origin::Origin;
+use super::work::WHOLE_RUNS;
+use crate::result::summary::Row;
+use crate::result::versus::{Ranked, SHELL_START_NS, Versus};
+use crate::shell::command_line;
+use crate::store::record::{Kind, Startup, Stored};
+
+/// What is known of commands against each other besides.
+pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
+    if stored.header.kind != Kind::Versus {
+        return None;
+    }
+    let origin: Option<Origin> =
+        stored.header.origin.as_ref().and_then(|text| serde_json::from_str(text).ok());
+    let shell = origin.and_then(|origin| origin.request.contest).map(|contest| contest.shell);
+    let shell = shell.filter(|words| !words.is_empty());
+    let start_ns = |startup: &Startup| startup.evidence.amounts.number(SHELL_START_NS);
+    Some(Versus {
+        shell: shell.map(|words| command_line(words.iter().map(String::as_str))),
+        shell_start_ms: stored.startups.iter().find_map(start_ns).map(|ns| ns / 1e6),
+        ranking: rank(&stored.header.arms[0], results),
+    })
+}
+
+/// The commands of these rows, and the one that they were held against.
+fn rank(baseline: &str, rows: &[Row]) -> Vec<Ranked> {
+    let Some(first) = rows.first() else { return Vec::new() };
+    let run_ms =
+        |rate: f64| (first.unit == WHOLE_RUNS).then(|| 1e3 / rate).filter(|ms| ms.is_finite());
+    let times = |pct: f64| Some(1.0 / (1.0 + pct / 100.0)).filter(|times| times.is_finite());
+    let of_baseline = Ranked {
+        command: baseline.to_owned(),
+        run_ms: run_ms(first.baseline),
+        times: 1.0,
+        times_low: None,
+        times_high: None,
+        verdict: None,
+    };
+    let of_row = |row: &Row| {
+        Some(Ranked {
+            command: row.treatment.clone(),
+            run_ms: run_ms(row.treated),
+            times: times(row.effect_pct)?,
+            times_low: row.high_pct.and_then(times),
+            times_high: row.low_pct.and_then(times),
+            verdict: Some(row.verdict),
+        })
+    };
+    let mut ranking = vec![of_baseline];
+    // An estimate that nothing bounds is that of too few pairs.
+    let is_bounded = |row: &&Row| row.low_pct.is_some() || row.high_pct.is_some();
+    ranking.extend(rows.iter().filter(is_bounded).filter_map(of_row));
+    ranking.sort_by(|one, other| one.times.total_cmp(&other.times));
+    ranking
+}

@@ -1,0 +1,189 @@
+//! Commands against each other, in words and as a list: a row is a command there, and not a workload under a
+//! treatment.
+
+use std::borrow::Cow;
+
+use super::needed;
+use super::table::{Align, Table};
+use crate::format::{self, quoted};
+use crate::result::summary::{Row, Summary};
+use crate::result::versus::{Ranked, Versus, WORK};
+use paired::Verdict;
+
+/// From this change of the rate on, a reader may take it for one of the time, so the time is told too.
+const LARGE_PCT: f64 = 10.0;
+
+/// The experiment with its rows as tables show them: where commands are compared, each by the name of the
+/// command.
+pub fn laid_out(s: &Summary) -> Cow<'_, Summary> {
+    if s.versus.is_none() {
+        return Cow::Borrowed(s);
+    }
+    let mut named = s.clone();
+    for row in named.results.iter_mut().filter(|row| row.workload.name == WORK) {
+        row.workload = row.treatment.as_str().into();
+        row.treatment = WORK.to_owned();
+    }
+    Cow::Owned(named)
+}
+
+/// What the first column of tables is called.
+pub fn heading(s: &Summary) -> &'static str {
+    if s.versus.is_some() { WORK } else { "workload" }
+}
+
+/// What the rates of the baseline and of the other arm are called.
+pub fn rates(s: &Summary) -> [&'static str; 2] {
+    if s.versus.is_some() { ["first", "this"] } else { ["baseline", "treated"] }
+}
+
+/// What was found of each command; with more than two, all of them in order.
+pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
+    let mut sentences: Vec<String> = s.results.iter().map(|row| found(row, s)).collect();
+    if versus.ranking.len() > 2 {
+        let place = |ranked: &Ranked| {
+            let is_open = ranked.verdict == Some(Verdict::Inconclusive);
+            let open = if is_open { " (inconclusive)" } else { "" };
+            format!("{} {}{open}", quoted(&ranked.command), times(ranked.times))
+        };
+        let places: Vec<String> = versus.ranking.iter().map(place).collect();
+        sentences.push(format!("Times of the first: {}.", places.join(", ")));
+    }
+    sentences
+}
+
+fn found(row: &Row, s: &Summary) -> String {
+    let name = if row.workload.name == WORK { &row.treatment } else { &row.workload.name };
+    let (name, first) = (quoted(name), quoted(&s.baseline));
+    let effect = format::percent(row.effect_pct);
+    let interval = format::interval(row.low_pct, row.high_pct);
+    match row.verdict {
+        Verdict::Slower | Verdict::Faster => different(row, &name, &first),
+        Verdict::Equivalent => format!(
+            "{name} is as fast as {first}, to within {}: {effect} {interval}.",
+            format::margin(s.margin_pct)
+        ),
+        Verdict::Inconclusive => format!(
+            "Whether {name} is slower or faster than {first} is inconclusive: {effect} {interval} after {}{}.",
+            format::plural(row.pairs, "pair"),
+            needed::of(&[row])
+        ),
+    }
+}
+
+fn different(row: &Row, name: &str, first: &str) -> String {
+    let verdict = format::verdict(row.verdict, false, 0.0);
+    let amount = super::findings::amount(row);
+    let time = row.cost.factor.filter(|_| row.effect_pct.abs() >= LARGE_PCT);
+    let time = time.map(|factor| format!(": it takes {} times as long", times(factor)));
+    let (pct, interval) = amount;
+    format!("{name} is {pct} % {verdict} than {first} {interval}{}.", time.unwrap_or_default())
+}
+
+fn times(times: f64) -> String {
+    format::number_with(times, if times < 9.995 { 3 } else { 2 })
+}
+
+/// All commands, the fastest first; their names no longer than that.
+pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
+    let versus = s.versus.as_ref().filter(|versus| !versus.ranking.is_empty())?;
+    let cells = |ranked: &Ranked| {
+        let interval = match (ranked.times_low, ranked.times_high) {
+            (None, None) => String::new(),
+            (low, high) => {
+                let end = |end: Option<f64>, open: &str| end.map_or(open.to_owned(), times);
+                format!("[{}, {}]", end(low, "0"), end(high, "∞"))
+            }
+        };
+        let verdict = ranked
+            .verdict
+            .map_or("the first".into(), |verdict| format::verdict(verdict, false, s.margin_pct));
+        vec![
+            format::shorten(&format::label(&ranked.command), longest_name),
+            ranked.run_ms.map(|ms| format::time_ns(ms * 1e6)).unwrap_or_default(),
+            times(ranked.times),
+            interval,
+            verdict,
+        ]
+    };
+    let columns = vec![
+        ("command", Align::Left),
+        ("time", Align::Right),
+        ("times", Align::Right),
+        ("interval", Align::Left),
+        ("verdict", Align::Left),
+    ];
+    Some(Table::new(columns, versus.ranking.iter().map(cells).collect()))
+}
+
+/// The width of the other columns: where a name is longer than the rest of a line, the verdict would go.
+pub const BESIDE_NAME: usize = 50;
+
+/// Above that table.
+pub const TITLE: &str = "The fastest first";
+
+/// Beneath it: what was timed.
+pub fn legend(s: &Summary) -> Option<String> {
+    let versus = s.versus.as_ref()?;
+    let whole = versus.ranking.iter().any(|ranked| ranked.run_ms.is_some());
+    let time = match (whole, versus.shell.as_ref().zip(versus.shell_start_ms)) {
+        (false, _) => return Some("times: how many times as long as the first".into()),
+        (true, None) => "time: of the whole command, without a shell".to_owned(),
+        (true, Some((shell, ms))) => {
+            let start = format::time_ns(ms * 1e6);
+            format!("time: of the whole command, with the start of `{shell}` ({start})")
+        }
+    };
+    Some(format!("{time}; times: how many times as long as the first"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_command_is_faster_or_slower_than_the_first() {
+        let said = |s: &Summary| sentences(s, s.versus.as_ref().unwrap());
+        let s = sample::versus();
+        assert_eq!(
+            said(&s),
+            [
+                "`new --x` is 3.10 % faster than `old --x` [2.80, 3.50].",
+                "`new --y` is 50.0 % slower than `old --x` [49.8, 50.2]: it takes 2.000 times as long.",
+                "Times of the first: `new --x` 0.970, `old --x` 1.000, `new --y` 2.000.",
+            ]
+        );
+        assert_eq!(said(&laid_out(&s)), said(&s));
+        let mut equal = s.clone();
+        equal.results.truncate(1);
+        equal.versus.as_mut().unwrap().ranking.truncate(2);
+        let row = &mut equal.results[0];
+        (row.verdict, row.effect_pct) = (Verdict::Equivalent, 0.1);
+        (row.low_pct, row.high_pct) = (Some(-0.3), Some(0.5));
+        assert_eq!(
+            said(&equal),
+            ["`new --x` is as fast as `old --x`, to within 1 %: +0.10 % [−0.30, +0.50]."]
+        );
+        equal.results[0].verdict = Verdict::Inconclusive;
+        assert!(
+            said(&equal)[0].starts_with("Whether `new --x` is slower or faster than `old --x`")
+        );
+    }
+
+    #[test]
+    fn the_list_is_in_order_and_says_what_was_timed() {
+        let s = sample::versus();
+        let lines = table(&s, 7).unwrap().to_lines(80);
+        assert_eq!(
+            lines,
+            [
+                "command     time  times  interval        verdict",
+                "new --x  97.0 ms  0.970  [0.966, 0.973]  faster",
+                "old --x   100 ms  1.000                  the first",
+                "new --y   200 ms  2.000  [1.992, 2.008]  slower",
+            ]
+        );
+        assert!(legend(&s).unwrap().contains("with the start of `/bin/sh -c` (620 µs)"));
+    }
+}
