@@ -181,10 +181,13 @@ fn all_of_the_output_is_compared() {
     says(&last, "has the line 2 `z`, not `1` as");
     says(&shorter, "ends before line 100001, unlike");
     says("echo a; seq 100001", "goes on with line 100002, `100001`, unlike");
-    // One that writes something else each time cannot be held against anything, itself included.
-    let changes = home.run(&["versus", "--same-output", "date +%N", "echo 7"]);
-    changes.assert_error(&["as that of the first launch of `date +%N`"]);
-    // Of a set-up that is undone, nothing is left: the kept output lies in the scratch directory.
+    // One that writes something else later cannot be held against itself.
+    home.file("kept", "a\n");
+    let changes = "cat kept; echo b > kept";
+    home.run(&["versus", "--same-output", changes, "echo a"]).assert_error(&["gave no result"]);
+    let of_itself = failure_of(&home.json(), changes).to_owned();
+    assert!(of_itself.starts_with("its output has the line 1 `b`, not `a` as"), "{of_itself}");
+    // The output that is kept lies in the scratch directory.
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
 }
 

@@ -13,11 +13,12 @@ pub const AROUND: &str = "Around a command";
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct Hooks {
-    /// Run this with `sh` before the first launch of each set. It is neither timed nor treated; if it fails, there
-    /// is no result
+    /// Run this with `sh` before the first launch of each set. It is neither timed nor treated; if it fails,
+    /// there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
-    /// Run this after the last launch of each set, in the same way as --setup; also after Ctrl-C, for at most 10 s
+    /// Run this after the last launch of each set, in the same way as --setup; also after Ctrl-C, for at most
+    /// 10 s
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
     /// Launch the command this many times in each arm before the first pair, to warm caches

@@ -53,8 +53,8 @@ pub fn warning(rows: &[Row]) -> Option<String> {
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
     let name = versus::name(&worst.workload, &worst.treatment);
     Some(format!(
-        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: {} of \
-         {}). They are kept and counted; the CSV marks them.",
+        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: \
+         {} of {}). They are kept and counted; the CSV marks them.",
         plural(pairs, "pair"),
         quoted(&name),
         worst.disturbed_pairs,

@@ -133,7 +133,11 @@ impl Session<'_> {
             .collect();
         let compares = matches!(self.request.plan, Plan::Compare { .. });
         if works.is_empty() || (compares && units.is_empty()) {
-            return Err(Stop::Failed("every workload failed; see the failures".into()));
+            let what = match self.request.contest {
+                Some(_) => "no command has a result to compare",
+                None => "every workload failed",
+            };
+            return Err(Stop::Failed(format!("{what}; see the failures")));
         }
         match self.request.plan {
             Plan::Compare { .. } => self.compare(host, units, set, audience),

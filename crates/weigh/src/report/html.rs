@@ -102,10 +102,8 @@ fn page(s: &Summary) -> Value {
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
-        commands => versus::table(s, usize::MAX).map(|commands| table(&commands)),
-        timed => versus::legend(s).map(|text| parts(&text)),
-        heading => versus::heading(s),
-        rates => versus::rates(s).map(Value::from).to_vec(),
+        commands => commands(s),
+        titles => versus::titles(s).to_vec(),
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => readings::tables(s).iter().map(|readings| context! {
@@ -131,6 +129,12 @@ fn page(s: &Summary) -> Value {
         machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
     }
+}
+
+/// The commands that are compared, in order, and what was timed.
+fn commands(s: &Summary) -> Option<Value> {
+    let commands = table(&versus::table(s, usize::MAX)?);
+    Some(context! { table => commands, timed => versus::legend(s).map(|text| parts(&text)) })
 }
 
 pub(super) fn machine_facts(facts: &Facts) -> Vec<Value> {

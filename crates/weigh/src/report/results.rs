@@ -90,9 +90,9 @@ impl<'a> Results<'a> {
     /// The lines of the table; with several treatments, each under its own name.
     pub fn lines(&self, colour: bool) -> Vec<String> {
         let mut titles = COLUMNS.map(|(title, _)| title.to_owned());
-        titles[0] = versus::heading(self.summary).to_owned();
-        let [baseline, treated] = versus::rates(self.summary);
-        (titles[1], titles[2]) = (baseline.to_owned(), treated.to_owned());
+        for (title, own) in titles.iter_mut().zip(versus::titles(self.summary)) {
+            own.clone_into(title);
+        }
         let plain = [anstyle::Style::new(); COUNT];
         let head = self.line(&titles, self.bars.axis(), plain, anstyle::Style::new(), false);
         let mut lines = vec![paint(&head, FAINT, colour)];

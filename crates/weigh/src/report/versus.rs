@@ -29,12 +29,15 @@ pub fn laid_out(s: &Summary) -> Cow<'_, Summary> {
 
 /// What the first column of tables is called.
 pub fn heading(s: &Summary) -> &'static str {
-    if s.versus.is_some() { WORK } else { "workload" }
+    titles(s)[0]
 }
 
-/// What the rates of the baseline and of the other arm are called.
-pub fn rates(s: &Summary) -> [&'static str; 2] {
-    if s.versus.is_some() { ["first", "this"] } else { ["baseline", "treated"] }
+/// The same, and what the rates of the baseline and of the other arm are called.
+pub fn titles(s: &Summary) -> [&'static str; 3] {
+    match s.versus {
+        Some(_) => [WORK, "first", "this"],
+        None => ["workload", "baseline", "treated"],
+    }
 }
 
 /// What was found of each command; with more than two, all of them in order.
@@ -64,7 +67,8 @@ fn found(row: &Row, s: &Summary) -> String {
             format::margin(s.margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "Whether {name} is slower or faster than {first} is inconclusive: {effect} {interval} after {}{}.",
+            "Whether {name} is slower or faster than {first} is inconclusive: {effect} {interval} \
+             after {}{}.",
             format::plural(row.pairs, "pair"),
             needed::of(&[row])
         ),

@@ -34,7 +34,7 @@ pub struct OutputDifference {
 pub enum StdoutSink {
     Nothing,
     Saving(File),
-    Comparing(Box<Comparison>),
+    Comparing(Box<OutputComparison>),
 }
 
 impl StdoutSink {
@@ -47,7 +47,8 @@ impl StdoutSink {
             StdoutUse::KeepEnd => Ok(StdoutSink::Nothing),
             StdoutUse::SaveTo(path) => File::create(path).map(StdoutSink::Saving),
             StdoutUse::CompareWith(path) => {
-                let comparison = |file| StdoutSink::Comparing(Box::new(Comparison::with(file)));
+                let comparison =
+                    |file| StdoutSink::Comparing(Box::new(OutputComparison::with(file)));
                 File::open(path).map(comparison)
             }
         };
@@ -84,7 +85,7 @@ fn said(error: &io::Error) -> io::Error {
 }
 
 /// Output that is held against a file.
-pub struct Comparison {
+pub struct OutputComparison {
     expected: BufReader<File>,
     line: u64,
     /// The end of what the current line has in both.
@@ -122,10 +123,10 @@ impl Excerpt {
     }
 }
 
-impl Comparison {
-    fn with(expected: File) -> Comparison {
+impl OutputComparison {
+    fn with(expected: File) -> OutputComparison {
         let expected = BufReader::new(expected);
-        Comparison { expected, line: 1, before: Vec::new(), differing: None }
+        OutputComparison { expected, line: 1, before: Vec::new(), differing: None }
     }
 
     fn take(&mut self, mut chunk: &[u8]) -> io::Result<()> {
@@ -201,7 +202,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(expected).unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
-        let mut comparison = Comparison::with(file);
+        let mut comparison = OutputComparison::with(file);
         found.chunks(size).for_each(|chunk| comparison.take(chunk).unwrap());
         comparison.end().unwrap()
     }

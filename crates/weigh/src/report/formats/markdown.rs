@@ -115,9 +115,9 @@ fn results(s: &Summary) -> Table {
             format::integer(row.pairs as u64),
         ]
     };
-    let [baseline, treated] = versus::rates(s);
+    let [name, baseline, treated] = versus::titles(s);
     let columns = vec![
-        (versus::heading(s), Align::Left),
+        (name, Align::Left),
         ("treatment", Align::Left),
         (baseline, Align::Right),
         (treated, Align::Right),
