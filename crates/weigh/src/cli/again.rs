@@ -210,6 +210,7 @@ mod tests {
             &[],
             &[
                 ("samples", &["3", "4294967295"]),
+                ("fixture", &["fs:ext4", "busy:memory=64M"]),
                 ("sample", LENGTHS),
                 ("timeout", TIMES),
                 ("copies", &["1", "1,2,4", "2..3", "1..16,1024"]),
