@@ -20,6 +20,7 @@ pub mod audit;
 pub mod build;
 pub mod import;
 pub mod processes;
+pub mod roots;
 mod spawn;
 pub mod stored;
 

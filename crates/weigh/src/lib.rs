@@ -1,5 +1,6 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
+pub mod archive;
 pub mod attribution;
 pub mod budget;
 pub mod cli;

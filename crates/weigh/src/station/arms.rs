@@ -15,7 +15,20 @@ use crate::workload::setup::Setup;
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
     pub bench: Bench<'a>,
+    here: LaunchPlace,
     arms: Vec<Arm>,
+}
+
+/// Where an arm is launched whose treatment says nothing of it. Two builds of the workloads would be one more
+/// difference between arms: where one takes the static one alone, all on the same machine do.
+fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
+    let mut places = treatments.iter().map(|named| named.treatment.place(here.clone()));
+    let is_static =
+        |place: &LaunchPlace| place.executable.is_static && place.scratch == here.scratch;
+    places.find(is_static).map_or_else(
+        || here.clone(),
+        |place| LaunchPlace { executable: place.executable, ..here.clone() },
+    )
 }
 
 /// A launch whose arm's treatment proved that it was in force.
@@ -57,14 +70,15 @@ impl<'a> Arms<'a> {
                 others.overridden_by(treatments[own].treatment.setup(true))
             })
             .collect();
+        let here = common_place(bench.place, &treatments);
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
-            let place = named.treatment.place(bench.place.clone());
+            let place = named.treatment.place(here.clone());
             let mut arm = Arm::new(named, place, setup);
             arm.renew(bench.interrupted)?;
             arms.push(arm);
         }
-        Ok(Arms { bench, arms })
+        Ok(Arms { bench, here, arms })
     }
 
     /// Their treatments, in order.
@@ -138,7 +152,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize, chance: u64) -> Result<(), ArmsError> {
-        self.arms[arm].vary(chance, self.bench.place);
+        self.arms[arm].vary(chance, &self.here);
         self.arms[arm].renew(self.bench.interrupted)
     }
 

@@ -35,6 +35,7 @@ mod furnished;
 pub mod guard;
 pub mod journal;
 pub mod rebuild;
+mod rootfs;
 pub mod scratch;
 pub mod seccomp;
 pub mod settings;

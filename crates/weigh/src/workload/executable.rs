@@ -21,6 +21,8 @@ use trust::user_file;
 
 /// What the executable is called wherever it is unpacked.
 pub const FILE_NAME: &str = "weigh-workloads";
+/// Where the static build is, beside the other.
+const STATIC_DIRECTORY: &str = "static";
 /// Names the build to use instead of the embedded ones.
 pub const VARIABLE: &str = "WEIGH_WORKLOADS";
 /// Its former name, which stands in scripts and in stored command lines.
@@ -151,6 +153,25 @@ impl Executable {
             Ok(_) => Ok(Executable { path, listing, is_static: false, foreign }),
             Err(problem) => Err(is_no_build(problem)),
         }
+    }
+
+    /// The static build beside this one, for a place whose loader does not take this one; `None` where it is
+    /// the user's own.
+    ///
+    /// # Errors
+    /// As [`Executable::unpack`].
+    pub fn as_static(&self) -> Result<Option<Executable>, String> {
+        if self.is_static || self.foreign.is_some() {
+            return Ok(self.is_static.then(|| self.clone()));
+        }
+        let directory = self.path.with_file_name(STATIC_DIRECTORY);
+        let path = directory.join(FILE_NAME);
+        fs::create_dir_all(&directory)
+            .and_then(|()| write_executable(&path, STATIC))
+            .map_err(|error| cannot_unpack(&path, &error))?;
+        let listing = list(&path, LISTING_LIMIT)
+            .map_err(|error| format!("cannot execute {}: {error}", path.display()))?;
+        Ok(Some(Executable { path, listing, is_static: true, foreign: None }))
     }
 
     /// Where the executable is.

@@ -183,7 +183,7 @@ impl KeptMember {
             .args(arguments)
             .envs(raise.environment.iter().map(|(name, value)| (name, value)))
             .envs(setup.environment())
-            .current_dir(&raise.directory)
+            .current_dir(setup.directory(&raise.directory))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);

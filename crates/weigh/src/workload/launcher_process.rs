@@ -150,7 +150,7 @@ fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io
         .args(arguments)
         .envs(job.environment.iter().map(|(name, value)| (name, value)))
         .envs(setup.environment())
-        .current_dir(&job.directory)
+        .current_dir(setup.directory(&job.directory))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

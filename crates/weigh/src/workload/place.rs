@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use super::executable::Executable;
 use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
+use super::setup::kind::enter_root::EnterRoot;
 use crate::own_program;
 
 /// Paths are as the launcher sees them.
@@ -44,6 +45,10 @@ impl LaunchPlace {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<Launcher, LauncherError> {
+        let setup = match setup.get::<EnterRoot>() {
+            Some(root) => &setup.clone().with(root.clone().sharing(&self.work_directory)),
+            None => setup,
+        };
         let command = match self.reached_by.split_first() {
             None => own_program::command(SUBCOMMAND),
             Some((program, arguments)) => {

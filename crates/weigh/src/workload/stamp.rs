@@ -24,20 +24,28 @@ fn ns(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Memory of zeros that a process shares with those that it forks, for as long as it lives.
+///
+/// # Errors
+/// As `mmap(2)`.
+pub fn map_shared(length: usize) -> io::Result<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
+    let page = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+    match page == libc::MAP_FAILED {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(page.cast()),
+    }
+}
+
 impl Stamp {
     /// Maps a page for as long as this process lives.
     ///
     /// # Errors
     /// As `mmap(2)`.
     pub fn map() -> io::Result<&'static Stamp> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        let length = size_of::<Stamp>();
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
-        let page = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let page = map_shared(size_of::<Stamp>())?;
         // SAFETY: the mapping is aligned, holds zeros, which atomic numbers may be, and is never unmapped.
         Ok(unsafe { &*page.cast::<Stamp>() })
     }

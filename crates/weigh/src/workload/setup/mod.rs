@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::discriminant;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,11 @@ pub trait Act {
     /// What is executed, where that is to differ.
     fn command_line(&self, argv: Vec<String>) -> Vec<String> {
         argv
+    }
+
+    /// In which directory, where that may not be there.
+    fn directory(&self, wanted: PathBuf) -> PathBuf {
+        wanted
     }
 
     /// What is added to the environment of what is executed.
@@ -120,6 +126,11 @@ impl Setup {
     /// What is executed in place of this command line.
     pub fn command_line(&self, argv: &[String]) -> Vec<String> {
         self.steps().fold(argv.to_owned(), |argv, step| step.command_line(argv))
+    }
+
+    /// In which directory, in place of this one.
+    pub fn directory(&self, wanted: &Path) -> PathBuf {
+        self.steps().fold(wanted.to_owned(), |directory, step| step.directory(directory))
     }
 
     /// What is added to the environment of what is executed.

@@ -1,0 +1,177 @@
+//! A directory in which files are made by paths that an archive gives. Each part of a path is opened by
+//! itself and no link is followed, so that no path leads out.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::ArchiveError;
+
+/// `PATH_MAX`.
+const LONGEST_PATH: usize = 4096;
+/// Who removes a tree has a directory open for each.
+const DEEPEST: usize = 256;
+/// Of directories that an archive has files in and does not list.
+const UNLISTED: u32 = 0o755;
+
+const DIRECTORY: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// That directory, held open.
+pub struct Below(OwnedFd);
+
+/// The parts of a path in an archive, none of which leads up; empty for the root itself.
+///
+/// # Errors
+/// Where the path is absolute, leads up, or is absurdly long.
+pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
+    let refused = |why: &str| {
+        let shown = String::from_utf8_lossy(&path[..path.len().min(200)]);
+        Err(ArchiveError::Unusable(format!("it is refused, as the path `{shown}` in it {why}")))
+    };
+    if path.first() == Some(&b'/') {
+        return refused("is absolute");
+    }
+    if path.contains(&0) {
+        return refused("holds a zero byte");
+    }
+    let named = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    let parts: Vec<&OsStr> = named.map(OsStr::from_bytes).collect();
+    if parts.iter().any(|part| *part == "..") {
+        return refused("leads up (`..`)");
+    }
+    if path.len() > LONGEST_PATH || parts.len() > DEEPEST {
+        return refused("is absurdly long");
+    }
+    Ok(parts)
+}
+
+impl Below {
+    /// # Errors
+    /// As `open(2)`.
+    pub fn open(directory: &Path) -> io::Result<Below> {
+        Ok(Below(openat(CWD, directory, DIRECTORY, Mode::empty())?))
+    }
+
+    /// The directory that these parts lead to; what is missing is made.
+    pub(super) fn make_directory(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
+        self.walk(parts, true)
+    }
+
+    fn walk(&self, parts: &[&OsStr], makes: bool) -> Result<OwnedFd, ArchiveError> {
+        let mut at = self.0.try_clone()?;
+        for (index, part) in parts.iter().enumerate() {
+            at = match openat(&at, *part, DIRECTORY, Mode::empty()) {
+                Err(Errno::NOENT) if makes => {
+                    mkdirat(&at, *part, Mode::from_raw_mode(UNLISTED))?;
+                    openat(&at, *part, DIRECTORY, Mode::empty())?
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    let shown: std::path::PathBuf = parts[..=index].iter().collect();
+                    return Err(ArchiveError::Unusable(format!(
+                        "it is refused, as a path in it leads through `{}`, which is a link or a file",
+                        shown.display()
+                    )));
+                }
+                other => other?,
+            };
+        }
+        Ok(at)
+    }
+
+    /// The directory that a path's last part is in; what is missing is made.
+    pub(super) fn parent(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
+        self.walk(&parts[..parts.len().saturating_sub(1)], true)
+    }
+
+    /// The same where it is there.
+    pub(super) fn parent_of_existing(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
+        self.walk(&parts[..parts.len().saturating_sub(1)], false)
+    }
+
+    /// A regular file, opened to be read.
+    ///
+    /// # Errors
+    /// Where it is none, or only a link leads to it.
+    pub fn file(&self, path: &str) -> Result<File, ArchiveError> {
+        let say =
+            |error: &dyn std::fmt::Display| ArchiveError::Unusable(format!("{path}: {error}"));
+        let parts = parts(path.as_bytes())?;
+        let name = parts.last().ok_or_else(|| say(&"it is no file"))?;
+        let parent = self.parent_of_existing(&parts)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(parent, *name, flags, Mode::empty()).map_err(|error| say(&error))?;
+        let file = File::from(file);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(say(&"it is no regular file")),
+        }
+    }
+
+    /// The content of a small one.
+    ///
+    /// # Errors
+    /// As [`Below::file`], and where it is larger.
+    pub fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
+        let mut bytes = Vec::new();
+        self.file(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > most_bytes {
+            true => Err(ArchiveError::Unusable(format!("{path} is absurdly large"))),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Whether something of this name is in it, whatever it is.
+    pub fn has(&self, name: &str) -> bool {
+        statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+}
+
+impl AsFd for Below {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What kind of file a name is; `None` where there is none.
+pub(super) fn kind_of(parent: impl AsFd, name: &OsStr) -> Result<Option<FileType>, ArchiveError> {
+    match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(status) => Ok(Some(FileType::from_raw_mode(status.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes what has this name, with all in it. That nothing has it is fine.
+pub(super) fn remove(parent: BorrowedFd, name: &OsStr) -> Result<(), ArchiveError> {
+    match kind_of(parent, name)? {
+        None => Ok(()),
+        Some(FileType::Directory) => {
+            let directory = openat(parent, name, DIRECTORY, Mode::empty())?;
+            for inner in names_in(directory.as_fd())? {
+                remove(directory.as_fd(), OsStr::from_bytes(&inner))?;
+            }
+            Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+        }
+        Some(_) => Ok(unlinkat(parent, name, AtFlags::empty())?),
+    }
+}
+
+/// What is in a directory.
+pub(super) fn names_in(directory: BorrowedFd) -> Result<Vec<Vec<u8>>, ArchiveError> {
+    let mut names = Vec::new();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for entry in Dir::new(openat(directory, ".", flags, Mode::empty())?)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

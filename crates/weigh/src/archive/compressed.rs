@@ -1,0 +1,102 @@
+//! What a file is, by its first bytes, and a compressed one as what it holds. Of the formats but gzip the
+//! system's own programs know more than a library of ours needs to.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use flate2::read::MultiGzDecoder;
+use trust::program;
+
+use super::ArchiveError;
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const SQUASHFS: &[u8] = b"hsqs";
+/// How a format begins, and the program that unpacks it.
+const BY_PROGRAM: [(&[u8], &str); 3] =
+    [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")];
+
+/// Whether it is an image of a squashfs.
+///
+/// # Errors
+/// As `read(2)`.
+pub fn is_squashfs(file: &File) -> io::Result<bool> {
+    Ok(begins(file)?.starts_with(SQUASHFS))
+}
+
+/// The tar archive that this file is, whatever compressed it.
+///
+/// # Errors
+/// Where the program that unpacks it is missing.
+pub fn open_tar(file: File) -> Result<Box<dyn Read>, ArchiveError> {
+    let begins = begins(&file)?;
+    if begins.starts_with(GZIP) {
+        return Ok(Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, file))));
+    }
+    match BY_PROGRAM.into_iter().find(|(magic, _)| begins.starts_with(magic)) {
+        None => Ok(Box::new(file)),
+        Some((_, name)) => Ok(Box::new(ByProgram::start(name, file)?)),
+    }
+}
+
+fn begins(file: &File) -> io::Result<[u8; 8]> {
+    let mut bytes = [0; 8];
+    match file.read_exact_at(&mut bytes, 0) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok([0; 8]),
+        other => other.map(|()| bytes),
+    }
+}
+
+/// A program that reads the file and writes what it holds.
+struct ByProgram {
+    name: &'static str,
+    child: Child,
+}
+
+impl ByProgram {
+    fn start(name: &'static str, file: File) -> Result<ByProgram, ArchiveError> {
+        let program = program::find(name).map_err(ArchiveError::Unusable)?.ok_or_else(|| {
+            ArchiveError::Unusable(format!(
+                "it is compressed by {name}, which is not installed here"
+            ))
+        })?;
+        let mut command = Command::new(program);
+        let command = command.args(["-d", "-c"]).stdin(file).stdout(Stdio::piped());
+        let child = command.stderr(Stdio::piped()).process_group(0).spawn()?;
+        Ok(ByProgram { name, child })
+    }
+
+    /// At the end of its output: whether all of it was good.
+    fn finish(&mut self) -> io::Result<()> {
+        let mut complaint = String::new();
+        if let Some(stderr) = self.child.stderr.take() {
+            // They say a line.
+            let _ = stderr.take(4096).read_to_string(&mut complaint);
+        }
+        match self.child.wait()?.success() {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("{}: {}", self.name, complaint.trim()))),
+        }
+    }
+}
+
+impl Read for ByProgram {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(stdout) = &mut self.child.stdout else { return Ok(0) };
+        let length = stdout.read(buffer)?;
+        if length == 0 && !buffer.is_empty() {
+            self.child.stdout = None;
+            self.finish()?;
+        }
+        Ok(length)
+    }
+}
+
+impl Drop for ByProgram {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

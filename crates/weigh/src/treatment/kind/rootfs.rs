@@ -1,0 +1,222 @@
+//! `rootfs`: a place. The arm's processes have another root file system: with its loader, its libc, and its
+//! programs.
+
+use std::rc::Rc;
+
+use crate::archive::Packed;
+use crate::label::Parameters;
+use crate::treatment::guard::Guard;
+use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
+use crate::treatment::{
+    Bench, Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError,
+};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::enter_root;
+use crate::workload::setup::kind::root_seen::{RootSeen, SEEN};
+
+pub static KIND: Rootfs = Rootfs;
+
+pub struct Rootfs;
+
+impl Kind for Rootfs {
+    fn name(&self) -> &'static str {
+        "rootfs"
+    }
+
+    fn summary(&self) -> &'static str {
+        "another root file system: a directory, a tar, an image of a container or of a squashfs"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                form: "PATH",
+                help: "a directory, a tar (plain, or by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
+                       save` wrote, or a squashfs",
+            },
+            Parameter {
+                form: "path=PATH",
+                help: "the same, where the path has a `,`, `:`, `+` or `=`",
+            },
+        ]
+    }
+
+    fn is_place(&self) -> bool {
+        true
+    }
+
+    fn probe(&self) -> Probe {
+        let is_root = rustix::process::geteuid().is_root();
+        match in_child(enter_root::own_mounts) {
+            Ok(()) => Probe::Available,
+            Err(problem) if is_root => Probe::Broken(problem),
+            Err(problem) => Probe::NeedsRoot(problem),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let mut paths = parameters.iter().map(|(key, value)| value.unwrap_or(key));
+        let path = paths.next().filter(|path| !path.is_empty());
+        let path = path.ok_or("rootfs takes the path of a root file system: rootfs:PATH")?;
+        if let Some(other) = paths.next() {
+            return Err(format!(
+                "rootfs takes one path, and `{other}` is another: put a path with a `,` between quotes, \
+                 rootfs:path=\"PATH\""
+            ));
+        }
+        Ok(Box::new(Elsewhere { source: RootSource::look(path)?, raised: None }))
+    }
+}
+
+/// What a child of ours finds out, in which this process is not changed.
+fn in_child(find_out: fn() -> Result<(), String>) -> Result<(), String> {
+    let (read, write) = rustix::pipe::pipe().map_err(|error| error.to_string())?;
+    // SAFETY: the child makes system calls and small allocations, writes to the pipe and ends at once. The
+    // allocator of this libc may be used after a fork of a program with several threads.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error().to_string()),
+        0 => {
+            let problem = find_out().err().unwrap_or_default();
+            let _ = rustix::io::write(&write, problem.as_bytes());
+            // SAFETY: ends the child at once, without the parent's clean-up.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            drop(write);
+            let mut problem = String::new();
+            let heard = std::io::Read::read_to_string(&mut std::fs::File::from(read), &mut problem);
+            // SAFETY: a status is not asked for.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            match heard {
+                Ok(0) => Ok(()),
+                Ok(_) => Err(problem),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    }
+}
+
+struct Elsewhere {
+    source: RootSource,
+    /// Since it was applied.
+    raised: Option<(Rc<Roots>, Rc<Root>)>,
+}
+
+impl Treatment for Elsewhere {
+    fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+        let roots = bench.commons.of::<Roots>();
+        let root = roots.raise(&self.source, bench)?;
+        self.raised = Some((roots, root));
+        Ok(())
+    }
+
+    fn place(&self, mut place: LaunchPlace) -> LaunchPlace {
+        let other = self.raised.as_ref().and_then(|(roots, _)| roots.static_build());
+        if let Some(executable) = other {
+            place.executable = executable;
+        }
+        place
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        let own = self.raised.as_ref().filter(|_| is_treated).map(|(_, root)| root.setup());
+        own.unwrap_or_default().with(RootSeen {})
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let shown = self.source.shown();
+        let Some((_, root)) = &self.raised else {
+            return Err(TreatmentError::NotInForce(format!("{shown} was never made ready")));
+        };
+        // Another arm may be in the same root.
+        let is_wanted = root.is_entered_by(launch.setup);
+        let own = format!("{:016x}", root.number);
+        let seen = launch.seen(SEEN)?;
+        let wrong = seen.iter().find(|mark| (**mark == own) != is_wanted);
+        if wrong.is_none() && is_wanted >= launch.is_treated {
+            return Ok(Evidence::default());
+        }
+        Err(TreatmentError::NotInForce(format!(
+            "the {} process should {} had the root file system {shown}, but {}",
+            launch.whose(),
+            if is_wanted { "have" } else { "not have" },
+            match wrong {
+                None | Some(&"") => "its own has no mark of ours",
+                Some(mark) if *mark == own => "had it",
+                Some(_) => "its own has another mark",
+            }
+        )))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        match self.source.digest() {
+            Ok(digest) => digest.into(),
+            Err(problem) => problem.into_bytes(),
+        }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let Some((roots, root)) = &self.raised else { return Vec::new() };
+        vec![self.what_it_is(root), which_build(roots), where_it_writes()]
+    }
+
+    fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
+        match self.raised.take() {
+            Some((roots, _)) => roots.lower(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Elsewhere {
+    fn what_it_is(&self, root: &Root) -> String {
+        let form = match (self.source.form, root.packed) {
+            (RootForm::Directory, _) => "a directory",
+            (RootForm::Squashfs, _) => "a squashfs",
+            (RootForm::ImageDirectory, _) => "a directory with a container's image",
+            (RootForm::Tar, Some(Packed::Image)) => "a tar archive of a container's image",
+            (RootForm::Tar, _) => "a tar archive",
+        };
+        let digest = match self.source.form {
+            RootForm::Directory | RootForm::ImageDirectory => String::new(),
+            _ => format!(", SHA-256 {}", self.source.digest().unwrap_or("unknown")),
+        };
+        let files = root.files.map(|files| format!(", {files} files")).unwrap_or_default();
+        let devices = match root.devices {
+            0 => String::new(),
+            number => format!(" {number} device nodes in it are left out."),
+        };
+        let name =
+            |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
+        format!(
+            "The treated processes have the root file system {} ({form}{digest}{files}): {}, {}.{devices}",
+            self.source.shown(),
+            name(&root.tried.distribution, "a system without a name (os-release)"),
+            name(&root.tried.libc, "no libc that weigh knows"),
+        )
+    }
+}
+
+fn which_build(roots: &Roots) -> String {
+    match roots.why_static() {
+        None => "The workloads are the same dynamic build in all arms: they have the loader and the libc of \
+                 their root."
+            .into(),
+        Some((file, why)) => format!(
+            "The workloads are the static build in all arms, with a libc of their own: the dynamic one does \
+             not run in {file} ({why})."
+        ),
+    }
+}
+
+fn where_it_writes() -> String {
+    let user = match rustix::process::geteuid().is_root() {
+        true => "",
+        false => " All files in it belong to the user, in a user namespace that has no other.",
+    };
+    format!(
+        "An overlay in memory lies above it, new for each pair, so it stays as it is; the directory for the \
+         workloads' files is the host's.{user}"
+    )
+}

@@ -1,0 +1,214 @@
+//! Root file systems that arms are launched in: made ready once for all arms that name the same one, and
+//! entered by each launcher (`workload/setup/kind/enter_root.rs`).
+
+mod source;
+mod squashfs;
+mod tried;
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::fs::statvfs;
+
+use super::{Bench, TreatmentError};
+use crate::archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
+use crate::printable;
+use crate::workload::executable::Executable;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
+use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
+pub use source::{RootForm, RootSource};
+use squashfs::MountedImage;
+use tried::TriedRoot;
+
+/// What has to stay free for the experiment's own files, and for others.
+const RESERVED_BYTES: u64 = 256 << 20;
+/// Who waits longer is told what for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// All that the arms of an experiment are launched in.
+#[derive(Default)]
+pub struct Roots(RefCell<Vec<Rc<Root>>>);
+
+/// One, made ready in the experiment's scratch directory.
+pub struct Root {
+    /// As the processes in it see.
+    pub number: u64,
+    pub tried: TriedRoot,
+    /// What of it was left out, or is otherwise worth knowing.
+    pub packed: Option<Packed>,
+    pub files: Option<u64>,
+    pub devices: u64,
+    file: PathBuf,
+    base: PathBuf,
+    shared: PathBuf,
+    /// Until it is lowered.
+    mounted: RefCell<Option<MountedImage>>,
+}
+
+impl Roots {
+    /// The root file system of this source, which is made ready where no other arm has.
+    ///
+    /// # Errors
+    /// Where it cannot be unpacked or entered here.
+    pub fn raise(&self, source: &RootSource, bench: &Bench) -> Result<Rc<Root>, TreatmentError> {
+        let known = self.0.borrow().iter().find(|root| root.file == source.file).cloned();
+        if let Some(root) = known {
+            return Ok(root);
+        }
+        let root = Rc::new(Root::make(source, bench)?);
+        self.0.borrow_mut().push(Rc::clone(&root));
+        Ok(root)
+    }
+
+    /// The static build of the workloads, where one of these takes no other: then all arms have it, as two
+    /// builds would be one difference more.
+    pub fn static_build(&self) -> Option<Executable> {
+        self.0.borrow().iter().find_map(|root| Some(root.tried.needs_static.as_ref()?.0.clone()))
+    }
+
+    /// Which of them needs it, and why.
+    pub fn why_static(&self) -> Option<(String, String)> {
+        self.0.borrow().iter().find_map(|root| {
+            let (_, why) = root.tried.needs_static.as_ref()?;
+            Some((root.file.display().to_string(), why.clone()))
+        })
+    }
+
+    /// Removes what was unpacked.
+    ///
+    /// # Errors
+    /// As `rm -r`.
+    pub fn lower(&self) -> Result<(), TreatmentError> {
+        for root in self.0.take() {
+            drop(root.mounted.take());
+            match fs::remove_dir_all(&root.base) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    let problem = format!("cannot remove {}: {error}", root.base.display());
+                    return Err(TreatmentError::Unavailable(problem));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Root {
+    fn make(source: &RootSource, bench: &Bench) -> Result<Root, TreatmentError> {
+        let number = rand::random::<u64>() | 1;
+        let base = bench.place.scratch.join(format!("root-{number:016x}"));
+        let refused = |problem: &dyn std::fmt::Display| {
+            TreatmentError::Unavailable(format!("{}: {problem}", source.shown()))
+        };
+        make_frame(&base, number).map_err(|error| refused(&error))?;
+        let filled = fill(source, &base, bench).map_err(|error| match error {
+            ArchiveError::Interrupted => TreatmentError::Interrupted,
+            ArchiveError::Unusable(problem) => refused(&problem),
+        })?;
+        source.check_unchanged().map_err(|problem| refused(&problem))?;
+        let Filled { packed, files, devices, mounted } = filled;
+        let mut root = Root {
+            number,
+            tried: TriedRoot::default(),
+            packed,
+            files,
+            devices,
+            file: source.file.clone(),
+            base,
+            shared: bench.place.scratch.clone(),
+            mounted: RefCell::new(mounted),
+        };
+        let setup = root.setup().with(RootSeen {});
+        root.tried = TriedRoot::find_out(&setup, bench, number).map_err(|error| match error {
+            TreatmentError::Unavailable(problem) => refused(&problem),
+            other => other,
+        })?;
+        Ok(root)
+    }
+
+    /// How a launcher gets into it.
+    pub fn setup(&self) -> Setup {
+        let (base, shared) = (self.base.clone(), vec![self.shared.clone()]);
+        Setup::default().with(EnterRoot { base, shared })
+    }
+
+    /// Whether this set-up leads into it.
+    pub fn is_entered_by(&self, setup: &Setup) -> bool {
+        setup.get::<EnterRoot>().is_some_and(|step| step.base == self.base)
+    }
+}
+
+/// What lies above it, and where it is entered.
+fn make_frame(base: &Path, number: u64) -> io::Result<()> {
+    for directory in [base.to_owned(), base.join(ABOVE), base.join(MOUNTS)] {
+        fs::create_dir(directory)?;
+    }
+    fs::write(base.join(ABOVE).join(MARK), format!("{number:016x}\n"))
+}
+
+/// What is in a tree.
+struct Filled {
+    packed: Option<Packed>,
+    files: Option<u64>,
+    devices: u64,
+    mounted: Option<MountedImage>,
+}
+
+/// Makes the tree.
+fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, ArchiveError> {
+    let tree = base.join(TREE);
+    let room = Room::of(base)?;
+    if source.form == RootForm::Directory {
+        symlink(&source.file, &tree)?;
+        let files = source.files().map_err(ArchiveError::Unusable)?;
+        return Ok(Filled { packed: None, files: Some(files), devices: 0, mounted: None });
+    }
+    let began = Instant::now();
+    let mut told = began;
+    let shown = source.shown();
+    let mut goes_on = |bytes: u64| {
+        if told.elapsed() > PATIENCE {
+            told = Instant::now();
+            let line = printable::line(&format!("Unpacking {shown}: {} MiB", bytes >> 20));
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+        !bench.interrupted.load(Ordering::Relaxed)
+    };
+    if source.form == RootForm::Squashfs {
+        let mounted = squashfs::bring(&source.file, &tree, &mut goes_on)?;
+        return Ok(Filled { packed: None, files: None, devices: 0, mounted });
+    }
+    let mut unpacking = Unpacking::new(room.bytes, room.files, &mut goes_on);
+    let packed = match source.form {
+        RootForm::ImageDirectory => {
+            unpack_image(&source.file, &tree, &mut unpacking)?;
+            Packed::Image
+        }
+        _ => unpack_tar(source.open()?, &tree, &base.join("image"), &mut unpacking)?,
+    };
+    let Unpacking { files, devices, .. } = unpacking;
+    Ok(Filled { packed: Some(packed), files: Some(files), devices, mounted: None })
+}
+
+/// What a file system has left for us.
+struct Room {
+    bytes: u64,
+    files: u64,
+}
+
+impl Room {
+    fn of(directory: &Path) -> io::Result<Room> {
+        let status = statvfs(directory)?;
+        let bytes = status.f_bavail.saturating_mul(status.f_frsize);
+        // Some count no inodes.
+        let files = if status.f_files == 0 { u64::MAX } else { status.f_favail };
+        Ok(Room { bytes: bytes.saturating_sub(RESERVED_BYTES), files })
+    }
+}

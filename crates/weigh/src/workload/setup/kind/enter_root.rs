@@ -1,0 +1,212 @@
+//! Another root file system for the launcher and all that it starts, in a mount namespace of its own: when
+//! the last of them ends, nothing of it is left. What they write goes to memory, except below one directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, unmount,
+};
+use rustix::process::{getegid, geteuid, pivot_root};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::setup::Act;
+
+/// In `base`: the root file system or a link to it, what lies above it, and where mounts are made.
+pub const TREE: &str = "tree";
+pub const ABOVE: &str = "above";
+pub const MOUNTS: &str = "mounts";
+/// What a program expects of `/dev`; the same in all roots.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// A root file system that was made ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnterRoot {
+    pub base: PathBuf,
+    /// Directories that are in it at the same path, with what is mounted in them, and are written to as they
+    /// are here.
+    pub shared: Vec<PathBuf>,
+}
+
+impl Act for EnterRoot {
+    fn in_launcher(&self) -> Result<(), String> {
+        own_mounts()?;
+        self.enter()
+    }
+
+    fn directory(&self, wanted: PathBuf) -> PathBuf {
+        let is_shared = self.shared.iter().any(|shared| wanted.starts_with(shared));
+        if is_shared || wanted.is_dir() { wanted } else { "/".into() }
+    }
+}
+
+/// A mount namespace of one's own, in which no mount is seen by others; without root in a user namespace of
+/// one's own, which has this user alone.
+///
+/// # Errors
+/// A sentence that says what forbids it.
+pub fn own_mounts() -> Result<(), String> {
+    let (user, group) = (geteuid(), getegid());
+    let namespaces = match user.is_root() {
+        true => UnshareFlags::NEWNS,
+        false => UnshareFlags::NEWNS | UnshareFlags::NEWUSER,
+    };
+    // SAFETY: it closes no file descriptors, and the process has one thread.
+    unsafe { unshare_unsafe(namespaces) }.map_err(|error| forbidden(&error.into()))?;
+    if !user.is_root() {
+        let (user, group) = (user.as_raw(), group.as_raw());
+        fs::write("/proc/self/setgroups", "deny")
+            .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
+            .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
+            .map_err(|error| forbidden(&error))?;
+    }
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| forbidden(&error.into()))
+}
+
+fn forbidden(error: &io::Error) -> String {
+    if geteuid().is_root() {
+        return format!(
+            "a mount namespace is not permitted here ({error}): this needs CAP_SYS_ADMIN, which containers \
+             often lack"
+        );
+    }
+    let switches = [
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+        ("user/max_user_namespaces", "0", "10000"),
+    ];
+    let forbids = |(file, forbidding, _): &(&str, &str, &str)| {
+        fs::read_to_string(format!("/proc/sys/{file}")).is_ok_and(|text| text.trim() == *forbidding)
+    };
+    let how = switches.into_iter().find(forbids).map_or_else(
+        || "a security module or the container that we are in forbids it".to_owned(),
+        |(file, _, allowing)| format!("`sysctl {}={allowing}` allows it", file.replace('/', ".")),
+    );
+    format!("user namespaces are not permitted to ordinary users here ({error}): {how}, or be root")
+}
+
+/// What failed, for a person.
+fn say<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> String {
+    move |error| format!("{what}: {}", error.into())
+}
+
+impl EnterRoot {
+    /// The same with this directory among those that are shared.
+    pub fn sharing(mut self, directory: &Path) -> EnterRoot {
+        if !self.shared.iter().any(|shared| directory.starts_with(shared)) {
+            self.shared.push(directory.to_owned());
+        }
+        self
+    }
+
+    fn enter(&self) -> Result<(), String> {
+        // Relative paths need no escapes, whatever the directory is called.
+        std::env::set_current_dir(&self.base)
+            .map_err(say("the directory of the root file system"))?;
+        mount("weigh", MOUNTS, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
+            .map_err(say("a file system in memory"))?;
+        for name in ["upper", "work", "root"] {
+            fs::create_dir(Path::new(MOUNTS).join(name)).map_err(say("a file system in memory"))?;
+        }
+        lay_over()?;
+        std::env::set_current_dir(Path::new(MOUNTS).join("root")).map_err(say("the new root"))?;
+        // A name that no link in a foreign root can lead to.
+        let old = format!(".weigh-old-{:016x}", rand::random::<u64>());
+        fs::create_dir(&old).map_err(say("a directory in the new root"))?;
+        pivot_root(".", &*old).map_err(say("the new root (pivot_root)"))?;
+        std::env::set_current_dir("/").map_err(say("the new root"))?;
+        // From here on links lead nowhere else but into the new root.
+        let old = Path::new("/").join(old);
+        self.furnish(&old)?;
+        unmount(&old, UnmountFlags::DETACH).map_err(say("leaving the old root"))?;
+        fs::remove_dir(&old).map_err(say("leaving the old root"))
+    }
+
+    /// Brings what is the kernel's, and what is shared.
+    fn furnish(&self, old: &Path) -> Result<(), String> {
+        for name in ["/proc", "/sys", "/dev"] {
+            fs::create_dir_all(name).map_err(say(name))?;
+        }
+        mount_bind_recursive(old.join("proc"), "/proc").map_err(say("/proc"))?;
+        bring_sys(&old.join("sys")).map_err(say("/sys"))?;
+        bring_devices(&old.join("dev")).map_err(say("/dev"))?;
+        for directory in &self.shared {
+            let named = format!("{} in the new root", directory.display());
+            fs::create_dir_all(directory).map_err(say(&named))?;
+            let here = old.join(directory.strip_prefix("/").unwrap_or(directory));
+            mount_bind_recursive(here, directory).map_err(say(&named))?;
+        }
+        // What was needed to get in is not for those who are in.
+        unmount(self.base.join(MOUNTS), UnmountFlags::DETACH).map_err(say("leaving the old root"))
+    }
+}
+
+/// In a user namespace what is mounted below a directory cannot be left out.
+fn bind(from: &Path, to: &Path) -> io::Result<()> {
+    match geteuid().is_root() {
+        true => Ok(mount_bind(from, to)?),
+        false => Ok(mount_bind_recursive(from, to)?),
+    }
+}
+
+/// The overlay at `mounts/root`.
+fn lay_over() -> Result<(), String> {
+    const PLAIN: &std::ffi::CStr = c"lowerdir=above:tree,upperdir=mounts/upper,workdir=mounts/work";
+    // A user namespace may set these attributes alone; before Linux 6.6 a file system in memory has none.
+    const OF_USER: &std::ffi::CStr =
+        c"lowerdir=above:tree,upperdir=mounts/upper,workdir=mounts/work,userxattr";
+    let lay = |options| mount("weigh", "mounts/root", "overlay", MountFlags::NODEV, Some(options));
+    let laid = match geteuid().is_root() {
+        true => lay(PLAIN),
+        false => lay(OF_USER).or_else(|_| lay(PLAIN)),
+    };
+    laid.map_err(|error| {
+        let error = io::Error::from(error);
+        format!(
+            "the kernel lays no overlay over that directory ({error}): this needs overlayfs, for ordinary \
+             users Linux 5.11, and a file system that can lie beneath one"
+        )
+    })
+}
+
+fn bring_sys(from: &Path) -> io::Result<()> {
+    bind(from, Path::new("/sys"))?;
+    let read_only = MountFlags::BIND
+        | MountFlags::RDONLY
+        | MountFlags::NOSUID
+        | MountFlags::NODEV
+        | MountFlags::NOEXEC;
+    Ok(mount_remount("/sys", read_only, "")?)
+}
+
+fn bring_devices(from: &Path) -> io::Result<()> {
+    mount("weigh", "/dev", "tmpfs", MountFlags::NOSUID, Some(c"mode=755"))?;
+    let dev = Path::new("/dev");
+    for name in DEVICES.iter().filter(|name| from.join(name).exists()) {
+        fs::File::create(dev.join(name))?;
+        mount_bind(from.join(name), dev.join(name))?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        std::os::unix::fs::symlink(target, dev.join(name))?;
+    }
+    fs::create_dir(dev.join("shm"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("weigh", "/dev/shm", "tmpfs", flags, Some(c"mode=1777"))?;
+    if from.join("pts").is_dir() {
+        fs::create_dir(dev.join("pts"))?;
+        bind(&from.join("pts"), &dev.join("pts"))?;
+        fs::File::create(dev.join("ptmx"))?;
+        mount_bind(from.join("ptmx"), dev.join("ptmx"))?;
+    }
+    Ok(())
+}
