@@ -1,5 +1,5 @@
-//! `weigh` killed at any moment while arms are in other root file systems: no mount, loop device, directory or
-//! process is left.
+//! `weigh` killed at any moment while arms are in other root file systems: no mount, loop device, directory
+//! or process is left.
 
 mod support;
 

@@ -18,6 +18,7 @@ use weighbridge::result::work_name::WorkName;
 
 pub mod audit;
 pub mod build;
+pub mod fuzzing;
 pub mod import;
 pub mod processes;
 pub mod roots;

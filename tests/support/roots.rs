@@ -79,7 +79,8 @@ pub fn docker_save(home: &Home, directory: &Path, text: &str) -> PathBuf {
         fs::create_dir_all(image.join(number.to_string())).unwrap();
         fs::rename(layer, image.join(format!("{number}/layer.tar"))).unwrap();
     }
-    let manifest = json!([{"Config": "c.json", "RepoTags": ["x:1"], "Layers": ["0/layer.tar", "1/layer.tar"]}]);
+    let layers = ["0/layer.tar", "1/layer.tar"];
+    let manifest = json!([{"Config": "c.json", "RepoTags": ["x:1"], "Layers": layers}]);
     fs::write(image.join("manifest.json"), manifest.to_string()).unwrap();
     fs::write(image.join("c.json"), "{}").unwrap();
     tar(&image, "tar", "")

@@ -34,33 +34,33 @@ pub(super) fn is_image(directory: &Below) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Index {
-    manifests: Vec<Descriptor>,
+struct ImageIndex {
+    manifests: Vec<BlobNamed>,
 }
 
 #[derive(Deserialize)]
-struct Manifest {
-    layers: Vec<Descriptor>,
+struct ImageManifest {
+    layers: Vec<BlobNamed>,
 }
 
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Descriptor {
+struct BlobNamed {
     #[serde(default)]
     media_type: String,
     digest: String,
-    platform: Option<Platform>,
+    platform: Option<ForMachine>,
 }
 
 #[derive(Clone, Deserialize)]
-struct Platform {
+struct ForMachine {
     architecture: String,
     os: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Saved {
+struct SavedImage {
     layers: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ fn read<'a, T: Deserialize<'a>>(name: &str, bytes: &'a [u8]) -> Result<T, Archiv
 
 fn of_saved(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
     let bytes = directory.read(MANIFEST, MOST_JSON_BYTES)?;
-    let mut images: Vec<Saved> = read(MANIFEST, &bytes)?;
+    let mut images: Vec<SavedImage> = read(MANIFEST, &bytes)?;
     match images.len() {
         1 => {}
         0 => return unusable("it has no image"),
@@ -107,7 +107,7 @@ fn of_layout(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
     let mut name = INDEX.to_owned();
     for _ in 0..DEEPEST_INDEX {
         let bytes = directory.read(&name, MOST_JSON_BYTES)?;
-        let index: Index = read(&name, &bytes)?;
+        let index: ImageIndex = read(&name, &bytes)?;
         let chosen = for_this_machine(index.manifests)?;
         let (file, _) = blob(&chosen.digest)?;
         if is_index(&chosen.media_type) {
@@ -115,8 +115,8 @@ fn of_layout(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
             continue;
         }
         let bytes = directory.read(&file, MOST_JSON_BYTES)?;
-        let manifest: Manifest = read(&file, &bytes)?;
-        let layer = |layer: Descriptor| {
+        let manifest: ImageManifest = read(&file, &bytes)?;
+        let layer = |layer: BlobNamed| {
             let (file, digest) = blob(&layer.digest)?;
             Ok(ImageLayer { file, digest: Some(digest) })
         };
@@ -130,18 +130,18 @@ fn is_index(media_type: &str) -> bool {
 }
 
 /// The one manifest that is not for other machines.
-fn for_this_machine(manifests: Vec<Descriptor>) -> Result<Descriptor, ArchiveError> {
+fn for_this_machine(manifests: Vec<BlobNamed>) -> Result<BlobNamed, ArchiveError> {
     let own = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
     };
-    let fits = |descriptor: &Descriptor| match &descriptor.platform {
+    let fits = |descriptor: &BlobNamed| match &descriptor.platform {
         None => true,
         Some(platform) => platform.os == "linux" && platform.architecture == own,
     };
     let all = manifests.len();
-    let mut fitting: Vec<Descriptor> = manifests.into_iter().filter(fits).collect();
+    let mut fitting: Vec<BlobNamed> = manifests.into_iter().filter(fits).collect();
     fitting.dedup_by(|one, other| one.digest == other.digest);
     match fitting.len() {
         1 => Ok(fitting.remove(0)),

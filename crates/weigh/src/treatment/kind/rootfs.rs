@@ -32,8 +32,8 @@ impl Kind for Rootfs {
         &[
             Parameter {
                 form: "PATH",
-                help: "a directory, a tar (plain, or by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
-                       save` wrote, or a squashfs",
+                help: "a directory, a tar (also by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
+                       save` wrote, a squashfs",
             },
             Parameter {
                 form: "path=PATH",

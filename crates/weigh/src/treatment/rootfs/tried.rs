@@ -7,6 +7,7 @@ use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::root_facts::{DISTRIBUTION, LIBC, RootFacts};
 use crate::workload::setup::kind::root_seen::SEEN;
+use crate::workload::stdout_use::StdoutUse;
 
 const LIMIT_MS: u64 = 30_000;
 
@@ -67,6 +68,7 @@ fn run(
         environment: Vec::new(),
         directory: bench.place.work_directory.clone(),
         timeout_ms: LIMIT_MS,
+        stdout: StdoutUse::KeepEnd,
     };
     match launcher.run(&job, bench.interrupted) {
         Ok(launched) if launched.exit_code == Some(0) => Ok(Ok(launched)),
