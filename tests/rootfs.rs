@@ -247,6 +247,29 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
     assert_nothing_left(&home);
 }
 
+/// Through `/proc` a link could lead to the root of any process.
+#[test]
+fn a_link_in_a_root_leads_nothing_out_of_it() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let outside = home.path("outside");
+    fs::create_dir(&outside).unwrap();
+    for (number, name) in ["tmp", "dev", "sys", "proc", "etc"].into_iter().enumerate() {
+        let root = tiny(&home, &format!("hostile{number}"));
+        let _ = fs::remove_dir_all(root.join(name));
+        let target = format!("/proc/1/root{}", outside.display());
+        std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+        let label = label(&root);
+        let outcome = home.run(&["compare", &label, "-w", "getppid", "--pairs", "8"]);
+        assert_ne!(outcome.code, Some(101), "{outcome:#?}");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{name}: {outcome:#?}");
+        if name != "etc" {
+            outcome.assert_error(&["in the new root"]);
+        }
+        assert_nothing_left(&home);
+    }
+}
+
 #[test]
 fn root_enters_nothing_that_others_can_change() {
     if !is_root() {

@@ -75,7 +75,7 @@ impl<'a> Unpacking<'a> {
         self.files += 1;
         if self.files > self.most_files.min(MOST_FILES) {
             return Err(ArchiveError::Unusable(format!(
-                "it has more than {} files, for which there is no room",
+                "it has more than {} files, for which there is no room; set TMPDIR to another directory",
                 self.most_files.min(MOST_FILES)
             )));
         }
@@ -86,7 +86,8 @@ impl<'a> Unpacking<'a> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.most_bytes {
             return Err(ArchiveError::Unusable(format!(
-                "it unpacks to more than {} MiB, for which there is no room",
+                "it unpacks to more than {} MiB, for which there is no room; set TMPDIR to another \
+                 directory",
                 self.most_bytes >> 20
             )));
         }

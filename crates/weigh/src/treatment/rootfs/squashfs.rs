@@ -88,7 +88,9 @@ fn unpack(
         }
         let left = Room::of(tree.parent().unwrap_or(tree))?.bytes;
         if left == 0 {
-            return Err(ArchiveError::Unusable("it unpacks to more than there is room for".into()));
+            return Err(ArchiveError::Unusable(
+                "it unpacks to more than there is room for; set TMPDIR to another directory".into(),
+            ));
         }
         if !goes_on(room.saturating_sub(left)) {
             return Err(ArchiveError::Interrupted);

@@ -134,21 +134,30 @@ impl EnterRoot {
 
     /// Brings what is the kernel's, and what is shared.
     fn furnish(&self, old: &Path) -> Result<(), String> {
-        for name in ["/proc", "/sys", "/dev"] {
-            fs::create_dir_all(name).map_err(say(name))?;
+        let kernels = ["/proc", "/sys", "/dev"].map(Path::new);
+        let shared = self.shared.iter().map(PathBuf::as_path);
+        // All of them before the first mount: through `/proc` a link in a foreign root would lead out. To
+        // mount on what is out there, the kernel refuses.
+        for directory in kernels.into_iter().chain(shared) {
+            fs::create_dir_all(directory).map_err(|error| within(directory, &error))?;
         }
-        mount_bind_recursive(old.join("proc"), "/proc").map_err(say("/proc"))?;
-        bring_sys(&old.join("sys")).map_err(say("/sys"))?;
-        bring_devices(&old.join("dev")).map_err(say("/dev"))?;
+        let [proc, sys, dev] = kernels;
+        mount_bind_recursive(old.join("proc"), proc)
+            .map_err(|error| within(proc, &error.into()))?;
+        bring_sys(&old.join("sys")).map_err(|error| within(sys, &error))?;
+        bring_devices(&old.join("dev")).map_err(|error| within(dev, &error))?;
         for directory in &self.shared {
-            let named = format!("{} in the new root", directory.display());
-            fs::create_dir_all(directory).map_err(say(&named))?;
             let here = old.join(directory.strip_prefix("/").unwrap_or(directory));
-            mount_bind_recursive(here, directory).map_err(say(&named))?;
+            let bound = mount_bind_recursive(here, directory);
+            bound.map_err(|error| within(directory, &error.into()))?;
         }
         // What was needed to get in is not for those who are in.
         unmount(self.base.join(MOUNTS), UnmountFlags::DETACH).map_err(say("leaving the old root"))
     }
+}
+
+fn within(directory: &Path, error: &io::Error) -> String {
+    format!("{} in the new root: {error}", directory.display())
 }
 
 /// In a user namespace what is mounted below a directory cannot be left out.
