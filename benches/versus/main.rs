@@ -1,5 +1,5 @@
-//! hyperfine and `weigh versus` on the same commands, in turns: which differences each claims, and how long it
-//! takes. `docs/versus.md` explains.
+//! hyperfine and `weigh versus` on the same commands, in turns: which differences each claims, and how long
+//! it takes. `docs/versus.md` explains.
 //!
 //! ```text
 //! cargo bench --bench versus -- [--rounds N] [--budget SECONDS] [--only TEXT] [--write docs/versus.md]
