@@ -5,16 +5,12 @@
 #include "driver.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +21,7 @@ static struct shared {
 	struct sample samples[];
 } *shared;
 
-static pid_t driver, group, janitor;
-static int to_janitor[2];
+static pid_t driver, group;
 
 /* Placed workloads place themselves, from the CPU that they are on. */
 static void choose_cpu(int number)
@@ -46,12 +41,9 @@ static void choose_cpu(int number)
 
 static void start_together(int copies)
 {
-	if (atomic_fetch_add(&shared->prepared, 1) + 1 == copies) {
-		atomic_store(&shared->started, 1);
-		syscall(SYS_futex, &shared->started, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	}
-	while (!atomic_load(&shared->started))
-		syscall(SYS_futex, &shared->started, FUTEX_WAIT, 0, NULL, NULL, 0);
+	if (atomic_fetch_add(&shared->prepared, 1) + 1 == copies)
+		open_gate(&shared->started);
+	wait_at_gate(&shared->started);
 }
 
 static _Noreturn void be_copy(int number, const struct options *options)
@@ -61,7 +53,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != driver)
 		_exit(1); /* it died before that line */
-	close(to_janitor[1]);
+	part_from_janitor();
 	setpgid(0, group);
 	take_charge();
 	choose_cpu(number);
@@ -87,53 +79,14 @@ static _Noreturn void be_copy(int number, const struct options *options)
 	_exit(0);
 }
 
-/* Outlives the driver, whatever ends that, and removes what it and its copies leave. */
-static _Noreturn void tidy_up_at_the_end(void)
-{
-	pid_t left = 0;
-
-	setpgid(0, 0); /* a signal to the driver's group is none for us */
-	close(to_janitor[1]);
-	while (read(to_janitor[0], &left, sizeof left) == sizeof left)
-		;
-	if (left)
-		kill(-left, SIGKILL);
-	remove_scratch_directory();
-	_exit(0);
-}
-
-static void tell_janitor(pid_t left)
-{
-	if (write(to_janitor[1], &left, sizeof left) != sizeof left)
-		fail("cannot reach the process that tidies up: %s", strerror(errno));
-}
-
-/* Returns when it has done its work. */
-static void dismiss_janitor(void)
-{
-	close(to_janitor[1]);
-	while (group && waitpid(-group, NULL, 0) > 0)
-		;
-	waitpid(janitor, NULL, 0);
-}
-
 /* The failed copy has said why, unless it could not. */
 static _Noreturn void give_up(int number, int status)
 {
 	if (WIFSIGNALED(status))
 		fprintf(stderr, "%s: copy %d was killed by signal %d\n", current->name, number + 1,
 			WTERMSIG(status));
-	dismiss_janitor();
+	dismiss_janitor(group);
 	_exit(1);
-}
-
-static void start_janitor(void)
-{
-	if (pipe(to_janitor) < 0 || (janitor = fork()) < 0)
-		fail("pipe or fork: %s", strerror(errno));
-	if (janitor == 0)
-		tidy_up_at_the_end();
-	close(to_janitor[0]);
 }
 
 static void start_copies(const struct options *options, pid_t *copies)
@@ -144,14 +97,14 @@ static void start_copies(const struct options *options, pid_t *copies)
 			be_copy(i, options);
 		if (copies[i] < 0) {
 			fprintf(stderr, "%s: cannot start copy %d: %s\n", current->name, i + 1, strerror(errno));
-			dismiss_janitor();
+			dismiss_janitor(group);
 			_exit(1);
 		}
 		/* Here too, or a copy could be in no group yet when the next one is to join it. */
 		setpgid(copies[i], group);
 		if (i == 0) {
 			group = copies[0];
-			tell_janitor(group);
+			leave_to_janitor(group);
 		}
 	}
 }
@@ -201,8 +154,8 @@ void take_copies(const struct options *options)
 			give_up(number, status);
 		add(&total, &shared->samples[number]);
 	}
-	tell_janitor(0);
-	dismiss_janitor();
+	leave_to_janitor(0);
+	dismiss_janitor(group);
 
 	print_sample(options, &total);
 	printf(",\"copies\":%d,\"copy_rates\":[", count);

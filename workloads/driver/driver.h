@@ -4,6 +4,9 @@
 
 #include "workload.h"
 
+#include <stdatomic.h>
+#include <sys/types.h>
+
 /* sample.c */
 enum { MAX_SLICES = 100 };
 struct options {
@@ -35,10 +38,38 @@ void begin_planting(const struct options *options);
 void end_planting(const struct options *options, struct sample *sample);
 /* The usage of this process and its children. */
 struct rusage usage(void);
-/* With what was used between the two, checks the work and cleans up. */
+/* What was used between the two. */
+void record_usage(struct sample *sample, struct rusage before, struct rusage after);
+/* With that, checks the work and cleans up. */
 void end_sample(struct sample *sample, struct rusage before, struct rusage after);
 /* All fields but the closing brace. */
 void print_sample(const struct options *options, const struct sample *sample);
+
+/* janitor.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
+void start_janitor(void);
+/* Processes of this group are killed if the driver ends before it says so of group 0. */
+void leave_to_janitor(pid_t group);
+/* In a process that was forked from the driver. */
+void part_from_janitor(void);
+/* Returns when it has done its work. */
+void dismiss_janitor(pid_t group);
+
+/* gate.c: in memory that all share, 0 at first */
+void open_gate(_Atomic uint32_t *gate);
+void wait_at_gate(_Atomic uint32_t *gate);
+
+/* load.c */
+struct job {
+	const struct workload *test;
+	long count; /* per user */
+};
+struct load_options {
+	int users, tests;
+	struct job *jobs; /* of each test */
+	uint64_t seed;
+	uint64_t think_ns; /* how long a user waits between two jobs */
+};
+void take_load(const struct load_options *options);
 
 /* copies.c */
 void take_copies(const struct options *options);
@@ -47,10 +78,16 @@ void take_copies(const struct options *options);
 /* What there is to clean up is this process's from now on. */
 void take_charge(void);
 void remove_scratch_directory(void);
+/* What was entered last stays: it is inside of what another process removes. */
+void keep_scratch_directory(void);
 
 /* histogram.c */
 void histogram_add(uint64_t ns);
 void histogram_print(void); /* as JSON: [lower end of a bucket, count], the empty ones left out */
+enum { HISTOGRAM_BUCKETS = (64 - 6 + 1) * 64 };
+void histogram_share(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]); /* adds this process's counts */
+void histogram_take(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]);  /* in place of its own */
+uint64_t histogram_quantile_ns(double share); /* the lower end of the bucket that holds it */
 
 /* placement.c: pins the process that calls it; fails where that cannot be. */
 void stay_on(int cpu);

@@ -11,7 +11,14 @@
 #define PART_BITS 6
 #define PARTS (1u << PART_BITS)
 
-static uint64_t counts[(64 - PART_BITS + 1) * PARTS];
+static uint64_t counts[HISTOGRAM_BUCKETS];
+
+static uint64_t lower_end_ns(uint64_t bucket)
+{
+	unsigned int shift = bucket < 2 * PARTS ? 0 : bucket / PARTS - 1;
+
+	return (bucket - shift * PARTS) << shift;
+}
 
 void histogram_add(uint64_t ns)
 {
@@ -31,10 +38,34 @@ void histogram_print(void)
 	for (uint64_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		if (!counts[i])
 			continue;
-		unsigned int shift = i < 2 * PARTS ? 0 : i / PARTS - 1;
-		printf("%s[%llu,%llu]", separator, (unsigned long long)(i - shift * PARTS) << shift,
+		printf("%s[%llu,%llu]", separator, (unsigned long long)lower_end_ns(i),
 		       (unsigned long long)counts[i]);
 		separator = ",";
 	}
 	putchar(']');
+}
+
+void histogram_share(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS])
+{
+	for (uint64_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (counts[i])
+			atomic_fetch_add(&buckets[i], counts[i]);
+}
+
+void histogram_take(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS])
+{
+	for (uint64_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		counts[i] = atomic_load(&buckets[i]);
+}
+
+uint64_t histogram_quantile_ns(double share)
+{
+	uint64_t total = 0, seen = 0, i;
+
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		total += counts[i];
+	for (i = 0; i < HISTOGRAM_BUCKETS - 1; i++)
+		if ((seen += counts[i]) >= share * total && seen)
+			break;
+	return lower_end_ns(i);
 }

@@ -30,6 +30,7 @@ static const char help[] =
 	"  weigh-workloads list\n"
 	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
+	"  weigh-workloads load [--users N] [--seed N] [--think-us N] NAME=COUNT ...\n"
 	"  weigh-workloads help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
@@ -39,6 +40,9 @@ static const char help[] =
 	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
 	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
 	"  --latencies            time each operation by itself too: a histogram\n"
+	"  --users N              how many users do COUNT operations of each workload, at the same time\n"
+	"  --seed N               of the order in which each user does them\n"
+	"  --think-us N           how long a user waits between two, in microseconds\n"
 	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
@@ -79,6 +83,13 @@ void enter_scratch_directory(void)
 		fail("cannot make a directory in the current directory: %s", strerror(errno));
 	if (chdir(scratch) < 0)
 		fail("cannot enter %s: %s", scratch, strerror(errno));
+}
+
+void keep_scratch_directory(void)
+{
+	if (parent_directory >= 0)
+		close(parent_directory);
+	parent_directory = -1;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -227,6 +238,17 @@ static _Noreturn void execute_small_image(char **argv)
 }
 #endif
 
+/* A parent's habits must not reach the workload. */
+static void keep_habits_out(void)
+{
+	/* The locale changes what sort and grep cost. Once, as it makes a heap, which forks would copy: not
+	 * again in the small image. */
+	if (!getenv("LC_ALL") || strcmp(getenv("LC_ALL"), "C"))
+		setenv("LC_ALL", "C", 1);
+	/* Where it is ignored, wait(2) finds no children. */
+	signal(SIGCHLD, SIG_DFL);
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -270,24 +292,68 @@ static int run(int argc, char **argv)
 
 	if (options.latencies && current->only_in_batches)
 		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
-	/* A parent's habits must not reach the workload: the locale changes what sort and grep cost. Once, as
-	 * it makes a heap, which forks would copy: not again in the small image. */
-	if (!getenv("LC_ALL") || strcmp(getenv("LC_ALL"), "C"))
-		setenv("LC_ALL", "C", 1);
+	keep_habits_out();
 #ifdef WEIGH_SMALL
 	if (current->is_in_small)
 		execute_small_image(argv - 1);
 #endif
 
 	take_charge();
-	/* Where it is ignored, wait(2) finds no children. */
-	signal(SIGCHLD, SIG_DFL);
 	if (options.copies > 1)
 		take_copies(&options);
 	else
 		take_sample(&options);
 	return 0;
 }
+
+#ifndef WEIGH_IS_SMALL
+/* NAME=COUNT */
+static struct job job_of(char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (!equals)
+		usage_error("'%s': a test of a load is NAME=COUNT", text);
+	*equals = '\0';
+	const struct workload *test = find(text);
+	if (!test)
+		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
+	if (test->placement != ANYWHERE || test->reenter)
+		usage_error("'%s' cannot be a part of a load: it places or executes its own process", text);
+	return (struct job){.test = test, .count = (long)number(text, equals + 1, 1, 1000000)};
+}
+
+static int load(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"users", required_argument, NULL, 'u'},
+		{"seed", required_argument, NULL, 's'},
+		{"think-us", required_argument, NULL, 't'},
+		{0},
+	};
+	struct load_options options = {.users = 1};
+	struct job jobs[argc];
+
+	opterr = 0;
+	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+		switch (option) {
+		case 'u': options.users = number("users", optarg, 1, 1000000); break;
+		case 's': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
+		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
+		case ':': usage_error("%s needs a value", argv[optind - 1]);
+		default: usage_error("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		usage_error("load takes tests: NAME=COUNT ...");
+	options.jobs = jobs;
+	while (optind < argc)
+		jobs[options.tests++] = job_of(argv[optind++]);
+	keep_habits_out();
+	take_load(&options);
+	return 0;
+}
+#endif
 
 int main(int argc, char **argv)
 {
@@ -300,6 +366,10 @@ int main(int argc, char **argv)
 		usage_error("list, run or help?");
 	if (strcmp(argv[1], "run") == 0)
 		return run(argc - 1, argv + 1);
+#ifndef WEIGH_IS_SMALL
+	if (strcmp(argv[1], "load") == 0)
+		return load(argc - 1, argv + 1);
+#endif
 	if (argc == 2 && strcmp(argv[1], "list") == 0)
 		return list();
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

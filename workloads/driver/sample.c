@@ -226,6 +226,16 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 	return n;
 }
 
+void record_usage(struct sample *sample, struct rusage before, struct rusage after)
+{
+	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
+	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
+	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
+	sample->involuntary_switches = after.ru_nivcsw - before.ru_nivcsw;
+	sample->minor_faults = after.ru_minflt - before.ru_minflt;
+	sample->major_faults = after.ru_majflt - before.ru_majflt;
+}
+
 void end_sample(struct sample *sample, struct rusage before, struct rusage after)
 {
 	uint64_t n = sample->operations, elapsed = sample->elapsed_ns;
@@ -236,12 +246,7 @@ void end_sample(struct sample *sample, struct rusage before, struct rusage after
 		     (unsigned long long)elapsed);
 	sample->total_operations = total_operations;
 	sample->rate = n * current->units_per_op * 1e9 / elapsed;
-	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
-	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
-	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
-	sample->involuntary_switches = after.ru_nivcsw - before.ru_nivcsw;
-	sample->minor_faults = after.ru_minflt - before.ru_minflt;
-	sample->major_faults = after.ru_majflt - before.ru_majflt;
+	record_usage(sample, before, after);
 
 	if (current->check)
 		current->check(total_operations);

@@ -1,0 +1,54 @@
+/* A process that outlives the driver, whatever ends that: it kills what the driver had started, and removes its
+ * files. */
+#include "driver.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t janitor;
+static int to_janitor[2] = {-1, -1};
+
+static _Noreturn void tidy_up_at_the_end(void)
+{
+	pid_t left = 0;
+
+	setpgid(0, 0); /* a signal to the driver's group is none for us */
+	close(to_janitor[1]);
+	while (read(to_janitor[0], &left, sizeof left) == sizeof left)
+		;
+	if (left)
+		kill(-left, SIGKILL);
+	remove_scratch_directory();
+	_exit(0);
+}
+
+void start_janitor(void)
+{
+	if (pipe(to_janitor) < 0 || (janitor = fork()) < 0)
+		fail("pipe or fork: %s", strerror(errno));
+	if (janitor == 0)
+		tidy_up_at_the_end();
+	close(to_janitor[0]);
+}
+
+void leave_to_janitor(pid_t group)
+{
+	if (write(to_janitor[1], &group, sizeof group) != sizeof group)
+		fail("cannot reach the process that tidies up: %s", strerror(errno));
+}
+
+void part_from_janitor(void)
+{
+	close(to_janitor[1]);
+}
+
+void dismiss_janitor(pid_t group)
+{
+	close(to_janitor[1]);
+	while (group && waitpid(-group, NULL, 0) > 0)
+		;
+	waitpid(janitor, NULL, 0);
+}

@@ -1,0 +1,318 @@
+/* Many users at the same time, each of whom does the jobs of a mix in an order of its own: the multi-user load of
+ * AIM's Suite VII and re-aim (docs/load.md). A job is one operation of a workload.
+ *
+ * A user is a process with a directory of its own. It prepares all that it will need, and waits; then one futex
+ * releases all users. Jobs are timed one by one. What a user does besides its jobs is the driver's, and printed. */
+#include "driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a user leaves on the board. */
+struct user {
+	uint64_t finished_ns; /* after the gate was opened */
+	uint64_t besides_ns;  /* of its time on the way, that it spent in no job */
+	struct sample used;
+};
+
+/* In memory that all users share. */
+static struct board {
+	_Atomic uint32_t gate, ready;
+	uint64_t opened_ns;
+	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
+	struct user users[];
+} *board;
+
+static const struct workload load = {.name = "load", .unit = "jobs/min", .units_per_op = 60};
+static pid_t driver, group;
+
+/* splitmix64 (Steele, Lea and Flood, 2014): the same order from the same seed on every machine. */
+static uint64_t draw(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+static long jobs_per_user(const struct load_options *options)
+{
+	long total = 0;
+
+	for (int i = 0; i < options->tests; i++)
+		total += options->jobs[i].count;
+	return total;
+}
+
+/* The numbers of the tests, each as often as it has jobs, in an order that is this user's. */
+static int *shuffled(const struct load_options *options, int number)
+{
+	long total = jobs_per_user(options), n = 0;
+	int *order = malloc(total * sizeof *order);
+	uint64_t state = options->seed ^ (uint64_t)number << 32;
+
+	if (!order)
+		fail("no memory for the order of %ld jobs", total);
+	for (int i = 0; i < options->tests; i++)
+		for (long k = 0; k < options->jobs[i].count; k++)
+			order[n++] = i;
+	for (long i = total - 1; i > 0; i--) {
+		long k = draw(&state) % (uint64_t)(i + 1);
+		int other = order[k];
+		order[k] = order[i];
+		order[i] = other;
+	}
+	return order;
+}
+
+/* Each test is prepared once per user, in the user's directory, and may enter one of its own. */
+static int *prepare_all(const struct load_options *options)
+{
+	int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int *directories = malloc(options->tests * sizeof *directories);
+
+	if (home < 0 || !directories)
+		fail("cannot prepare: %s", strerror(errno));
+	for (int i = 0; i < options->tests; i++) {
+		current = options->jobs[i].test;
+		if (current->prepare)
+			current->prepare();
+		keep_scratch_directory();
+		directories[i] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (directories[i] < 0 || fchdir(home) < 0)
+			fail("cannot open its directory: %s", strerror(errno));
+	}
+	return directories;
+}
+
+static void check_all(const struct load_options *options, const int *directories)
+{
+	for (int i = 0; i < options->tests; i++) {
+		current = options->jobs[i].test;
+		if (fchdir(directories[i]) < 0)
+			fail("cannot enter its directory: %s", strerror(errno));
+		if (current->check)
+			current->check(options->jobs[i].count);
+		if (current->cleanup)
+			current->cleanup();
+	}
+}
+
+static void think(uint64_t ns)
+{
+	struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	while (nanosleep(&time, &time) < 0 && errno == EINTR)
+		;
+}
+
+static _Noreturn void be_user(int number, const struct load_options *options)
+{
+	struct user *self = &board->users[number];
+	long total = jobs_per_user(options);
+	char name[32];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != driver)
+		_exit(1); /* it died before that line */
+	part_from_janitor();
+	setpgid(0, group);
+	keep_scratch_directory();
+	snprintf(name, sizeof name, "user-%d", number + 1);
+	if (mkdir(name, 0700) < 0 || chdir(name) < 0)
+		fail("cannot make the directory of user %d: %s", number + 1, strerror(errno));
+	int *order = shuffled(options, number), *directories = prepare_all(options), last = -1;
+
+	atomic_fetch_add(&board->ready, 1);
+	wait_at_gate(&board->gate);
+	struct rusage before = usage();
+	uint64_t woke_ns = now_ns(), in_jobs_ns = 0;
+	for (long i = 0; i < total; i++) {
+		int test = order[i];
+		if (test != last && fchdir(directories[test]) < 0)
+			fail("cannot enter a directory of user %d: %s", number + 1, strerror(errno));
+		last = test;
+		current = options->jobs[test].test;
+		uint64_t began = now_ns();
+		current->run(1);
+		uint64_t took = now_ns() - began;
+		histogram_add(took);
+		in_jobs_ns += took;
+		if (options->think_ns)
+			think(options->think_ns);
+	}
+	uint64_t finished_ns = now_ns(), thinking_ns = options->think_ns * total;
+	self->finished_ns = finished_ns - board->opened_ns;
+	self->besides_ns = finished_ns - woke_ns - in_jobs_ns;
+	self->besides_ns -= self->besides_ns < thinking_ns ? self->besides_ns : thinking_ns;
+	record_usage(&self->used, before, usage());
+	check_all(options, directories);
+	histogram_share(board->buckets);
+	_exit(0);
+}
+
+/* The user that failed has said why, unless it could not. */
+static _Noreturn void give_up(const char *problem)
+{
+	if (problem)
+		fprintf(stderr, "load: %s\n", problem);
+	dismiss_janitor(group);
+	_exit(1);
+}
+
+static void start_users(const struct load_options *options)
+{
+	char problem[200];
+
+	for (int i = 0; i < options->users; i++) {
+		pid_t user = fork();
+		if (user == 0)
+			be_user(i, options);
+		if (user < 0) {
+			snprintf(problem, sizeof problem,
+				 "this machine refuses user %d of %d: %s (limits of processes or memory)", i + 1,
+				 options->users, strerror(errno));
+			give_up(problem);
+		}
+		if (!group)
+			group = user;
+		/* Here too, or a user could be in no group yet when the next one is to join it. */
+		setpgid(user, group);
+		if (user == group)
+			leave_to_janitor(group);
+	}
+}
+
+/* Waits for one user to end, or, where `options` say so, looks whether one has. */
+static bool reap(int options)
+{
+	char problem[100];
+	int status;
+	pid_t ended = waitpid(-group, &status, options);
+
+	if (ended < 0)
+		fail("waitpid: %s", strerror(errno));
+	if (ended == 0)
+		return false;
+	if (WIFSIGNALED(status)) {
+		snprintf(problem, sizeof problem, "a user was killed by signal %d", WTERMSIG(status));
+		give_up(problem);
+	}
+	if (status)
+		give_up(NULL);
+	return true;
+}
+
+/* A user that ends before the gate opens has failed. */
+static void wait_until_ready(int users)
+{
+	while (atomic_load(&board->ready) < (uint32_t)users) {
+		if (reap(WNOHANG))
+			give_up("a user ended before it began");
+		poll(NULL, 0, 1);
+	}
+}
+
+static struct sample sum(const struct load_options *options)
+{
+	struct sample total = {.operations = 0};
+
+	for (int i = 0; i < options->users; i++) {
+		const struct user *user = &board->users[i];
+		if (total.elapsed_ns < user->finished_ns)
+			total.elapsed_ns = user->finished_ns;
+		total.user_ns += user->used.user_ns;
+		total.system_ns += user->used.system_ns;
+		total.voluntary_switches += user->used.voluntary_switches;
+		total.involuntary_switches += user->used.involuntary_switches;
+		total.minor_faults += user->used.minor_faults;
+		total.major_faults += user->used.major_faults;
+	}
+	total.operations = (uint64_t)jobs_per_user(options) * options->users;
+	total.total_operations = total.operations;
+	/* 60 J U / real time (classic-suites.md, 3.2). */
+	total.rate = total.operations * load.units_per_op * 1e9 / total.elapsed_ns;
+	return total;
+}
+
+static void print_reading(const char *name, double value, const char *unit, const char *better)
+{
+	static const char *separator = ",\"readings\":[";
+
+	printf("%s{\"name\":\"%s\",\"value\":%.10g,\"unit\":\"%s\",\"better\":\"%s\"}", separator, name, value,
+	       unit, better);
+	separator = ",";
+}
+
+/* How far the users' times differ: re-aim's standard deviation, and its job timing index, 100 where all take
+ * the same. */
+static void print_readings(const struct load_options *options, const struct sample *total)
+{
+	double mean = 0, square = 0, besides = 0, users = options->users;
+
+	for (int i = 0; i < options->users; i++)
+		mean += board->users[i].finished_ns / users;
+	for (int i = 0; i < options->users; i++) {
+		double from_mean = board->users[i].finished_ns - mean;
+		square += from_mean * from_mean / users;
+		besides += board->users[i].besides_ns;
+	}
+	double deviation = sqrt(square);
+
+	histogram_take(board->buckets);
+	print_reading("latency_p50", histogram_quantile_ns(0.5), "ns", "lower");
+	print_reading("latency_p99", histogram_quantile_ns(0.99), "ns", "lower");
+	print_reading("latency_p99.9", histogram_quantile_ns(0.999), "ns", "lower");
+	print_reading("finish_deviation", deviation, "ns", "lower");
+	print_reading("job_timing_index", fmax(0, 100 * (1 - deviation / mean)), "%", "higher");
+	print_reading("driver_time", besides / total->operations, "ns/job", "lower");
+	putchar(']');
+}
+
+void take_load(const struct load_options *options)
+{
+	static const struct options as_it_is;
+	size_t bytes = sizeof *board + options->users * sizeof *board->users;
+
+	current = &load;
+	take_charge();
+	driver = getpid();
+	uint64_t began = now_ns();
+	board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED)
+		fail("mmap: %s", strerror(errno));
+	enter_scratch_directory();
+	start_janitor();
+	start_users(options);
+	wait_until_ready(options->users);
+	uint64_t ready = now_ns();
+	board->opened_ns = now_ns();
+	open_gate(&board->gate);
+	for (int left = options->users; left; left--)
+		reap(0);
+	leave_to_janitor(0);
+	dismiss_janitor(group);
+
+	struct sample total = sum(options);
+	total.calibration_ms = (ready - began) / 1e6;
+	print_sample(&as_it_is, &total);
+	printf(",\"users\":%d", options->users);
+	print_readings(options, &total);
+	printf("}\n");
+	if (fflush(stdout) != 0)
+		fail("cannot write the result: %s", strerror(errno));
+}
