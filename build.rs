@@ -59,7 +59,8 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CC");
     build_workloads(&root, &out);
     embed_sources(&root.join("workloads"), &out);
-    list_suites(&root.join("suites"), &out);
+    list_texts(&root.join("suites"), &out.join("suites.rs"));
+    list_texts(&root.join("suites/load"), &out.join("mixes.rs"));
     for found in [KINDS, FIXTURES, FORMATS] {
         list_modules(&found, &root, &out);
     }
@@ -116,7 +117,8 @@ fn compiler() -> String {
     if line.is_empty() { program.to_owned() } else { line.to_owned() }
 }
 
-fn list_suites(directory: &Path, out: &Path) {
+/// The names of TOML files, and what is in them.
+fn list_texts(directory: &Path, output: &Path) {
     let mut code = String::from("&[\n");
     for file in files(directory, "toml") {
         let name = stem(&file);
@@ -124,7 +126,7 @@ fn list_suites(directory: &Path, out: &Path) {
             .expect("a string");
     }
     code.push_str("]\n");
-    fs::write(out.join("suites.rs"), code).expect("OUT_DIR is writable");
+    fs::write(output, code).expect("OUT_DIR is writable");
 }
 
 /// Makes a module of every file, and a list of what each of them has under the same name.

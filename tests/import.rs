@@ -35,7 +35,8 @@ fn an_import_says_so_everywhere() {
     home.run(&["export", &id, "--csv"]).assert_error(&["has no pairs", "--json"]);
     home.run(&["diff", &id, &id]).assert_error(&["was imported and has no samples"]);
     home.run(&["show", "--as", "nitzberg"]).assert_error(&["two sets"]);
-    home.run(&["show", "--as", "byte"]).assert_error(&["unixbench, lmbench, nitzberg, smalley"]);
+    home.run(&["show", "--as", "byte"])
+        .assert_error(&["unixbench, lmbench, nitzberg, smalley, reaim"]);
 }
 
 #[test]

@@ -87,7 +87,6 @@ void histogram_print(void); /* as JSON: [lower end of a bucket, count], the empt
 enum { HISTOGRAM_BUCKETS = (64 - 6 + 1) * 64 };
 void histogram_share(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]); /* adds this process's counts */
 void histogram_take(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]);  /* in place of its own */
-uint64_t histogram_quantile_ns(double share); /* the lower end of the bucket that holds it */
 
 /* placement.c: pins the process that calls it; fails where that cannot be. */
 void stay_on(int cpu);

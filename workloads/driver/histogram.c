@@ -57,15 +57,3 @@ void histogram_take(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS])
 	for (uint64_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		counts[i] = atomic_load(&buckets[i]);
 }
-
-uint64_t histogram_quantile_ns(double share)
-{
-	uint64_t total = 0, seen = 0, i;
-
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += counts[i];
-	for (i = 0; i < HISTOGRAM_BUCKETS - 1; i++)
-		if ((seen += counts[i]) >= share * total && seen)
-			break;
-	return lower_end_ns(i);
-}

@@ -273,10 +273,6 @@ static void print_readings(const struct load_options *options, const struct samp
 	}
 	double deviation = sqrt(square);
 
-	histogram_take(board->buckets);
-	print_reading("latency_p50", histogram_quantile_ns(0.5), "ns", "lower");
-	print_reading("latency_p99", histogram_quantile_ns(0.99), "ns", "lower");
-	print_reading("latency_p99.9", histogram_quantile_ns(0.999), "ns", "lower");
 	print_reading("finish_deviation", deviation, "ns", "lower");
 	print_reading("job_timing_index", fmax(0, 100 * (1 - deviation / mean)), "%", "higher");
 	print_reading("driver_time", besides / total->operations, "ns/job", "lower");
@@ -310,7 +306,10 @@ void take_load(const struct load_options *options)
 	struct sample total = sum(options);
 	total.calibration_ms = (ready - began) / 1e6;
 	print_sample(&as_it_is, &total);
-	printf(",\"users\":%d", options->users);
+	printf(",\"users\":%d,\"latencies\":{\"clock_ns\":0,\"buckets\":", options->users);
+	histogram_take(board->buckets);
+	histogram_print();
+	putchar('}');
 	print_readings(options, &total);
 	printf("}\n");
 	if (fflush(stdout) != 0)

@@ -14,6 +14,9 @@ use std::fmt::Write as _;
 
 use crate::printable;
 
+/// The axes that a workload's load can be on: how many copies of it there are, and how many users of a mix.
+pub const AXES: [&str; 2] = ["copies", "users"];
+
 /// What ends a name or a key.
 const DELIMITERS: [char; 5] = [':', ',', '+', '=', '"'];
 
@@ -116,8 +119,8 @@ pub fn arm(text: &str, is_treatment: fn(&str) -> bool) -> Result<ArmLabel, Label
     Ok(ArmLabel { places, treatments })
 }
 
-/// Reads workloads with their loads, separated by commas. A name may be a path: a `:` in it begins no loads
-/// unless `AXIS=` follows. `NAME x 4` is how four copies were written once.
+/// Reads workloads with their loads, separated by commas. A name may be a path, or two words: a `:` in it
+/// begins no loads unless `AXIS=` follows. `NAME x 4` is how four copies were written once.
 ///
 /// # Errors
 /// As [`arm`].
@@ -389,7 +392,10 @@ impl<'a> Scanner<'a> {
 /// Whether the `:` before this begins loads, or is part of a path.
 fn are_loads(rest: &str) -> bool {
     let end = rest.find(|c: char| DELIMITERS.contains(&c) || "/.".contains(c));
-    end.is_none_or(|end| rest[end..].starts_with(['=', ',']))
+    let word = &rest[..end.unwrap_or(rest.len())];
+    // Of `load:shared` the second word is part of the name.
+    let is_nothing = word.is_empty() && !rest.starts_with(['/', '.']);
+    rest[word.len()..].starts_with('=') || is_nothing || AXES.contains(&word)
 }
 
 fn is_axis(rest: Option<&str>) -> bool {
@@ -478,6 +484,10 @@ mod tests {
         let two = [term("pipe", &[copies[0], ("bytes", Some("64k"))]), term("stat", &[])];
         assert_eq!(read("pipe:copies=4,bytes=64k,stat"), two);
         assert_eq!(read("getppid,open-close").len(), 2);
+        let users = [("users", Some("8"))];
+        assert_eq!(read("load:shared"), [term("load:shared", &[])]);
+        let mixes = [term("load:shared", &users), term("load:/a.b/mix", &[])];
+        assert_eq!(read("load:shared:users=8,load:/a.b/mix"), mixes);
         assert_eq!(read("dir:x/a.toml:copies=4"), [term("dir:x/a.toml", &copies)]);
         assert_eq!(read(r#""a, b:copies=1.toml":copies=4"#), [term("a, b:copies=1.toml", &copies)]);
         for text in ["pipe:copies=4,bytes=64k", "/tmp/my.toml", r#""a b x 4""#] {

@@ -6,7 +6,7 @@ use super::treated::Treated;
 use crate::experiment::evidence::Sums;
 use crate::experiment::outcome::hold_unit;
 use crate::experiment::platform::Stop;
-use crate::experiment::resolve::resolve;
+use crate::experiment::resolve::{AskedFor, resolve};
 use crate::experiment::work::Work;
 use crate::result::budget::PerOperation;
 use crate::result::quantity::EvidenceQuantity;
@@ -40,8 +40,8 @@ impl Subject {
                 Ok(Work::Command { argv: argv.clone(), directory })
             }
             Subject::Workload(name) => {
-                let mut works =
-                    resolve(std::slice::from_ref(name), &[], &[1], &bench.place.executable)?;
+                let names = &AskedFor::of(std::slice::from_ref(name));
+                let mut works = resolve(names, &bench.place.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), true) => Ok(work),
                     _ => Err(format!(
@@ -58,6 +58,7 @@ pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",
         Work::Command { .. } | Work::Contest { .. } => "run",
+        Work::Load(_) => "job",
     }
 }
 
@@ -75,7 +76,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         None => None,
     };
     let samples = if startup.is_some() { SAMPLES } else { RUNS };
-    let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
+    let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
     let mut sum: Option<Evidence> = None;
     let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
     let mut unit = None;
@@ -128,11 +129,11 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
                 *copies,
                 operations,
             );
-            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
+            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
-        Work::Command { .. } | Work::Contest { .. } => {
-            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS));
+        Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
+            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (job, operations)
         }
     };

@@ -14,6 +14,7 @@ use crate::format;
 use crate::report::live::{Live, stderr_size};
 use crate::report::live_view::{LiveRow, RowProgress, Stage};
 use crate::report::text::wrap;
+use crate::result::work_name::WorkName;
 use paired::Verdict;
 
 /// A person, or a log.
@@ -57,6 +58,17 @@ impl Audience for Terminal {
                 "" => output::note(&format!("{arm}: nothing on {stream}")),
                 text => output::note(&format!("{arm}: on {stream}\n{text}")),
             }
+        }
+    }
+
+    fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool) {
+        let users = name.users().map_or_else(String::new, |users| format::plural(users, "user"));
+        let rate = format::rate(jobs_per_min, "jobs/min");
+        let after = if is_fresh { ", at the peak" } else { "" };
+        let line = format!("{users}: {rate} jobs/min{after}");
+        match stderr_size() {
+            Some(_) => drop(write!(io::stderr(), "\r\x1b[K{line}")),
+            None => output::note(&line),
         }
     }
 

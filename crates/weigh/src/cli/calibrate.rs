@@ -25,6 +25,7 @@ use crate::result::work_name::WorkName;
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
 use crate::treatment::kind::planted;
+use crate::workload::mix::DEFAULT_JOBS;
 use crate::workload::suite::{self, FromFile};
 use paired::design::Design;
 
@@ -169,6 +170,8 @@ impl CalibrateArgs {
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
             fixtures: Vec::new(),
+            mixes: Vec::new(),
+            jobs: DEFAULT_JOBS,
             command: None,
             contest: None,
             around: Around::default(),

@@ -7,6 +7,7 @@ use clap::Args;
 use super::again::Again;
 use super::files::Files;
 use super::hooks::{AROUND, Hooks};
+use super::mixes::Mixes;
 use super::pairing::Pairing;
 use super::{Context, copies, output, value};
 use crate::experiment::request::{Plan, Request};
@@ -81,12 +82,14 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "metrics", "command"])]
+        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
     #[arg(conflicts_with = "command")]
     copies: usize,
+    #[command(flatten)]
+    mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
     #[arg(long)]
     yes: bool,
@@ -139,10 +142,13 @@ impl CompareArgs {
             true => vec!["quick".into()],
             false => self.workloads.clone(),
         };
+        let names = WorkName::names_of(&workloads)?;
         Ok(Request {
             kind: Kind::Compare,
             arms,
-            suites: suite::from_files(&WorkName::names_of(&workloads)?)?,
+            suites: suite::from_files(&names)?,
+            mixes: self.mixes.read(&names)?,
+            jobs: self.mixes.jobs,
             workloads,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: (!self.command.is_empty()).then(|| self.command.clone()),

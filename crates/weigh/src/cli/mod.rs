@@ -30,7 +30,9 @@ mod history;
 mod hooks;
 mod import;
 mod list;
+mod load;
 mod man;
+mod mixes;
 mod naming;
 mod output;
 mod pairing;
@@ -38,6 +40,7 @@ mod profile;
 mod restore;
 mod rules;
 mod run;
+mod run_output;
 mod show;
 mod value;
 mod versus;
@@ -91,6 +94,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     Versus(Box<versus::VersusArgs>),
     Run(run::RunArgs),
+    Load(Box<load::LoadArgs>),
     Calibrate(calibrate::CalibrateArgs),
     Budget(budget::BudgetArgs),
     List(list::ListArgs),
@@ -195,6 +199,7 @@ fn run(cli: Cli, again: Again) -> ExitCode {
         Command::Compare(command) => command.run(&context),
         Command::Versus(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
+        Command::Load(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),

@@ -1,29 +1,21 @@
 //! `weigh run`: this machine alone.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::again::{Again, OUTPUT};
-use super::audience::Terminal;
+use super::again::Again;
 use super::copies::{self, Copies};
-use super::files::default_html;
+use super::mixes::Mixes;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
-use super::show::{self, Privacy};
-use super::{Context, INTERRUPTED, output, value};
+use super::run_output::RunOutput;
+use super::{Context, value};
 use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
-use crate::experiment::run_report;
-use crate::experiment::session::execute;
-use crate::report::dialect::Dialect;
-use crate::report::terminal::Screen;
-use crate::report::{run_page, run_text};
-use crate::result::summary::State;
 use crate::result::work_name::WorkName;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::Kind;
 use crate::treatment;
 use crate::workload::suite;
 use paired::design::Design;
@@ -74,6 +66,8 @@ pub struct RunArgs {
     /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
+    #[command(flatten)]
+    mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
     #[arg(long)]
     yes: bool,
@@ -82,20 +76,8 @@ pub struct RunArgs {
     classic: bool,
     #[command(flatten)]
     names: Names,
-    /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    json: Option<PathBuf>,
-    /// Print the way a well-known table looks: unixbench, lmbench or smalley
-    #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
-    dialect: Option<Dialect>,
-    /// Write the report as one HTML file, with charts [default: in the XDG data directory]
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    html: Option<PathBuf>,
-    /// Show the warnings in full
-    #[arg(short, long, help_heading = OUTPUT)]
-    verbose: bool,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    privacy: Privacy,
+    #[command(flatten)]
+    output: RunOutput,
 }
 
 impl RunArgs {
@@ -103,69 +85,13 @@ impl RunArgs {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
-        for path in [&self.json, &self.html].into_iter().flatten() {
-            output::check_writable(path)?;
-        }
+        self.output.check()?;
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
         let store = context.open_store()?;
         let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
-        let mut audience =
-            Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
-        let done = execute(&request, &store, &mut audience, &interrupted)?;
-        audience.end_of_samples();
-        let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        let stored = self.privacy.of_run(done.load(&store)?)?;
-        let written = self.write(&stored, context);
-        done.not_kept.map_or(Ok(()), Err).and(written)?;
-        Ok(match done.state {
-            State::Failed => super::ERROR,
-            State::Interrupted => INTERRUPTED,
-            _ if !is_as_before || !stored.failures.is_empty() => super::ERROR,
-            _ => 0,
-        })
-    }
-
-    /// The files, and the report on the terminal unless one of them goes to stdout.
-    fn write(&self, stored: &Stored, context: &Context) -> Result<(), String> {
-        let report = &run_report::report(stored);
-        let json = self.json.as_ref().map(|path| output::write_json(path, &report.json()));
-        let html = match &self.html {
-            Some(path) => Ok(path.clone()),
-            None => default_html(context, &report.id),
-        };
-        let html = html.and_then(|path| {
-            output::write_report(&path, &run_page::render(report)?).map(|()| path)
-        });
-        let mut problems: Vec<String> = json.and_then(Result::err).into_iter().collect();
-        let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
-        if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
-            let colour = output::wants_colour(context.color, &std::io::stdout());
-            let path = html.as_ref().ok().map(|path| path.display().to_string());
-            let (width, is_verbose) = (output::width(), self.verbose);
-            let screen = Screen { width, colour, is_verbose, html: path.as_deref() };
-            let usual = || run_text::render(report, &screen);
-            // What was measured is worth more than the form that it was wanted in.
-            let text = match self.dialect.map(|dialect| show::run_as(stored, dialect)) {
-                Some(Ok(table)) => {
-                    let html = path.as_ref().map(|html| format!("HTML:  {html}\n"));
-                    format!(
-                        "{table}\n{}more:  weigh show {}\n",
-                        html.unwrap_or_default(),
-                        report.id
-                    )
-                }
-                Some(Err(problem)) => {
-                    output::problem(&format!("not as wanted: {problem}"));
-                    usual()
-                }
-                None => usual(),
-            };
-            problems.extend(output::print(&text).err());
-        }
-        problems.extend(html.err());
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+        self.output.measure(&request, &store, context, &interrupted)
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {
@@ -185,6 +111,8 @@ impl RunArgs {
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             suites,
+            mixes: self.mixes.read(&names)?,
+            jobs: self.mixes.jobs,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: None,
             contest: None,

@@ -13,6 +13,7 @@ use crate::report::anonymise::Scrubber;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::run_text;
 use crate::report::terminal::{self, Screen};
+use crate::result::run::RunReport;
 use crate::result::summary::Summary;
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
@@ -33,7 +34,7 @@ pub struct ShowArgs {
     /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
     /// [default: latest]
     id: Option<String>,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg or smalley
+    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley or reaim
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
@@ -147,8 +148,9 @@ pub fn run_as(stored: &Stored, dialect: Dialect) -> Result<String, String> {
 
 fn run_sheet(stored: &Stored) -> Sheet {
     let label = stored.header.arms.first().map_or("none", String::as_str);
-    let rows = run_report::report(stored).results.into_iter();
-    Sheet::of_run(&stored.id, label, rows.map(|row| (row.workload, row.unit, row.rate)))
+    let RunReport { results, loads, .. } = run_report::report(stored);
+    let rates = results.into_iter().map(|row| (row.workload, row.unit, row.rate));
+    Sheet::of_run(&stored.id, label, rates).with_loads(loads)
 }
 
 /// The report that was written when it was measured, if it is still there.

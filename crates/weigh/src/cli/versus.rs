@@ -125,6 +125,8 @@ impl VersusArgs {
             workloads: Vec::new(),
             fixtures: Vec::new(),
             command: None,
+            mixes: Vec::new(),
+            jobs: DEFAULT_JOBS,
             contest: Some(contest),
             around: self.hooks.around(prepare, prepare_arms),
             copies: vec![1],

@@ -81,7 +81,7 @@ pub fn planned_pairs(
                 let sample_ms = request.sample_ms.unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
             }
-            Work::Command { .. } | Work::Contest { .. } => None,
+            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
         })
     };
     let round_s: f64 = works.iter().map(pair_s).sum::<Option<f64>>()?;

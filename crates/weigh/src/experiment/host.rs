@@ -281,7 +281,8 @@ impl Host<'_> {
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
         let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
-        let mut job = work.job(self.arms.place(slot.arm), length);
+        let order = chance_of_pair(self.site.seed, slot);
+        let mut job = work.job(self.arms.place(slot.arm), length, order);
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.stdout = self.stdout_of(slot.unit.work);

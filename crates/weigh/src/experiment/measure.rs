@@ -143,6 +143,7 @@ impl Session<'_> {
             Plan::Compare { .. } => self.compare(host, units, set, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
+            Plan::Ramp { goal, precision } => self.climb(host, &works, (goal, precision), audience),
         }
     }
 
@@ -231,7 +232,7 @@ impl Session<'_> {
         self.request.sample_ms.or(by_design)
     }
 
-    fn unit(&self, work: usize, treated_arm: usize) -> Unit {
+    pub(super) fn unit(&self, work: usize, treated_arm: usize) -> Unit {
         Unit { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
@@ -309,6 +310,6 @@ fn classic_ms(work: &Work) -> Option<u64> {
 fn member(work: &Work) -> Option<&Member> {
     match work {
         Work::Builtin { member, .. } => member.as_ref(),
-        Work::Command { .. } | Work::Contest { .. } => None,
+        Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod around;
 pub mod calibration;
+mod climb;
 pub mod contest;
 pub mod detail;
 pub mod diff;
@@ -14,6 +15,7 @@ pub mod evidence;
 mod filled;
 mod host;
 pub mod length;
+pub mod load_answers;
 pub mod log_ratio;
 pub mod measure;
 mod metrics;
@@ -25,6 +27,7 @@ pub mod pairs;
 #[cfg(test)]
 mod planted;
 pub mod platform;
+pub mod ramp;
 mod ranking;
 pub mod request;
 pub mod resolve;

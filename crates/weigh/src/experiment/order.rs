@@ -105,6 +105,15 @@ mod tests {
     }
 
     #[test]
+    fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
+        let unit = Unit { work: 3, treated_arm: 1, start_scale: 0.01 };
+        let slot = |arm, pair| Slot { unit, arm, set: 0, pair, position: arm };
+        assert_eq!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(7, &slot(1, 5)));
+        assert_ne!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(7, &slot(0, 6)));
+        assert_ne!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(8, &slot(0, 5)));
+    }
+
+    #[test]
     fn the_rows_of_an_arm_are_together_and_the_rest_is_chance() {
         let mut coins = Coins::new(1, 0, 0);
         let rounds: Vec<Vec<usize>> = (0..50)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::contest::ExpectedExit;
-use super::work::{OWN_OPERATIONS, WHOLE_RUNS, Work};
+use super::work::{Load, OWN_OPERATIONS, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
 use crate::workload::catalogue::Workload;
@@ -51,27 +51,50 @@ impl Work {
                 }
                 None => Ok(whole_process(launched)),
             },
+            Work::Load(load) => {
+                let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
+                with_latencies(is_all_done(sample, load, launched)?, launched, load.users)
+            }
             Work::Builtin { workload, copies, .. } => {
                 if let Some(size) = flood(launched) {
                     return Err(format!("it printed {size} instead of one line with the result"));
                 }
-                let Some(sample) = sample else {
-                    let instead = last_line(&launched.stdout).map(|words| format!(", but {words}"));
-                    return Err("it printed no result".to_owned() + &instead.unwrap_or_default());
-                };
+                let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
                 is_possible(&sample, workload, *copies)?;
                 sample.hold_against_wall_time(launched.wall_ns)?;
-                with_latencies(sample, launched)
+                with_latencies(sample, launched, 1)
             }
         }?;
         Ok(with_usage(sample, launched))
     }
 }
 
+fn instead_of_a_result(launched: &Launched) -> String {
+    let instead = last_line(&launched.stdout).map(|words| format!(", but {words}"));
+    "it printed no result".to_owned() + &instead.unwrap_or_default()
+}
+
+/// Refuses a load of which not every user did every job.
+fn is_all_done(sample: Sample, load: &Load, launched: &Launched) -> Result<Sample, String> {
+    let expected = load.all_jobs() as f64;
+    if sample.operations != expected || sample.unit.as_deref() != Some(Load::UNIT) {
+        return Err(format!("it reported {} of {expected} jobs", sample.operations));
+    }
+    sample.hold_against_wall_time(launched.wall_ns)?;
+    let rate = expected * 60e9 / sample.elapsed_ns as f64;
+    match (sample.rate() / rate - 1.0).abs() <= RATE_TOLERANCE {
+        true => Ok(sample),
+        false => {
+            Err(format!("it reported {} jobs/min, where its time gives {rate}", sample.rate()))
+        }
+    }
+}
+
 /// Adds the percentiles of what each operation took, where the launch timed them one by one.
-fn with_latencies(mut sample: Sample, launched: &Launched) -> Result<Sample, String> {
+/// As many at the same time as there are `users`.
+fn with_latencies(mut sample: Sample, launched: &Launched, users: usize) -> Result<Sample, String> {
     let Some(detail) = Detail::parse(&launched.stdout) else { return Ok(sample) };
-    detail.check(launched.wall_ns)?;
+    detail.check(launched.wall_ns.saturating_mul(users as u64))?;
     let Some(latencies) = detail.latencies else { return Ok(sample) };
     let histogram = Histogram::new(latencies.buckets);
     for percentile in Percentile::ALL {

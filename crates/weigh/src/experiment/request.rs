@@ -7,11 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::around::Around;
 use super::contest::Contest;
 use super::platform::Observer;
+use super::ramp::RampGoal;
+use super::resolve::AskedFor;
 use super::run_progress::Progress;
+use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named, Occupied};
 use crate::workload::metric::Metric;
+use crate::workload::mix::{DEFAULT_JOBS, MixFromFile};
 use crate::workload::suite::FromFile;
 use paired::design::Design;
 
@@ -29,6 +33,12 @@ pub struct Request {
     pub workloads: Vec<String>,
     /// Those of them that are files.
     pub suites: Vec<FromFile>,
+    /// Files with mixes.
+    #[serde(default)]
+    pub mixes: Vec<MixFromFile>,
+    /// About how many jobs a user of a mix does.
+    #[serde(default = "default_jobs")]
+    pub jobs: u32,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
     /// Commands to weigh against each other, one per arm.
@@ -64,6 +74,10 @@ pub struct Request {
     pub fail_above: Option<f64>,
 }
 
+fn default_jobs() -> u32 {
+    DEFAULT_JOBS
+}
+
 impl Request {
     /// Makes the treatments of its arms.
     ///
@@ -73,6 +87,17 @@ impl Request {
         match &self.contest {
             Some(contest) => contest.treatments(),
             None => build_treatments(&self.arms, &self.fixtures),
+        }
+    }
+
+    /// What is to be measured, where it is no command.
+    pub fn asked_for(&self) -> AskedFor<'_> {
+        AskedFor {
+            names: &self.workloads,
+            suites: &self.suites,
+            mixes: &self.mixes,
+            copies: &self.copies,
+            jobs: self.jobs,
         }
     }
 
@@ -96,6 +121,9 @@ pub enum Plan {
     Run { passes: usize },
     /// The same with the durations and passes of the suite's original.
     Classic,
+    /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width of
+    /// the interval of the peak, as a share.
+    Ramp { goal: RampGoal, precision: f64 },
 }
 
 impl Plan {
@@ -103,7 +131,7 @@ impl Plan {
     pub fn sets(&self) -> usize {
         match self {
             Plan::Compare { sets } => *sets,
-            Plan::Run { .. } | Plan::Classic => 1,
+            Plan::Run { .. } | Plan::Classic | Plan::Ramp { .. } => 1,
         }
     }
 }
@@ -122,6 +150,9 @@ pub trait Audience {
     fn shows(&mut self, printed: &Printout);
     /// A sample of a run without pairs.
     fn sampled(&mut self, sample: &Sampled);
+    /// A sample of a ramp, at this load: jobs per minute, and whether it was taken at the peak after that was
+    /// chosen.
+    fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool);
 }
 
 /// What a command printed in a launch; the end of it, where it is long.

@@ -1,22 +1,39 @@
 //! From the names that a user gave to what is launched.
 
-use super::work::Work;
+use std::collections::BTreeSet;
+
+use super::work::{Load, Work};
 use crate::result::work_name::WorkName;
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
+use crate::workload::mix::{self, DEFAULT_JOBS, Mix, MixFromFile};
 use crate::workload::suite::{self, FromFile, Member, Suite};
 
-/// The works that a user named: workloads, suites, or files with a suite, which were read already. Each with
-/// each of these numbers of copies, but for those that are named with a load of their own. None twice.
+/// What a user named, with the files that this named, which were read already.
+pub struct AskedFor<'a> {
+    /// Workloads, suites, mixes, or files with a suite or mix.
+    pub names: &'a [String],
+    pub suites: &'a [FromFile],
+    pub mixes: &'a [MixFromFile],
+    /// Of each workload that is named without a load of its own, so many copies.
+    pub copies: &'a [usize],
+    /// About how many jobs a user of a mix does.
+    pub jobs: u32,
+}
+
+impl<'a> AskedFor<'a> {
+    /// One copy of each, and no files.
+    pub fn of(names: &'a [String]) -> AskedFor<'a> {
+        AskedFor { names, suites: &[], mixes: &[], copies: &[1], jobs: DEFAULT_JOBS }
+    }
+}
+
+/// The works that a user named, none twice.
 ///
 /// # Errors
 /// A sentence that names what does not exist.
-pub fn resolve(
-    names: &[String],
-    files: &[FromFile],
-    copies: &[usize],
-    executable: &Executable,
-) -> Result<Vec<Work>, String> {
+pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work>, String> {
+    let AskedFor { names, suites: files, copies, .. } = *asked_for;
     let workloads = executable.workloads()?;
     let ours = suite::embedded()?;
     let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
@@ -24,6 +41,12 @@ pub fn resolve(
     let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
     let mut works: Vec<Work> = Vec::new();
     for name in WorkName::parse_all(names)? {
+        if name.name.starts_with(mix::PREFIX) {
+            let loads = loads(&name, asked_for, &workloads)?;
+            works
+                .extend(loads.into_iter().filter(|load| !works.contains(load)).collect::<Vec<_>>());
+            continue;
+        }
         let own = name.load.is_some().then(|| vec![name.copies()]);
         for work in resolve_one(&name.name, &workloads, &suites)? {
             for copies in own.as_deref().unwrap_or(copies) {
@@ -35,6 +58,45 @@ pub fn resolve(
         }
     }
     Ok(works)
+}
+
+/// A mix under the load that was named, or else with one user, one per CPU, and four per CPU.
+fn loads(
+    name: &WorkName,
+    asked_for: &AskedFor,
+    workloads: &[Workload],
+) -> Result<Vec<Work>, String> {
+    let label = &name.name;
+    let mix = find_mix(label, asked_for.mixes)?;
+    for test in mix.tests.keys() {
+        if !workloads.iter().any(|workload| workload.name == *test) {
+            return Err(format!(
+                "the mix `{}` has a test that does not exist: {}",
+                mix.name,
+                unknown(test, workloads, &[])
+            ));
+        }
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
+    let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
+    let load = |users| {
+        let (label, mix) = (label.clone(), mix.clone());
+        Work::Load(Box::new(Load { label, mix, users, jobs: asked_for.jobs }))
+    };
+    Ok(users.into_iter().map(load).collect())
+}
+
+fn find_mix(label: &str, files: &[MixFromFile]) -> Result<Mix, String> {
+    let name = label.strip_prefix(mix::PREFIX).unwrap_or(label);
+    if let Some(own) = files.iter().find(|own| own.file == name) {
+        return Ok(own.mix.clone());
+    }
+    let mixes = mix::embedded()?;
+    let names: Vec<String> = mixes.iter().map(|mix| mix.name.clone()).collect();
+    mixes.into_iter().find(|mix| mix.name == name).ok_or_else(|| {
+        format!("there is no mix `{name}`; there are {} (`weigh list mixes`)", names.join(", "))
+    })
 }
 
 /// `suites` are the words that name one, and what each names.

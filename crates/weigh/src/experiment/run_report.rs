@@ -1,6 +1,7 @@
 //! This machine alone: the rate of every workload with its spread, and the indices of the suites
 //! that were measured.
 
+use super::load_answers::load_answers;
 use super::run_row::{add_efficiency, row};
 use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
 use crate::result::suite_index::{self, SuiteIndex, items};
@@ -40,6 +41,7 @@ pub fn report(stored: &Stored) -> RunReport {
         indices,
         is_scored: is_classic || asked_for.iter().any(gives_index),
         results,
+        loads: load_answers(stored),
         failures: stored.failures.clone(),
         warnings: stored.warnings.clone(),
     }

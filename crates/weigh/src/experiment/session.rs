@@ -170,12 +170,7 @@ fn works_of(
         (Some(argv), _) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        (None, None) => resolve(
-            &request.workloads,
-            &request.suites,
-            &request.copies,
-            &station.place.executable,
-        )?,
+        (None, None) => resolve(&request.asked_for(), &station.place.executable)?,
     };
     Ok(Place { directory, works })
 }
@@ -228,7 +223,7 @@ fn begin(
                 syscalls_per_op: work.syscalls_per_op(),
                 sample_ms: match work {
                     Work::Builtin { .. } => Some(request.sample_ms.unwrap_or(start_ms)),
-                    Work::Command { .. } | Work::Contest { .. } => None,
+                    Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
                 },
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
                 on_curve: work.on_curve(),

@@ -9,14 +9,18 @@ use crate::result::versus::WORK;
 use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
-use crate::workload::executable::Length;
+use crate::workload::executable::{Executable, Length};
 use crate::workload::launcher::Job;
+use crate::workload::mix::Mix;
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
 
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
+
+/// re-aim gives each user ten seconds.
+const MS_PER_USER: u64 = 10_000;
 
 /// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
 /// that the two are never held against each other.
@@ -41,6 +45,36 @@ pub enum Work {
         contest: Box<Contest>,
         directory: PathBuf,
     },
+    Load(Box<Load>),
+}
+
+/// Users who do the jobs of a mix at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// As it was asked for: `load:shared`.
+    pub label: String,
+    pub mix: Mix,
+    pub users: usize,
+    /// About how many a user does.
+    pub jobs: u32,
+}
+
+impl Load {
+    /// The unit of its rate.
+    pub const UNIT: &str = "jobs/min";
+
+    /// How many jobs all users do.
+    pub fn all_jobs(&self) -> u64 {
+        let of_user: u64 =
+            self.mix.jobs_per_user(self.jobs).iter().map(|(_, n)| u64::from(*n)).sum();
+        of_user * self.users as u64
+    }
+
+    fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
+        let jobs = self.mix.jobs_per_user(self.jobs);
+        let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
+        executable.load_argv(self.users, order, jobs)
+    }
 }
 
 impl Work {
@@ -53,6 +87,7 @@ impl Work {
             Work::Builtin { workload, copies, .. } => WorkName::of_copies(&workload.name, *copies),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
             Work::Contest { .. } => WORK.into(),
+            Work::Load(load) => WorkName::of_users(&load.label, load.users),
         }
     }
 
@@ -61,6 +96,7 @@ impl Work {
         match self {
             Work::Builtin { workload, .. } => workload.unit.clone(),
             Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
+            Work::Load(_) => Load::UNIT.into(),
         }
     }
 
@@ -74,12 +110,13 @@ impl Work {
     pub fn syscalls_per_op(&self) -> Option<f64> {
         match self {
             Work::Builtin { workload, .. } => Some(workload.syscalls_per_op),
-            Work::Command { .. } | Work::Contest { .. } => None,
+            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
         }
     }
 
-    /// The launch of one sample of about this length; a command takes what it takes.
-    pub fn job(&self, place: &LaunchPlace, length: Length) -> Job {
+    /// The launch of one sample of about this length; a command or a load takes what it takes. What is done in
+    /// an order of chance draws that from `order`.
+    pub fn job(&self, place: &LaunchPlace, length: Length, order: u64) -> Job {
         match self {
             Work::Builtin { workload, copies, .. } => Job {
                 argv: place.executable.sample_argv(
@@ -97,6 +134,13 @@ impl Work {
             },
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
             Work::Contest { directory, .. } => Work::whole(Vec::new(), directory),
+            Work::Load(load) => Job {
+                argv: load.argv(&place.executable, order),
+                environment: Vec::new(),
+                directory: place.work_directory.clone(),
+                timeout_ms: KERNEL_TIMEOUT_MS + load.users as u64 * MS_PER_USER,
+                stdout: StdoutUse::KeepEnd,
+            },
         }
     }
 
@@ -113,7 +157,7 @@ impl Work {
     /// Where a command is executed.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Work::Builtin { .. } => None,
+            Work::Builtin { .. } | Work::Load(_) => None,
             Work::Command { directory, .. } | Work::Contest { directory, .. } => Some(directory),
         }
     }
@@ -122,7 +166,7 @@ impl Work {
     pub fn contest(&self) -> Option<&Contest> {
         match self {
             Work::Contest { contest, .. } => Some(contest),
-            Work::Builtin { .. } | Work::Command { .. } => None,
+            Work::Builtin { .. } | Work::Command { .. } | Work::Load(_) => None,
         }
     }
 

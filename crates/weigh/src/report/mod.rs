@@ -28,6 +28,7 @@ mod latency;
 pub mod live;
 mod live_frame;
 pub mod live_view;
+mod load_text;
 mod needed;
 mod page;
 pub(crate) mod paint;

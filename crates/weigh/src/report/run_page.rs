@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::report::html::run::{self, RunPage};
+use crate::report::load_text;
 use crate::report::table::{Align, Table};
 use crate::result::curve::x_text;
 use crate::result::run::RunReport;
@@ -49,7 +50,9 @@ pub fn sentences(report: &RunReport) -> Vec<String> {
         }
         _ => None,
     };
-    state.into_iter().chain(report.indices.iter().map(|index| index.sentence())).collect()
+    let indices = report.indices.iter().map(|index| index.sentence());
+    let loads = report.loads.iter().flat_map(load_text::sentences);
+    state.into_iter().chain(indices).chain(loads).collect()
 }
 
 /// A row for each measurement.

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::run_page;
 use crate::format;
 use crate::report::curve_text;
+use crate::report::load_text;
 use crate::report::paint::{BOLD, paint};
 use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
@@ -68,6 +69,9 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     }
     for index in report.indices.iter().filter(|_| !has_tables) {
         text.push_str(&paragraph(&index.sentence(), width));
+    }
+    for answers in &report.loads {
+        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
     }
     text
 }

@@ -8,6 +8,7 @@ pub mod curve;
 pub mod diff;
 pub mod gate;
 pub mod imported;
+pub mod load;
 pub mod metrics;
 pub mod older;
 pub mod plausible;

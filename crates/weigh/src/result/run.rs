@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
+use super::load::LoadAnswers;
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
 use super::work_name::{COPIES, WorkName};
@@ -26,6 +27,9 @@ pub struct RunReport {
     pub command: String,
     pub machine: Facts,
     pub results: Vec<RunRow>,
+    /// Of every mix that was measured with several numbers of users.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadAnswers>,
     /// Of every suite whose workloads were all measured, in each number of copies: compatible with the
     /// formulas of the originals, computed from workloads of our own.
     pub indices: Vec<SuiteIndex>,

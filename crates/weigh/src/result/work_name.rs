@@ -6,12 +6,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::label::{self, Term};
+use crate::label::{self, AXES, Term};
+use crate::workload::mix;
 
 /// The axis of how many copies of a workload run at the same time.
-pub const COPIES: &str = "copies";
+pub const COPIES: &str = AXES[0];
 /// The workloads' own limit.
 pub const MOST_COPIES: usize = 1024;
+/// The axis of how many users do the jobs of a mix at the same time.
+pub const USERS: &str = AXES[1];
+pub const MOST_USERS: usize = 1_000_000;
 
 /// How much a workload is loaded: a value on an axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +42,12 @@ impl WorkName {
         WorkName { name: workload.to_owned(), load: Some(load).filter(|_| copies != 1) }
     }
 
+    /// So many users of a mix, which is named with `load:` before it.
+    pub fn of_users(mix: &str, users: usize) -> WorkName {
+        let load = AxisValue { axis: USERS.into(), value: users as f64 };
+        WorkName { name: mix.to_owned(), load: Some(load) }
+    }
+
     /// Reads `pipe:copies=4`, or several, as docs/labels.md has it. What is written is kept, one copy too: it
     /// holds whatever `--copies` says.
     ///
@@ -54,16 +64,20 @@ impl WorkName {
         if loads.next().is_some() {
             return Err(format!("`{written}`: a workload has one load"));
         }
-        if axis != COPIES {
-            return Err(format!("`{written}`: there is no load `{axis}`; there is `{COPIES}`"));
+        let (own, most) = match term.name.starts_with(mix::PREFIX) {
+            true => (USERS, MOST_USERS),
+            false => (COPIES, MOST_COPIES),
+        };
+        if axis != own {
+            return Err(format!("`{written}`: there is no load `{axis}`; there is `{own}`"));
         }
-        let copies = value.and_then(|value| value.parse().ok());
-        match copies.filter(|copies| (1..=MOST_COPIES).contains(copies)) {
-            Some(copies) => {
-                let load = AxisValue { axis: COPIES.into(), value: copies as f64 };
+        let number = value.and_then(|value| value.parse().ok());
+        match number.filter(|number| (1..=most).contains(number)) {
+            Some(number) => {
+                let load = AxisValue { axis: own.into(), value: number as f64 };
                 Ok(WorkName { name: term.name.clone(), load: Some(load) })
             }
-            None => Err(format!("`{written}`: {COPIES} is a number from 1 to {MOST_COPIES}")),
+            None => Err(format!("`{written}`: {own} is a number from 1 to {most}")),
         }
     }
 
@@ -84,6 +98,12 @@ impl WorkName {
     pub fn names_of(labels: &[String]) -> Result<Vec<String>, String> {
         let names = WorkName::parse_all(labels)?;
         Ok(names.into_iter().map(|name| name.name).collect())
+    }
+
+    /// How many users there are, of a mix.
+    pub fn users(&self) -> Option<usize> {
+        let load = self.load.as_ref().filter(|load| load.axis == USERS);
+        load.map(|load| load.value as usize)
     }
 
     /// How many run at the same time.
@@ -163,6 +183,8 @@ mod tests {
     fn a_load_that_there_is_not_is_said() {
         for (label, said) in [
             ("pipe:users=4", "no load `users`"),
+            ("load:shared:copies=4", "there is `users`"),
+            ("load:shared:users=0", "from 1 to 1000000"),
             ("pipe:copies=0", "from 1 to 1024"),
             ("pipe:copies=1025", "from 1 to 1024"),
             ("pipe:copies=", "is empty"),

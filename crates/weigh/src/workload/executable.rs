@@ -212,6 +212,20 @@ impl Executable {
         self.run_argv(workload, 1, &["--target-ms".into(), target_ms.to_string(), option.into()])
     }
 
+    /// The command of a load: so many users, each of whom does these jobs in an order of his own.
+    pub fn load_argv<'a>(
+        &self,
+        users: usize,
+        order: u64,
+        jobs: impl Iterator<Item = (&'a str, u32)>,
+    ) -> Vec<String> {
+        let path = self.path.display().to_string();
+        let (users, order) = (users.to_string(), order.to_string());
+        let mut argv = vec![path, "load".into(), "--users".into(), users, "--seed".into(), order];
+        argv.extend(jobs.map(|(test, count)| format!("{test}={count}")));
+        argv
+    }
+
     fn run_argv(&self, workload: &str, copies: usize, options: &[String]) -> Vec<String> {
         let mut argv = vec![self.path.display().to_string(), "run".into(), workload.into()];
         argv.extend_from_slice(options);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::mix;
 use trust::user_file;
 
 /// One with all workloads and their baselines has 40 KB.
@@ -83,7 +84,10 @@ pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
 /// A sentence with the file, the line, and what is wrong.
 pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
     let mut files: Vec<FromFile> = Vec::new();
-    for name in names.iter().filter(|name| name.contains('/') || name.ends_with(".toml")) {
+    let is_file = |name: &&String| {
+        !name.starts_with(mix::PREFIX) && (name.contains('/') || name.ends_with(".toml"))
+    };
+    for name in names.iter().filter(is_file) {
         if !files.iter().any(|other| other.file == *name) {
             files.push(FromFile { file: name.clone(), suite: read(Path::new(name))? });
         }

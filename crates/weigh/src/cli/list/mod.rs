@@ -14,6 +14,7 @@ use crate::report::text::wrap;
 use crate::treatment::{KINDS, Kind, Parameter, scratch};
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
+use crate::workload::mix::{self, Mix};
 use crate::workload::suite::{self, Suite};
 
 const EXAMPLES: &str = "\
@@ -45,6 +46,7 @@ enum What {
     Suites,
     Treatments,
     Fixtures,
+    Mixes,
 }
 
 impl ListArgs {
@@ -80,6 +82,14 @@ impl ListArgs {
             let all = || FIXTURES.iter().map(|fixture| fixture as &dyn Kind);
             text.push_str(&describe_kinds("Fixtures", all()));
             values.insert("fixtures".into(), all().map(kind_value).collect());
+        }
+        if wants(What::Mixes) {
+            let mixes = mix::embedded()?;
+            text.push_str("\nMixes, for `weigh load` and as `load:NAME`\n");
+            for Mix { name, summary, tests, .. } in &mixes {
+                let _ = writeln!(text, "  {name:<17} {:>3}  {summary}", tests.len());
+            }
+            values.insert("mixes".into(), json!(mixes));
         }
         match self.json {
             false => output::print(text.trim_start())?,

@@ -60,7 +60,7 @@ impl Host<'_> {
         for _ in 0..self.site.around.warm_ups {
             self.prepare(arm)?;
             let length = SampleLength::new(None, false).wanted();
-            let job = self.site.works[work].job(self.arms.place(arm), length);
+            let job = self.site.works[work].job(self.arms.place(arm), length, 0);
             let (launched, ..) = self.launch(arm, arm, &job)?;
             self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         }

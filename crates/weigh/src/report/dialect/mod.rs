@@ -11,6 +11,7 @@ use super::imported;
 use super::table::Table;
 use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
+use crate::result::load::LoadAnswers;
 use crate::result::summary::{Row, Summary};
 use crate::result::work_name::WorkName;
 use paired::estimate::median;
@@ -18,6 +19,7 @@ use paired::estimate::median;
 mod lmbench;
 mod lmbench_columns;
 mod nitzberg;
+mod reaim;
 mod smalley;
 pub mod unixbench;
 
@@ -28,13 +30,15 @@ pub enum Dialect {
     Lmbench,
     Nitzberg,
     Smalley,
+    Reaim,
 }
 
-const DIALECTS: [(Dialect, &str); 4] = [
+const DIALECTS: [(Dialect, &str); 5] = [
     (Dialect::UnixBench, "unixbench"),
     (Dialect::Lmbench, "lmbench"),
     (Dialect::Nitzberg, "nitzberg"),
     (Dialect::Smalley, "smalley"),
+    (Dialect::Reaim, "reaim"),
 ];
 
 impl FromStr for Dialect {
@@ -62,6 +66,8 @@ pub struct Sheet {
     head: Option<String>,
     /// Where there is one treatment, and records were counted.
     cumulative: Option<Cumulative>,
+    /// Of a run: the mixes that were measured with several numbers of users.
+    loads: Vec<LoadAnswers>,
 }
 
 /// A workload or test.
@@ -90,6 +96,7 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
         Dialect::Lmbench => lmbench::render(sheet),
         Dialect::Nitzberg => nitzberg::render(sheet),
         Dialect::Smalley => smalley::render(sheet),
+        Dialect::Reaim => reaim::render(sheet),
     }?;
     let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();
     Ok(head + &text)
@@ -107,6 +114,11 @@ pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
 }
 
 impl Sheet {
+    /// The same with these ramps.
+    pub fn with_loads(self, loads: Vec<LoadAnswers>) -> Sheet {
+        Sheet { loads, ..self }
+    }
+
     /// Of a run: name, unit and rate of each workload.
     pub fn of_run(
         id: &str,
@@ -125,6 +137,7 @@ impl Sheet {
             version: None,
             head: None,
             cumulative: None,
+            loads: Vec::new(),
         }
     }
 
@@ -141,6 +154,7 @@ impl Sheet {
             version: figures.and_then(version),
             head: s.imported.as_ref().map(imported::head),
             cumulative: None,
+            loads: Vec::new(),
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),

@@ -1,0 +1,115 @@
+//! What becomes of a run: measured, written to files, and shown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::again::OUTPUT;
+use super::audience::Terminal;
+use super::files::default_html;
+use super::show::{self, Privacy};
+use super::{Context, INTERRUPTED, output};
+use crate::experiment::request::Request;
+use crate::experiment::run_report;
+use crate::experiment::session::execute;
+use crate::report::dialect::Dialect;
+use crate::report::terminal::Screen;
+use crate::report::{run_page, run_text};
+use crate::result::summary::State;
+use crate::store::Store;
+use crate::store::record::Stored;
+
+/// Where the results go.
+#[derive(Debug, Args)]
+pub struct RunOutput {
+    /// Write the results as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    json: Option<PathBuf>,
+    /// Print the way a well-known table looks: unixbench, lmbench, smalley or reaim
+    #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
+    dialect: Option<Dialect>,
+    /// Write the report as one HTML file, with charts [default: in the XDG data directory]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    html: Option<PathBuf>,
+    /// Show the warnings in full
+    #[arg(short, long, help_heading = OUTPUT)]
+    verbose: bool,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    privacy: Privacy,
+}
+
+impl RunOutput {
+    /// Before anything is measured.
+    pub fn check(&self) -> Result<(), String> {
+        let files = [&self.json, &self.html].into_iter().flatten();
+        files.into_iter().try_for_each(|path| output::check_writable(path))
+    }
+
+    /// Measures, and gives the exit status.
+    pub fn measure(
+        &self,
+        request: &Request,
+        store: &Store,
+        context: &Context,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<u8, String> {
+        let mut audience =
+            Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
+        let done = execute(request, store, &mut audience, interrupted)?;
+        audience.end_of_samples();
+        let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        let stored = self.privacy.of_run(done.load(store)?)?;
+        let written = self.write(&stored, context);
+        done.not_kept.map_or(Ok(()), Err).and(written)?;
+        Ok(match done.state {
+            State::Failed => super::ERROR,
+            State::Interrupted => INTERRUPTED,
+            _ if !is_as_before || !stored.failures.is_empty() => super::ERROR,
+            _ => 0,
+        })
+    }
+
+    /// The files, and the report on the terminal unless one of them goes to stdout.
+    fn write(&self, stored: &Stored, context: &Context) -> Result<(), String> {
+        let report = &run_report::report(stored);
+        let json = self.json.as_ref().map(|path| output::write_json(path, &report.json()));
+        let html = match &self.html {
+            Some(path) => Ok(path.clone()),
+            None => default_html(context, &report.id),
+        };
+        let html = html.and_then(|path| {
+            output::write_report(&path, &run_page::render(report)?).map(|()| path)
+        });
+        let mut problems: Vec<String> = json.and_then(Result::err).into_iter().collect();
+        let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
+        if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
+            let colour = output::wants_colour(context.color, &std::io::stdout());
+            let path = html.as_ref().ok().map(|path| path.display().to_string());
+            let (width, is_verbose) = (output::width(), self.verbose);
+            let screen = Screen { width, colour, is_verbose, html: path.as_deref() };
+            let usual = || run_text::render(report, &screen);
+            // What was measured is worth more than the form that it was wanted in.
+            let text = match self.dialect.map(|dialect| show::run_as(stored, dialect)) {
+                Some(Ok(table)) => {
+                    let html = path.as_ref().map(|html| format!("HTML:  {html}\n"));
+                    format!(
+                        "{table}\n{}more:  weigh show {}\n",
+                        html.unwrap_or_default(),
+                        report.id
+                    )
+                }
+                Some(Err(problem)) => {
+                    output::problem(&format!("not as wanted: {problem}"));
+                    usual()
+                }
+                None => usual(),
+            };
+            problems.extend(output::print(&text).err());
+        }
+        problems.extend(html.err());
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+    }
+}

@@ -1,0 +1,106 @@
+//! Measuring a ramp: one launch per load point after the other, as `ramp` chooses them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::host::Host;
+use super::measure::Session;
+use super::platform::{Platform, SampleError, Slot, Stop};
+use super::ramp::{Ramp, RampGoal, RampStep};
+use super::request::Audience;
+use crate::format;
+
+/// In which set the fresh samples at the peak are stored, apart from those by which it was chosen.
+pub const FRESH: usize = 1;
+
+impl Session<'_> {
+    /// Goes up the load points of one mix, which are `works` in this order, until `goal` is reached, the
+    /// machine refuses, or no further point fits the budget.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on, or the first point has no result.
+    pub(super) fn climb(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        (goal, precision): (RampGoal, f64),
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let users =
+            works.iter().map(|work| self.works[*work].name().users().unwrap_or(1)).collect();
+        let mut ramp = Ramp::new(users, goal, precision);
+        let mut taken = vec![0; works.len()];
+        let mut costs: Vec<Option<Duration>> = vec![None; works.len()];
+        loop {
+            let step = ramp.next();
+            let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return Ok(()) };
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            let work = works[point];
+            if host.elapsed() + self.forecast(works, &costs, point) > self.request.budget {
+                if matches!(step, RampStep::Fresh(_)) || costs[point].is_some() {
+                    return self.ended_early(
+                        host,
+                        audience,
+                        "The budget ended before the interval at the \
+                        peak was narrow enough: give --budget more time."
+                            .into(),
+                    );
+                }
+                self.ended_early(
+                    host,
+                    audience,
+                    format!(
+                        "The ramp ended before {}: the budget ({}) leaves no time for more.",
+                        self.works[work].name(),
+                        format::seconds(self.request.budget.as_secs_f64())
+                    ),
+                )?;
+                ramp.ends_before(point);
+                continue;
+            }
+            let set = if matches!(step, RampStep::Fresh(_)) { FRESH } else { 0 };
+            let slot =
+                Slot { unit: self.unit(work, 0), arm: 0, set, pair: taken[point], position: 0 };
+            let began = host.elapsed();
+            match host.sample(&slot) {
+                Ok(readings) => {
+                    taken[point] += 1;
+                    costs[point] = Some(host.elapsed().saturating_sub(began));
+                    audience.load_point(&self.works[work].name(), readings.rate, set == FRESH);
+                    ramp.add(step, readings.rate);
+                }
+                Err(SampleError::Stop(stop)) => return Err(stop),
+                Err(SampleError::Workload(reason)) if point == 0 => {
+                    host.failed(&slot, &reason)?;
+                    return Err(Stop::Failed(format!("{}: {reason}", self.works[work].name())));
+                }
+                // What it did with fewer users stands.
+                Err(SampleError::Workload(reason)) => {
+                    ramp.ends_before(point);
+                    let name = self.works[work].name();
+                    let sentence = format!("The ramp ended before {name}, which failed: {reason}");
+                    self.ended_early(host, audience, sentence)?;
+                }
+            }
+        }
+    }
+
+    /// As long as it took before, or in proportion to the users of the nearest point below.
+    fn forecast(&self, works: &[usize], costs: &[Option<Duration>], point: usize) -> Duration {
+        let users = |point: usize| self.works[works[point]].name().users().unwrap_or(1) as f64;
+        let below = (0..=point).rev().find_map(|below| Some((below, costs[below]?)));
+        below.map_or(Duration::ZERO, |(below, cost)| cost.mul_f64(users(point) / users(below)))
+    }
+
+    fn ended_early(
+        &self,
+        host: &Host,
+        audience: &mut dyn Audience,
+        sentence: String,
+    ) -> Result<(), Stop> {
+        audience.announce(&sentence);
+        Ok(host.site.store.add_warning(self.id, &sentence)?)
+    }
+}

@@ -1,0 +1,69 @@
+//! The answers of a ramp, from its stored samples.
+
+use std::collections::BTreeMap;
+
+use super::climb::FRESH;
+use crate::result::load::{LoadAnswers, LoadPoint};
+use crate::result::work_name::WorkName;
+use crate::store::record::Stored;
+use crate::store::samples::{OfRow, Point, Usage};
+use crate::workload::metric::{Metric, Percentile};
+use paired::estimate::median;
+
+/// Of each mix that was measured with several numbers of users.
+pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
+    let mut mixes: BTreeMap<&str, Vec<(usize, &OfRow)>> = BTreeMap::new();
+    for (work, about) in stored.header.works.iter().enumerate() {
+        let of_it = about.name.users().zip(stored.samples.get(&(work, 0)));
+        if let Some(of_it) = of_it {
+            mixes.entry(&about.name.name).or_default().push(of_it);
+        }
+    }
+    let cpus = stored.header.machine.cpus_online as f64;
+    let several = mixes.into_iter().filter(|(_, points)| points.len() > 1);
+    several.map(|(mix, points)| answers(mix, points, cpus)).collect()
+}
+
+fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswers {
+    points.sort_by_key(|(users, _)| *users);
+    let fresh = points.iter().find_map(|(users, row)| {
+        let fresh = row.points.iter().filter(|point| point.set == FRESH);
+        let rates: Vec<f64> = fresh.map(|point| point.rate).collect();
+        (!rates.is_empty()).then_some((*users, rates))
+    });
+    let measured = points.into_iter().filter_map(|(users, row)| load_point(users, row, cpus));
+    let fresh = fresh.as_ref().map(|(users, rates)| (*users, rates.as_slice()));
+    LoadAnswers::new(WorkName::from(mix), measured.collect(), fresh)
+}
+
+fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
+    let of = |value: &dyn Fn(&Point) -> Option<f64>| {
+        median(&row.points.iter().filter_map(value).collect::<Vec<_>>())
+    };
+    let cpu_share = |point: &Point| {
+        let cpu_ns = point.cpu_ns_per_op? * point.operations;
+        Some(100.0 * cpu_ns / (point.elapsed_s * 1e9 * cpus))
+    };
+    let further = |metric: Metric| {
+        let all = row.further.iter().flatten().filter(|(other, _)| *other == metric);
+        median(&all.map(|(_, found)| found.value).collect::<Vec<_>>())
+    };
+    let per_launch = |ns: fn(&Usage) -> Option<f64>| {
+        let totals = row.baseline.as_ref()?;
+        Some(ns(&totals.usage)? / 1e9 / totals.launches as f64)
+    };
+    let deviation_ns = further(Metric::Named("finish_deviation".into()));
+    Some(LoadPoint {
+        users,
+        jobs_per_min: of(&|point| Some(point.rate))?,
+        samples: row.points.len(),
+        elapsed_s: of(&|point| Some(point.elapsed_s))?,
+        user_s: per_launch(|usage| usage.user_ns),
+        system_s: per_launch(|usage| usage.system_ns),
+        deviation_s: deviation_ns.map(|ns| ns / 1e9),
+        waiting_pct: of(&|point| Some(100.0 * point.waiting_share?)),
+        cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
+        job_p99_ns: further(Metric::Latency(Percentile::P99)),
+        job_timing_index: further(Metric::Named("job_timing_index".into())),
+    })
+}

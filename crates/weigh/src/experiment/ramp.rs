@@ -1,0 +1,285 @@
+//! Which load point of a mix is measured next: more and more users until the throughput no longer grows, then
+//! the points around the best one, then fresh samples at that one alone. What was chosen for its high rate is not
+//! believed for it: the highest of several noisy rates is too high.
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::load::{FEWEST_FRESH, Throughput};
+use paired::estimate::median;
+
+/// A point that exceeds the best one by less does not count as growth: re-aim's 1 %.
+const GROWTH: f64 = 1.01;
+/// So many steps without growth end the climb.
+const STEPS_WITHOUT_GROWTH: usize = 2;
+/// Samples of the best point and of each of its neighbours, before one is chosen.
+const TO_CHOOSE: usize = 3;
+/// Fresh samples that are taken between two looks at their interval. Each look has a chance of its own to be
+/// wrong, so there are few.
+const BETWEEN_LOOKS: usize = 6;
+const MOST_FRESH: usize = 26;
+
+/// Where a ramp ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RampGoal {
+    /// Where throughput no longer grows.
+    Peak,
+    /// Where a user gets this many jobs a minute, or fewer.
+    JobsPerUser(f64),
+    /// Where there are as many users as jobs per minute: AIM's own crossover.
+    Classic,
+    /// With the last of the points.
+    AllPoints,
+}
+
+/// What is measured next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RampStep {
+    /// A sample of the point of this number.
+    Explore(usize),
+    /// A fresh sample at the peak.
+    Fresh(usize),
+    Done,
+}
+
+/// The load points, ascending in users, and what was found at each.
+pub struct Ramp {
+    users: Vec<usize>,
+    goal: RampGoal,
+    /// Half the width that the interval at the peak is to have, as a share.
+    precision: f64,
+    /// Jobs per minute, per point.
+    explored: Vec<Vec<f64>>,
+    fresh: Vec<f64>,
+    /// Chosen, once there are fresh samples.
+    peak: Option<usize>,
+    /// The points from here on cannot be measured: the machine refuses, or there is no time.
+    end: usize,
+}
+
+impl Ramp {
+    /// At least one point.
+    pub fn new(users: Vec<usize>, goal: RampGoal, precision: f64) -> Ramp {
+        let (explored, end) = (vec![Vec::new(); users.len()], users.len());
+        Ramp { users, goal, precision, explored, fresh: Vec::new(), peak: None, end }
+    }
+
+    /// What to measure next.
+    pub fn next(&self) -> RampStep {
+        if let Some(point) = self.next_to_climb() {
+            return RampStep::Explore(point);
+        }
+        let Some(best) = self.peak.or_else(|| self.best()) else { return RampStep::Done };
+        if self.peak.is_none() {
+            let around = best.saturating_sub(1)..=(best + 1).min(self.end - 1);
+            let fewest = around.min_by_key(|point| self.explored[*point].len());
+            if let Some(point) = fewest.filter(|point| self.explored[*point].len() < TO_CHOOSE) {
+                return RampStep::Explore(point);
+            }
+        }
+        match self.is_narrow() {
+            true => RampStep::Done,
+            false => RampStep::Fresh(best),
+        }
+    }
+
+    /// What was found there.
+    pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
+        match step {
+            RampStep::Explore(point) => self.explored[point].push(jobs_per_min),
+            RampStep::Fresh(point) => {
+                self.peak = Some(point);
+                self.fresh.push(jobs_per_min);
+            }
+            RampStep::Done => {}
+        }
+    }
+
+    /// This point and those with more users cannot be measured.
+    pub fn ends_before(&mut self, point: usize) {
+        self.end = self.end.min(point);
+    }
+
+    /// Whether there is anything to choose from.
+    pub fn has_points(&self) -> bool {
+        self.end > 0
+    }
+
+    /// The first point is measured, then each that has about twice as many users as the one before.
+    fn next_to_climb(&self) -> Option<usize> {
+        if self.peak.is_some() {
+            return None;
+        }
+        let measured: Vec<usize> =
+            (0..self.end).filter(|point| !self.explored[*point].is_empty()).collect();
+        let Some(&last) = measured.last() else { return (self.end > 0).then_some(0) };
+        if self.is_at_goal(&measured, last) {
+            return None;
+        }
+        let is_far_enough = |point: &usize| {
+            self.goal == RampGoal::AllPoints || self.users[*point] >= 2 * self.users[last]
+        };
+        (last + 1..self.end)
+            .find(is_far_enough)
+            .or_else(|| (last + 1 < self.end).then(|| self.end - 1))
+    }
+
+    fn is_at_goal(&self, measured: &[usize], last: usize) -> bool {
+        let rate = |point: usize| median(&self.explored[point]).unwrap_or_default();
+        let users = self.users[last] as f64;
+        match self.goal {
+            RampGoal::AllPoints => false,
+            RampGoal::JobsPerUser(least) => rate(last) / users <= least,
+            RampGoal::Classic => rate(last) <= users,
+            RampGoal::Peak => {
+                // The growth is looked for step by step, against the best of those before.
+                let mut best = 0.0;
+                let mut without_growth = 0;
+                for &point in measured {
+                    without_growth =
+                        if rate(point) > best * GROWTH { 0 } else { without_growth + 1 };
+                    best = rate(point).max(best);
+                }
+                without_growth >= STEPS_WITHOUT_GROWTH
+            }
+        }
+    }
+
+    fn best(&self) -> Option<usize> {
+        let rate = |point: &usize| median(&self.explored[*point]).unwrap_or_default();
+        (0..self.end)
+            .filter(|point| !self.explored[*point].is_empty())
+            .max_by(|a, b| rate(a).total_cmp(&rate(b)))
+    }
+
+    fn is_narrow(&self) -> bool {
+        let taken = self.fresh.len();
+        if taken < FEWEST_FRESH || (taken - FEWEST_FRESH) % BETWEEN_LOOKS != 0 {
+            return false;
+        }
+        let is_precise = |found: Throughput| {
+            let half = (found.high / found.low).sqrt() - 1.0;
+            half <= self.precision
+        };
+        taken >= MOST_FRESH || Throughput::of(&self.fresh).is_some_and(is_precise)
+    }
+}
+
+/// The points of a ramp without a list of its own: powers of two, and one between each two.
+pub fn default_points(most: usize) -> Vec<usize> {
+    let powers = (0..usize::BITS).map(|power| 1usize << power).take_while(|users| *users <= most);
+    let points = powers.flat_map(|users| [Some(users), (users > 1).then_some(users + users / 2)]);
+    points.flatten().filter(|users| *users <= most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Ramps on a machine whose throughput this is, with some noise; gives the steps.
+    fn ramped(
+        ramp: &mut Ramp,
+        noise: f64,
+        seed: u64,
+        throughput: impl Fn(f64) -> f64,
+    ) -> Vec<RampStep> {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        let mut steps = Vec::new();
+        loop {
+            let step = ramp.next();
+            let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return steps };
+            let users = ramp.users[point] as f64;
+            let rate = throughput(users) * chance.random_range(1.0 - noise..1.0 + noise);
+            ramp.add(step, rate);
+            steps.push(step);
+            assert!(steps.len() < 200, "{steps:?}");
+        }
+    }
+
+    /// Grows up to eight users, and then falls slowly.
+    fn eight(users: f64) -> f64 {
+        1000.0 * users.min(8.0) * (1.0 - 0.01 * (users - 8.0).max(0.0))
+    }
+
+    #[test]
+    fn it_climbs_by_doubling_stops_and_looks_around_the_best() {
+        let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.05);
+        let steps = ramped(&mut ramp, 0.0, 1, eight);
+        let users: Vec<usize> = steps
+            .iter()
+            .filter_map(|step| match step {
+                RampStep::Explore(point) => Some(ramp.users[*point]),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(users[..6], [1, 2, 4, 8, 16, 32]);
+        assert!(users[6..].iter().all(|users| [6, 8, 12].contains(users)), "{users:?}");
+        assert_eq!(ramp.users[ramp.peak.unwrap()], 8);
+        assert_eq!(ramp.fresh.len(), FEWEST_FRESH);
+    }
+
+    #[test]
+    fn noise_takes_more_fresh_samples_and_the_interval_covers_the_truth() {
+        let mut covered = 0;
+        for seed in 0..200 {
+            let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.02);
+            ramped(&mut ramp, 0.1, seed, eight);
+            let truth = eight(ramp.users[ramp.peak.unwrap()] as f64);
+            let found = Throughput::of(&ramp.fresh).unwrap();
+            covered += usize::from((found.low..=found.high).contains(&truth));
+        }
+        assert!(covered >= 190, "{covered} of 200");
+    }
+
+    #[test]
+    fn the_highest_of_the_explored_is_too_high_and_the_fresh_are_not() {
+        let (mut explored, mut fresh) = (0.0, 0.0);
+        for seed in 0..200 {
+            let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+            // As fast with any number of users: whichever is chosen was lucky.
+            ramped(&mut ramp, 0.1, seed, |_| 1000.0);
+            let peak = ramp.peak.unwrap();
+            explored += median(&ramp.explored[peak]).unwrap() / 200.0;
+            fresh += median(&ramp.fresh).unwrap() / 200.0;
+        }
+        assert!(explored > 1020.0 && (990.0..1010.0).contains(&fresh), "{explored} {fresh}");
+    }
+
+    #[test]
+    fn each_goal_ends_the_climb_where_it_says() {
+        let last = |goal| {
+            let mut ramp = Ramp::new(default_points(4096), goal, 0.05);
+            ramped(&mut ramp, 0.0, 1, eight);
+            let explored = ramp.explored.iter().rposition(|rates| !rates.is_empty());
+            ramp.users[explored.unwrap()]
+        };
+        assert_eq!(last(RampGoal::JobsPerUser(600.0)), 16);
+        assert_eq!(last(RampGoal::JobsPerUser(60.0)), 64);
+        assert_eq!(last(RampGoal::Classic), 128);
+    }
+
+    #[test]
+    fn all_points_are_taken_where_they_are_given() {
+        let mut ramp = Ramp::new(vec![1, 5, 6], RampGoal::AllPoints, 0.05);
+        let steps = ramped(&mut ramp, 0.0, 1, eight);
+        assert!([0, 1, 2].iter().all(|point| steps.contains(&RampStep::Explore(*point))));
+        assert_eq!(ramp.peak, Some(2));
+    }
+
+    #[test]
+    fn what_the_machine_refuses_ends_it_at_the_last_point_that_it_did() {
+        let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+        for users in [1000.0, 2000.0] {
+            ramp.add(ramp.next(), users);
+        }
+        let RampStep::Explore(refused) = ramp.next() else { panic!() };
+        assert_eq!(ramp.users[refused], 4);
+        ramp.ends_before(refused);
+        let steps = ramped(&mut ramp, 0.0, 1, eight);
+        assert!(!steps.contains(&RampStep::Explore(refused)), "{steps:?}");
+        assert_eq!(ramp.users[ramp.peak.unwrap()], 3);
+    }
+}

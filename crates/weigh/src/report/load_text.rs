@@ -1,0 +1,122 @@
+//! What a ramp found, in sentences.
+
+use crate::format;
+use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint};
+
+/// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
+const BUSY_PCT: f64 = 90.0;
+const WAITING_PCT: f64 = 50.0;
+
+/// The peak, who waits there, and the crossover.
+pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
+    [peak(answers), at_peak(answers), crossover(answers)].into_iter().flatten().collect()
+}
+
+fn peak(answers: &LoadAnswers) -> Option<String> {
+    let peak = answers.peak.as_ref()?;
+    let [rate, low, high] =
+        [peak.throughput.jobs_per_min, peak.throughput.low, peak.throughput.high]
+            .map(|rate| format::rate(rate, "jobs/min"));
+    let range = match (peak.users_low, peak.users_high) {
+        (low, high) if low == high => String::new(),
+        (low, high) => format!(" ({low} to {high} users are within 1 %)"),
+    };
+    let beyond = match peak.is_at_the_end {
+        true => " That is the most that was measured; the peak may be beyond.",
+        false => "",
+    };
+    Some(format!(
+        "`{}` peaks with {}{range}: {rate} jobs/min [{low}, {high}], {} fresh samples.{beyond}",
+        answers.mix,
+        format::plural(peak.users, "user"),
+        peak.throughput.samples
+    ))
+}
+
+fn at_peak(answers: &LoadAnswers) -> Option<String> {
+    let users = answers.peak.as_ref()?.users;
+    let LoadPoint { cpu_pct, waiting_pct, job_p99_ns, .. } =
+        answers.points.iter().find(|point| point.users == users)?;
+    let p99 = job_p99_ns.map(|ns| format!("99 % of the jobs end within {}", format::time_ns(ns)));
+    let cpu = cpu_pct.map(|pct| {
+        let waiting = waiting_pct.unwrap_or_default();
+        match () {
+            () if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy, and are what limits it"),
+            () if waiting >= WAITING_PCT => format!(
+                "the users have {pct:.0} % of the CPUs, for which tasks waited in {waiting:.0} % of the time: \
+                 other processes had a part of them"
+            ),
+            () => format!(
+                "the CPUs are {pct:.0} % busy: jobs wait for something else, a disk, memory or each other"
+            ),
+        }
+    });
+    let parts: Vec<String> = [p99, cpu].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("There, {}.", parts.join("; ")))
+}
+
+fn crossover(answers: &LoadAnswers) -> Option<String> {
+    let last = answers.points.last()?;
+    let per_user = format!("{CROSSOVER_JOBS} jobs a minute for each user");
+    Some(match answers.crossover_users {
+        Some(users) => format!("Crossover ({per_user}): at {users} users."),
+        None => format!(
+            "Crossover ({per_user}): not reached with {}, each of whom gets {}.",
+            format::plural(last.users, "user"),
+            format::rate(last.jobs_per_min / last.users as f64, "jobs/min")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::load::FEWEST_FRESH;
+
+    fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
+        let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));
+        LoadPoint {
+            users,
+            jobs_per_min,
+            samples: 3,
+            elapsed_s: 1.0,
+            user_s: None,
+            system_s: None,
+            deviation_s: None,
+            waiting_pct: None,
+            cpu_pct,
+            job_p99_ns,
+            job_timing_index: None,
+        }
+    }
+
+    #[test]
+    fn the_answers_are_sentences_with_their_intervals() {
+        let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 996.0), point(200, 900.0)];
+        let fresh: Vec<f64> = (0..FEWEST_FRESH).map(|i| 990.0 + i as f64).collect();
+        let answers = LoadAnswers::new("load:shared".into(), points, Some((2, &fresh)));
+        let text = sentences(&answers).join("\n");
+        for part in [
+            "`load:shared` peaks with 2 users (2 to 4 users are within 1 %)",
+            "jobs/min [990",
+            "8 fresh samples",
+            "99 % of the jobs end within 12 ms",
+            "the CPUs are 97 % busy, and are what limits it",
+            "at 200 users",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("beyond"), "{text}");
+    }
+
+    #[test]
+    fn a_peak_at_the_end_is_said_to_be_one() {
+        let points = vec![point(1, 600.0), point(2, 1000.0)];
+        let answers = LoadAnswers::new("load:x".into(), points, Some((2, &[1000.0; FEWEST_FRESH])));
+        let text = sentences(&answers).join("\n");
+        assert!(
+            text.contains("may be beyond") && text.contains("not reached with 2 users"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Mixes: what the users of a multi-user load do, as jobs of several kinds in given proportions. Those of
+//! `suites/load/` are embedded; any other file is given by its path, ours in TOML or one of re-aim's.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::workfile;
+use trust::user_file;
+
+/// Before the name of a mix, where a workload is expected.
+pub const PREFIX: &str = "load:";
+/// re-aim's, of whose default a user's hundred jobs come.
+pub const DEFAULT_JOBS: u32 = 100;
+const LONGEST_FILE: u64 = 1 << 20;
+
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"));
+
+/// A mix of jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// Where the weights are from.
+    pub source: Option<String>,
+    /// What the weights are parts of, where that is not their sum.
+    pub total: Option<f64>,
+    /// Workloads, and the weight of each.
+    pub tests: BTreeMap<String, f64>,
+}
+
+/// A mix of the user's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MixFromFile {
+    /// As the user named it.
+    pub file: String,
+    pub mix: Mix,
+}
+
+impl Mix {
+    /// How many jobs of each test a user does where he is to do about `jobs` in all. re-aim's rule
+    /// (classic-suites.md, 3.2): to the nearest, but one of each at least.
+    pub fn jobs_per_user(&self, jobs: u32) -> Vec<(&str, u32)> {
+        let total = self.total.unwrap_or_else(|| self.tests.values().sum());
+        let count = |weight: f64| {
+            let exact = weight / total * f64::from(jobs);
+            let whole = exact.trunc();
+            let is_more = exact - whole >= 0.5 || (whole == 0.0 && exact > 0.0);
+            whole as u32 + u32::from(is_more)
+        };
+        self.tests.iter().map(|(name, weight)| (name.as_str(), count(*weight))).collect()
+    }
+
+    /// # Errors
+    /// A sentence, where no user would have anything to do.
+    fn checked(self, file: &str) -> Result<Mix, String> {
+        if self.tests.is_empty() {
+            return Err(format!("{file}: the mix has no tests"));
+        }
+        let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0 && *weight <= 1e9;
+        if let Some((name, weight)) = self.tests.iter().find(|(_, weight)| !is_weight(weight)) {
+            return Err(format!("{file}: the weight of `{name}` is {weight}: 0 to 1000000000"));
+        }
+        let sum: f64 = self.tests.values().sum();
+        if sum <= 0.0 {
+            return Err(format!("{file}: all weights are 0: nobody would have anything to do"));
+        }
+        match self.total {
+            Some(total) if !(total.is_finite() && total >= sum) => {
+                Err(format!("{file}: the total is {total}, but the weights add up to {sum}"))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+/// The mixes that are built in, sorted by name.
+///
+/// # Errors
+/// Where an embedded file is broken, which the tests forbid.
+pub fn embedded() -> Result<Vec<Mix>, String> {
+    let parse = |(name, text): &(&str, &str)| parse(&format!("suites/load/{name}.toml"), text);
+    EMBEDDED.iter().map(parse).collect()
+}
+
+/// Reads those of these labels that name a file, each once, and says in sentences what is doubtful in them.
+///
+/// # Errors
+/// A sentence with the file, the line, and what is wrong.
+pub fn from_files(labels: &[String]) -> Result<(Vec<MixFromFile>, Vec<String>), String> {
+    let (mut files, mut doubts): (Vec<MixFromFile>, Vec<String>) = Default::default();
+    let named = labels.iter().filter_map(|label| label.strip_prefix(PREFIX));
+    for file in named.filter(|name| name.contains(['/', '.'])) {
+        if !files.iter().any(|other| other.file == file) {
+            let (mix, of_it) = read(Path::new(file))?;
+            files.push(MixFromFile { file: file.to_owned(), mix });
+            doubts.extend(of_it);
+        }
+    }
+    Ok((files, doubts))
+}
+
+fn read(path: &Path) -> Result<(Mix, Vec<String>), String> {
+    let text = user_file::read_text(path, LONGEST_FILE)
+        .map_err(|error| format!("cannot read the mix {}: {error}", path.display()))?;
+    let file = path.display().to_string();
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return Ok((parse(&file, &text)?, Vec::new()));
+    }
+    let workfile = workfile::parse(&file, &text)?;
+    Ok((workfile.mix(path).checked(&file)?, workfile.doubts))
+}
+
+fn parse(file: &str, text: &str) -> Result<Mix, String> {
+    let mix: Mix = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        format!("{file}:{line}: {}", error.message())
+    })?;
+    mix.checked(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many jobs a user does of each mix with `-j100` (classic-suites.md, 3.2).
+    #[test]
+    fn users_do_as_many_jobs_as_with_re_aim() {
+        let expected = [
+            ("aim9", 120),
+            ("all_utime", 102),
+            ("alltests", 98),
+            ("compute", 101),
+            ("custom", 95),
+            ("dbase", 99),
+            ("disk", 100),
+            ("five_sec", 99),
+            ("fserver", 101),
+            ("high_systime", 104),
+            ("long", 108),
+            ("new_dbase", 103),
+            ("new_fserver", 98),
+            ("shared", 97),
+            ("short", 102),
+        ];
+        let mixes = embedded().unwrap();
+        let found: Vec<(&str, u32)> = mixes
+            .iter()
+            .map(|mix| {
+                let jobs = mix.jobs_per_user(DEFAULT_JOBS);
+                (mix.name.as_str(), jobs.iter().map(|(_, count)| count).sum())
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_small_share_is_one_job_and_none_is_none() {
+        let tests = [("a", 1.0), ("b", 1000.0), ("c", 0.0)].map(|(n, w)| (n.to_owned(), w));
+        let tests = BTreeMap::from(tests);
+        let mix =
+            Mix { name: "x".into(), summary: String::new(), source: None, total: None, tests };
+        assert_eq!(mix.jobs_per_user(100), [("a", 1), ("b", 100), ("c", 0)]);
+    }
+
+    #[test]
+    fn what_gives_no_work_is_refused_with_the_file() {
+        let head = "name = \"x\"\nsummary = \"y\"\n";
+        for (tests, why) in [
+            ("[tests]\n", "has no tests"),
+            ("[tests]\na = 0\n", "all weights are 0"),
+            ("[tests]\na = -1\n", "the weight of `a` is -1"),
+            ("total = 1\n[tests]\na = 2\n", "the total is 1"),
+            ("[tests]\na = 1\na = 2\n", "x.toml:5"),
+            ("sizes = 3\n[tests]\na = 1\n", "x.toml:3"),
+        ] {
+            let problem = parse("x.toml", &format!("{head}{tests}")).unwrap_err();
+            assert!(problem.contains(why) && problem.starts_with("x.toml"), "{problem}");
+        }
+    }
+}
