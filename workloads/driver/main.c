@@ -318,8 +318,10 @@ static struct job job_of(char *text)
 	const struct workload *test = find(text);
 	if (!test)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
-	if (test->placement != ANYWHERE || test->reenter)
-		usage_error("'%s' cannot be a part of a load: it places or executes its own process", text);
+	if (test->placement != ANYWHERE || test->reenter) {
+		fprintf(stderr, "'%s' cannot be a part of a load: it places or executes its own process\n", text);
+		exit(2);
+	}
 	return (struct job){.test = test, .count = (long)number(text, equals + 1, 1, 1000000)};
 }
 
