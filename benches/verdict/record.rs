@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weighbridge::experiment::resolve::resolve;
+use weighbridge::experiment::resolve::{AskedFor, resolve};
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
 use weighbridge::workload::executable::Executable;
@@ -23,7 +23,8 @@ const PILOT_SAMPLES: usize = 2 * MIN_PAIRS;
 /// A sentence, where a workload fails or too few samples fit the time.
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let works = resolve(&["unixbench".into()], &[], &[1], &Executable::unpack(scratch.path())?)?;
+    let works =
+        resolve(&AskedFor::of(&["unixbench".into()]), &Executable::unpack(scratch.path())?)?;
     let mut traces = Vec::new();
     for work in &works {
         let name = work.name().to_string();

@@ -162,6 +162,7 @@ mod tests {
                 ("seed", &["0", "18446744073709551615"]),
                 ("sets", &["1", "10"]),
                 ("no-detail", FLAG),
+                ("jobs", &["1", "500"]),
                 ("copies", &["1", "3", "1024"]),
                 ("yes", FLAG),
                 ("fail-above", SHARES),
@@ -213,6 +214,7 @@ mod tests {
                 ("fixture", &["fs:ext4", "busy:memory=64M"]),
                 ("sample", LENGTHS),
                 ("timeout", TIMES),
+                ("jobs", &["1", "500"]),
                 ("copies", &["1", "1,2,4", "2..3", "1..16,1024"]),
                 ("yes", FLAG),
                 ("classic", FLAG),
@@ -229,6 +231,23 @@ mod tests {
                 ("repeat", &["1", "20"]),
                 ("planted", &["1%", "0.5%"]),
                 ("budget", TIMES),
+                ("seed", &["0", "18446744073709551615"]),
+                ("name", NAMES),
+                ("tag", NAMES),
+            ],
+        ),
+        (
+            "load",
+            &["shared", "./work file", "-odd"],
+            &[],
+            &[
+                ("users", &["1", "1,2,8", "10..50:10"]),
+                ("to", &["peak", "quick"]),
+                ("jobs", &["1", "500"]),
+                ("budget", TIMES),
+                ("precision", &["5%", "0.5%"]),
+                ("timeout", TIMES),
+                ("fixture", &["fs:xfs", "busy"]),
                 ("seed", &["0", "18446744073709551615"]),
                 ("name", NAMES),
                 ("tag", NAMES),
@@ -292,7 +311,8 @@ mod tests {
             let joined = |value: &str| format!("--{option}={value}");
             words.extend(any(chance, values, times).into_iter().map(joined));
         }
-        let positionals = any(chance, positionals, if *name == "budget" { 1 } else { 3 });
+        let at_most = if ["budget", "load"].contains(name) { 1 } else { 3 };
+        let positionals = any(chance, positionals, at_most);
         let is_odd = positionals.iter().any(|word| word.starts_with('-'));
         words.extend(is_odd.then(|| "--".to_owned()));
         words.extend(positionals.into_iter().map(Into::into));

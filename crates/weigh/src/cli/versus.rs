@@ -11,6 +11,7 @@ use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
 use crate::shell;
 use crate::store::record::Kind;
+use crate::workload::mix::DEFAULT_JOBS;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -154,7 +154,7 @@ impl Ramp {
 
     fn is_narrow(&self) -> bool {
         let taken = self.fresh.len();
-        if taken < FEWEST_FRESH || (taken - FEWEST_FRESH) % BETWEEN_LOOKS != 0 {
+        if taken < FEWEST_FRESH || !(taken - FEWEST_FRESH).is_multiple_of(BETWEEN_LOOKS) {
             return false;
         }
         let is_precise = |found: Throughput| {
@@ -192,7 +192,7 @@ mod tests {
             let step = ramp.next();
             let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return steps };
             let users = ramp.users[point] as f64;
-            let rate = throughput(users) * chance.random_range(1.0 - noise..1.0 + noise);
+            let rate = throughput(users) * chance.random_range(1.0 - noise..=1.0 + noise);
             ramp.add(step, rate);
             steps.push(step);
             assert!(steps.len() < 200, "{steps:?}");

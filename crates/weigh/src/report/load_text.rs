@@ -100,7 +100,7 @@ mod tests {
             "`load:shared` peaks with 2 users (2 to 4 users are within 1 %)",
             "jobs/min [990",
             "8 fresh samples",
-            "99 % of the jobs end within 12 ms",
+            "99 % of the jobs end within 12.0 ms",
             "the CPUs are 97 % busy, and are what limits it",
             "at 200 users",
         ] {
