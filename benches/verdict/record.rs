@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weighbridge::experiment::resolve::{AskedFor, resolve};
+use weighbridge::experiment::asked_for::AskedFor;
+use weighbridge::experiment::resolve::resolve;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
 use weighbridge::workload::executable::Executable;

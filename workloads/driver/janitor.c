@@ -1,5 +1,5 @@
-/* A process that outlives the driver, whatever ends that: it kills what the driver had started, and removes its
- * files. */
+/* A process that outlives the driver, whatever ends that: it kills what the driver had started, and removes
+ * its files. */
 #include "driver.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
-/* Many users at the same time, each of whom does the jobs of a mix in an order of its own: the multi-user load of
- * AIM's Suite VII and re-aim (docs/load.md). A job is one operation of a workload.
+/* Many users at the same time, each of whom does the jobs of a mix in an order of its own: the multi-user
+ * load of AIM's Suite VII and re-aim (docs/load.md). A job is one operation of a workload.
  *
- * A user is a process with a directory of its own. It prepares all that it will need, and waits; then one futex
- * releases all users. Jobs are timed one by one. What a user does besides its jobs is the driver's, and printed. */
+ * A user is a process with a directory of its own. It prepares all that it will need, and waits; then one
+ * futex releases all users. Jobs are timed one by one. What a user does besides its jobs is the driver's, and
+ * printed. */
 #include "driver.h"
 
 #include <errno.h>

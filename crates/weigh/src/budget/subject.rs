@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use super::treated::Treated;
+use crate::experiment::asked_for::AskedFor;
 use crate::experiment::evidence::Sums;
 use crate::experiment::outcome::hold_unit;
 use crate::experiment::platform::Stop;
-use crate::experiment::resolve::{AskedFor, resolve};
+use crate::experiment::resolve::resolve;
 use crate::experiment::work::Work;
 use crate::result::budget::PerOperation;
 use crate::result::quantity::EvidenceQuantity;

@@ -27,7 +27,8 @@ pub struct ExportArgs {
     id: String,
     #[command(flatten)]
     format: ChosenFormat,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley or reaim. With nitzberg, --html
+    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley or reaim. With nitzberg,
+    /// --html
     /// adds his Figure 4
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,

@@ -8,7 +8,8 @@ use crate::workload::mix::{self, DEFAULT_JOBS, MixFromFile};
 #[derive(Debug, Args)]
 pub struct Mixes {
     /// Of a mix (load:NAME), about how many jobs each user does
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub jobs: u32,
 }
 

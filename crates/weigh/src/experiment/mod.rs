@@ -2,6 +2,7 @@
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
 pub mod around;
+pub mod asked_for;
 pub mod calibration;
 mod climb;
 pub mod contest;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::contest::ExpectedExit;
-use super::work::{Load, OWN_OPERATIONS, WHOLE_RUNS, Work};
+use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
 use crate::workload::catalogue::Workload;
@@ -75,9 +75,9 @@ fn instead_of_a_result(launched: &Launched) -> String {
 }
 
 /// Refuses a load of which not every user did every job.
-fn is_all_done(sample: Sample, load: &Load, launched: &Launched) -> Result<Sample, String> {
+fn is_all_done(sample: Sample, load: &UserLoad, launched: &Launched) -> Result<Sample, String> {
     let expected = load.all_jobs() as f64;
-    if sample.operations != expected || sample.unit.as_deref() != Some(Load::UNIT) {
+    if sample.operations != expected || sample.unit.as_deref() != Some(UserLoad::UNIT) {
         return Err(format!("it reported {} of {expected} jobs", sample.operations));
     }
     sample.hold_against_wall_time(launched.wall_ns)?;

@@ -1,6 +1,6 @@
-//! Which load point of a mix is measured next: more and more users until the throughput no longer grows, then
-//! the points around the best one, then fresh samples at that one alone. What was chosen for its high rate is not
-//! believed for it: the highest of several noisy rates is too high.
+//! Which load point of a mix is measured next: more and more users until the throughput no longer grows,
+//! then the points around the best one, then fresh samples at that one alone. What was chosen for its high
+//! rate is not believed for it: the highest of several noisy rates is too high.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::around::Around;
+use super::asked_for::AskedFor;
 use super::contest::Contest;
 use super::platform::Observer;
 use super::ramp::RampGoal;
-use super::resolve::AskedFor;
 use super::run_progress::Progress;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
@@ -121,8 +121,8 @@ pub enum Plan {
     Run { passes: usize },
     /// The same with the durations and passes of the suite's original.
     Classic,
-    /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width of
-    /// the interval of the peak, as a share.
+    /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width
+    /// of the interval of the peak, as a share.
     Ramp { goal: RampGoal, precision: f64 },
 }
 

@@ -2,31 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::work::{Load, Work};
+use super::asked_for::AskedFor;
+use super::work::{UserLoad, Work};
 use crate::result::work_name::WorkName;
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
-use crate::workload::mix::{self, DEFAULT_JOBS, Mix, MixFromFile};
-use crate::workload::suite::{self, FromFile, Member, Suite};
-
-/// What a user named, with the files that this named, which were read already.
-pub struct AskedFor<'a> {
-    /// Workloads, suites, mixes, or files with a suite or mix.
-    pub names: &'a [String],
-    pub suites: &'a [FromFile],
-    pub mixes: &'a [MixFromFile],
-    /// Of each workload that is named without a load of its own, so many copies.
-    pub copies: &'a [usize],
-    /// About how many jobs a user of a mix does.
-    pub jobs: u32,
-}
-
-impl<'a> AskedFor<'a> {
-    /// One copy of each, and no files.
-    pub fn of(names: &'a [String]) -> AskedFor<'a> {
-        AskedFor { names, suites: &[], mixes: &[], copies: &[1], jobs: DEFAULT_JOBS }
-    }
-}
+use crate::workload::mix::{self, JobMix, MixFromFile};
+use crate::workload::suite::{self, Member, Suite};
 
 /// The works that a user named, none twice.
 ///
@@ -82,12 +64,12 @@ fn loads(
     let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
     let load = |users| {
         let (label, mix) = (label.clone(), mix.clone());
-        Work::Load(Box::new(Load { label, mix, users, jobs: asked_for.jobs }))
+        Work::Load(Box::new(UserLoad { label, mix, users, jobs: asked_for.jobs }))
     };
     Ok(users.into_iter().map(load).collect())
 }
 
-fn find_mix(label: &str, files: &[MixFromFile]) -> Result<Mix, String> {
+fn find_mix(label: &str, files: &[MixFromFile]) -> Result<JobMix, String> {
     let name = label.strip_prefix(mix::PREFIX).unwrap_or(label);
     if let Some(own) = files.iter().find(|own| own.file == name) {
         return Ok(own.mix.clone());

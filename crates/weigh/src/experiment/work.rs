@@ -11,7 +11,7 @@ use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
 use crate::workload::launcher::Job;
-use crate::workload::mix::Mix;
+use crate::workload::mix::JobMix;
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
@@ -45,21 +45,21 @@ pub enum Work {
         contest: Box<Contest>,
         directory: PathBuf,
     },
-    Load(Box<Load>),
+    Load(Box<UserLoad>),
 }
 
 /// Users who do the jobs of a mix at the same time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Load {
+pub struct UserLoad {
     /// As it was asked for: `load:shared`.
     pub label: String,
-    pub mix: Mix,
+    pub mix: JobMix,
     pub users: usize,
     /// About how many a user does.
     pub jobs: u32,
 }
 
-impl Load {
+impl UserLoad {
     /// The unit of its rate.
     pub const UNIT: &str = "jobs/min";
 
@@ -96,7 +96,7 @@ impl Work {
         match self {
             Work::Builtin { workload, .. } => workload.unit.clone(),
             Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
-            Work::Load(_) => Load::UNIT.into(),
+            Work::Load(_) => UserLoad::UNIT.into(),
         }
     }
 
@@ -114,8 +114,8 @@ impl Work {
         }
     }
 
-    /// The launch of one sample of about this length; a command or a load takes what it takes. What is done in
-    /// an order of chance draws that from `order`.
+    /// The launch of one sample of about this length; a command or a load takes what it takes. What is done
+    /// in an order of chance draws that from `order`.
     pub fn job(&self, place: &LaunchPlace, length: Length, order: u64) -> Job {
         match self {
             Work::Builtin { workload, copies, .. } => Job {

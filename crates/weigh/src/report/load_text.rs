@@ -43,8 +43,8 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
         match () {
             () if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy, and are what limits it"),
             () if waiting >= WAITING_PCT => format!(
-                "the users have {pct:.0} % of the CPUs, for which tasks waited in {waiting:.0} % of the time: \
-                 other processes had a part of them"
+                "the users have {pct:.0} % of the CPUs, for which tasks waited in {waiting:.0} % of the \
+                 time: other processes had a part of them"
             ),
             () => format!(
                 "the CPUs are {pct:.0} % busy: jobs wait for something else, a disk, memory or each other"

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::workfile;
+use super::workfile::{self, Workfile};
 use trust::user_file;
 
 /// Before the name of a mix, where a workload is expected.
@@ -20,7 +20,7 @@ static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"
 /// A mix of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mix {
+pub struct JobMix {
     pub name: String,
     /// One line.
     pub summary: String,
@@ -37,10 +37,10 @@ pub struct Mix {
 pub struct MixFromFile {
     /// As the user named it.
     pub file: String,
-    pub mix: Mix,
+    pub mix: JobMix,
 }
 
-impl Mix {
+impl JobMix {
     /// How many jobs of each test a user does where he is to do about `jobs` in all. re-aim's rule
     /// (classic-suites.md, 3.2): to the nearest, but one of each at least.
     pub fn jobs_per_user(&self, jobs: u32) -> Vec<(&str, u32)> {
@@ -56,7 +56,7 @@ impl Mix {
 
     /// # Errors
     /// A sentence, where no user would have anything to do.
-    fn checked(self, file: &str) -> Result<Mix, String> {
+    fn checked(self, file: &str) -> Result<JobMix, String> {
         if self.tests.is_empty() {
             return Err(format!("{file}: the mix has no tests"));
         }
@@ -81,7 +81,7 @@ impl Mix {
 ///
 /// # Errors
 /// Where an embedded file is broken, which the tests forbid.
-pub fn embedded() -> Result<Vec<Mix>, String> {
+pub fn embedded() -> Result<Vec<JobMix>, String> {
     let parse = |(name, text): &(&str, &str)| parse(&format!("suites/load/{name}.toml"), text);
     EMBEDDED.iter().map(parse).collect()
 }
@@ -103,7 +103,7 @@ pub fn from_files(labels: &[String]) -> Result<(Vec<MixFromFile>, Vec<String>), 
     Ok((files, doubts))
 }
 
-fn read(path: &Path) -> Result<(Mix, Vec<String>), String> {
+fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
     let text = user_file::read_text(path, LONGEST_FILE)
         .map_err(|error| format!("cannot read the mix {}: {error}", path.display()))?;
     let file = path.display().to_string();
@@ -111,11 +111,20 @@ fn read(path: &Path) -> Result<(Mix, Vec<String>), String> {
         return Ok((parse(&file, &text)?, Vec::new()));
     }
     let workfile = workfile::parse(&file, &text)?;
-    Ok((workfile.mix(path).checked(&file)?, workfile.doubts))
+    let Workfile { hits: tests, total, doubts } = workfile;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mix = JobMix {
+        name: name.strip_prefix("workfile.").unwrap_or(&name).to_owned(),
+        summary: format!("the workfile {file}"),
+        source: None,
+        total: Some(total),
+        tests,
+    };
+    Ok((mix.checked(&file)?, doubts))
 }
 
-fn parse(file: &str, text: &str) -> Result<Mix, String> {
-    let mix: Mix = toml::from_str(text).map_err(|error| {
+fn parse(file: &str, text: &str) -> Result<JobMix, String> {
+    let mix: JobMix = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
         format!("{file}:{line}: {}", error.message())
     })?;
@@ -162,7 +171,7 @@ mod tests {
         let tests = [("a", 1.0), ("b", 1000.0), ("c", 0.0)].map(|(n, w)| (n.to_owned(), w));
         let tests = BTreeMap::from(tests);
         let mix =
-            Mix { name: "x".into(), summary: String::new(), source: None, total: None, tests };
+            JobMix { name: "x".into(), summary: String::new(), source: None, total: None, tests };
         assert_eq!(mix.jobs_per_user(100), [("a", 1), ("b", 100), ("c", 0)]);
     }
 

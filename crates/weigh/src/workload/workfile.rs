@@ -2,33 +2,15 @@
 //! its disk tests (classic-suites.md, 3.1).
 
 use std::collections::BTreeMap;
-use std::path::Path;
-
-use super::mix::Mix;
 
 /// What a workfile says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workfile {
-    hits: BTreeMap<String, f64>,
+    pub hits: BTreeMap<String, f64>,
     /// Of all lines: a test that is named twice counts twice here.
-    total: f64,
+    pub total: f64,
     /// Sentences on what is read as re-aim does and perhaps not as it was meant.
     pub doubts: Vec<String>,
-}
-
-impl Workfile {
-    /// As a mix; its name is that of the file, without `workfile.` before it.
-    pub fn mix(&self, path: &Path) -> Mix {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = name.strip_prefix("workfile.").unwrap_or(&name).to_owned();
-        Mix {
-            name,
-            summary: format!("the workfile {}", path.display()),
-            source: None,
-            total: Some(self.total),
-            tests: self.hits.clone(),
-        }
-    }
 }
 
 /// Reads a workfile.
@@ -69,8 +51,8 @@ impl Workfile {
         self.total += hits;
         if self.hits.insert(test.to_owned(), hits).is_some() {
             self.doubts.push(format!(
-                "{file}:{line}: `{test}` is named twice: as with re-aim, the last weight counts, and both are \
-                 in the total"
+                "{file}:{line}: `{test}` is named twice: as with re-aim, the last weight counts, and both \
+                 are in the total"
             ));
         }
     }
@@ -103,9 +85,8 @@ mod tests {
         let text = "# a comment\nFILESIZE: 10 K\nPOOLSIZE: 1M\n20 string_rtns\n\n10 add_int # more\n30 \
                     string_rtns\n";
         let workfile = parse("workfile.x", text).unwrap();
-        let mix = workfile.mix(Path::new("/tmp/workfile.x"));
-        assert_eq!((mix.name.as_str(), mix.total), ("x", Some(60.0)));
-        assert_eq!(mix.jobs_per_user(60), [("add_int", 10), ("string_rtns", 30)]);
+        let hits = [("add_int", 10.0), ("string_rtns", 30.0)].map(|(test, n)| (test.to_owned(), n));
+        assert_eq!((&workfile.hits, workfile.total), (&BTreeMap::from(hits), 60.0));
         assert_eq!(workfile.doubts.len(), 3);
         assert!(workfile.doubts[2].starts_with("workfile.x:7: `string_rtns` is named twice"));
     }

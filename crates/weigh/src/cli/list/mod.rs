@@ -14,7 +14,7 @@ use crate::report::text::wrap;
 use crate::treatment::{KINDS, Kind, Parameter, scratch};
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
-use crate::workload::mix::{self, Mix};
+use crate::workload::mix::{self, JobMix};
 use crate::workload::suite::{self, Suite};
 
 const EXAMPLES: &str = "\
@@ -86,7 +86,7 @@ impl ListArgs {
         if wants(What::Mixes) {
             let mixes = mix::embedded()?;
             text.push_str("\nMixes, for `weigh load` and as `load:NAME`\n");
-            for Mix { name, summary, tests, .. } in &mixes {
+            for JobMix { name, summary, tests, .. } in &mixes {
                 let _ = writeln!(text, "  {name:<17} {:>3}  {summary}", tests.len());
             }
             values.insert("mixes".into(), json!(mixes));
