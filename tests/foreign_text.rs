@@ -111,7 +111,7 @@ fn of_what_is_stored_in_every_report() {
     let json = home.succeed(&["export", &id, "--json"]).json();
     assert!(json.to_string().contains("pwned"));
     assert_eq!(json["imported"]["files"][0]["figures"][0]["test"], PLANT.trim());
-    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg"] {
+    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg", "whitcher"] {
         run_both(&home, &["show", &id, "--as", dialect], "");
     }
     // A database that another program has written to, and one that is broken in a way that SQLite quotes.

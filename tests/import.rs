@@ -104,7 +104,7 @@ fn foreign_names_are_only_shown() {
     let imported = home.succeed(&["import", "t.csv", "--color", "never"]).stdout;
     let id = home.query_text("SELECT id FROM experiment");
     let mut said = vec![imported, home.succeed(&["history"]).stdout];
-    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg"] {
+    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg", "whitcher"] {
         let outcome = home.run(&["show", "--as", dialect]);
         said.push(outcome.stdout + &outcome.stderr);
     }

@@ -139,3 +139,52 @@ fn the_reports_of_lunar_and_red_hat_contradict_their_table() {
     assert_eq!(effect(&reports, "Pipe-based Context Switching").round(), -22.0);
     assert!(table["results"].as_array().unwrap().iter().all(|r| r["workload"] != "pipe switching"));
 }
+
+/// Of its tables of UnixBench and lmbench, and of the ratios of its appendix.
+#[test]
+fn the_tables_of_whitcher_are_reproduced() {
+    let home = Home::new();
+    let files = ["redhat-4.1.txt", "lunar-4.1.txt"];
+    import(&home, &files, &["--as", "RedHat,Lunar"]);
+    let said = |home: &Home| home.succeed(&["show", "--as", "whitcher"]);
+    said(&home).assert_says(&[
+        "Microbenchmark Lunar RedHat Difference",
+        "file copy 4KB 280.7 228.6 23%",
+        "file copy 1KB 301.7 173.7 74%",
+        "process creation 318.8 409.5 −22%",
+        "pipe switching 279.1 n/a n/a",
+        "execl 396.0 369.4 7%",
+        "shell scripts (8) 650.0 135.0 381%",
+        "FINAL SCORE 277.7 204.1 n/a",
+    ]);
+    import(&home, &["whitcher-lmbench.txt"], &["--base", "RedHat"]);
+    let text = said(&home);
+    // As printed, where that was not computed from more digits than are printed.
+    text.assert_says(&[
+        "null I/O 0.730 0.710 −3%",
+        "0KB create 40.1 63.9 59%",
+        "0KB delete 8.40 21.0 150%",
+        "execve 1002 1050 5%",
+        "sh 4971 4131 −17%",
+        "pipe 8.80 7.20 −18%",
+        "AF_UNIX 27.2 11.4 −58%",
+        "TCP 60.0 35.1 −41%",
+        "TCP connect 143 78.0 −45%",
+    ]);
+    let ratios = |of: &str| -> Vec<f64> {
+        let lines: Vec<&str> = text.stdout.lines().collect();
+        let title = lines.iter().position(|line| line.starts_with(of)).unwrap();
+        let number = |word: &str| word.parse().unwrap();
+        lines[title + 5].split_whitespace().map(number).collect()
+    };
+    for (title, printed) in [
+        ("*Local*", &[0.8201, 0.4203, 0.5854, 0.5461][..]),
+        ("File & VM", &[1.5915, 2.5432, 1.5310, 1.2563, 1.6401, 0.5298, 1.5069, 0.9056]),
+    ] {
+        let found = ratios(title);
+        assert_eq!(found.len(), printed.len(), "{}", text.stdout);
+        for (found, printed) in found.iter().zip(printed) {
+            assert!((found / printed - 1.0).abs() < 0.02, "{title}: {found} is not {printed}");
+        }
+    }
+}

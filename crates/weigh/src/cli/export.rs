@@ -27,9 +27,8 @@ pub struct ExportArgs {
     id: String,
     #[command(flatten)]
     format: ChosenFormat,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley or reaim. With nitzberg,
-    /// --html
-    /// adds his Figure 4
+    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley, whitcher or reaim. With
+    /// nitzberg, --html adds his Figure 4
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
     /// Where to write it [default: stdout]

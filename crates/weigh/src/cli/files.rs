@@ -26,8 +26,8 @@ pub struct Files {
     /// $GITHUB_STEP_SUMMARY]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     github_summary: Option<Option<PathBuf>>,
-    /// Print in the form of a well-known table, without verdicts: unixbench, lmbench, nitzberg, smalley
-    /// or reaim
+    /// Print in the form of a well-known table, without verdicts: unixbench, lmbench, nitzberg, smalley,
+    /// whitcher or reaim
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine

@@ -34,7 +34,7 @@ pub struct ShowArgs {
     /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
     /// [default: latest]
     id: Option<String>,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley or reaim
+    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley, whitcher or reaim
     #[arg(long = "as", value_name = "TABLE")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine

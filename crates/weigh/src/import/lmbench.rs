@@ -132,12 +132,10 @@ impl PrintedTable {
             self.heads.clear();
             return;
         }
+        let starts: Vec<usize> = spans.iter().map(|(start, _)| *start).collect();
         for (column, &(start, end)) in spans.iter().enumerate() {
-            let next = spans.get(column + 1).map_or(usize::MAX, |(start, _)| *start);
-            let cut = |head: &Vec<char>| -> String {
-                head.iter().skip(start).take(next - start).collect()
-            };
-            let cells: Vec<String> = self.heads.iter().map(cut).collect();
+            let cells: Vec<String> =
+                self.heads.iter().map(|head| title(head, &starts, column)).collect();
             self.columns.push((words(&cells.join(" ")), start, end));
         }
     }
@@ -189,6 +187,20 @@ impl PrintedTable {
             column.to_owned()
         }
     }
+}
+
+/// What a line of the head says above a column. A word that reaches into the next one is about both, as `0K
+/// File` above `Create` and `Delete`.
+fn title(head: &[char], starts: &[usize], column: usize) -> String {
+    let is_within_word = |at: usize| {
+        let is_word = |at: usize| head.get(at).is_some_and(|c| !c.is_whitespace());
+        is_word(at) && at > 0 && is_word(at - 1)
+    };
+    let start_of = |column: usize| starts.get(column).copied().unwrap_or(usize::MAX);
+    let first = if is_within_word(start_of(column)) { column.saturating_sub(1) } else { column };
+    let next = start_of(column + 1);
+    let end = if is_within_word(next) { start_of(column + 2) } else { next };
+    head.iter().take(end).skip(start_of(first)).collect()
 }
 
 /// `12.3K` is 12300.

@@ -59,16 +59,31 @@ fn about_overhead(sheet: &Sheet) -> Vec<String> {
 impl Section {
     /// `None` where no column has a workload.
     fn render(&self, sheet: &Sheet) -> Option<String> {
+        let arms: Vec<usize> = (0..sheet.arms.len()).collect();
+        let table = in_two_lines(self.table(sheet, &arms, false)?);
+        Some(format!("{}\n{}", self.title, lines(&table)))
+    }
+
+    /// A line per arm; with the last over the first as one more, where that is wanted.
+    pub(super) fn table(&self, sheet: &Sheet, arms: &[usize], has_ratio: bool) -> Option<Table> {
         let titles = std::iter::once(("", Align::Left));
         let columns = titles.chain(self.columns.iter().map(|c| (c.title, Align::Right)));
-        let row = |(number, arm): (usize, &String)| {
-            let cells = self.columns.iter().map(|column| self.cell(sheet, column, number));
-            std::iter::once(format::label(arm)).chain(cells).collect::<Vec<String>>()
+        let row = |arm: &usize| {
+            let cells = self.columns.iter().map(|column| self.cell(sheet, column, *arm));
+            std::iter::once(format::label(&sheet.arms[*arm])).chain(cells).collect::<Vec<String>>()
         };
-        let rows: Vec<Vec<String>> = sheet.arms.iter().enumerate().map(row).collect();
+        let mut rows: Vec<Vec<String>> = arms.iter().map(row).collect();
         let is_there = rows.iter().any(|row| row[1..].iter().any(|cell| !cell.is_empty()));
-        let table = in_two_lines(Table::new(columns.collect(), rows));
-        is_there.then(|| format!("{}\n{}", self.title, lines(&table)))
+        if let (true, Some(first), Some(last)) = (has_ratio, arms.first(), arms.last()) {
+            let ratio = |column: &LmbenchColumn| {
+                let of = |arm: usize| self.value(sheet, column, arm).flatten();
+                let ratio = of(*last).zip(of(*first)).map(|(last, first)| last / first);
+                ratio.map(|ratio| format!("{ratio:.4}")).unwrap_or_default()
+            };
+            let ratios = self.columns.iter().map(ratio);
+            rows.push(std::iter::once(String::new()).chain(ratios).collect());
+        }
+        is_there.then(|| Table::new(columns.collect(), rows))
     }
 
     fn imported<'a>(&self, sheet: &'a Sheet, column: &LmbenchColumn) -> Option<&'a SheetLine> {
@@ -77,24 +92,37 @@ impl Section {
     }
 
     fn cell(&self, sheet: &Sheet, column: &LmbenchColumn, arm: usize) -> String {
+        match self.value(sheet, column, arm) {
+            None => String::new(),
+            // lmbench has nothing to say there either: the difference is within the noise of the two.
+            Some(None) => format::NONE.into(),
+            Some(Some(value)) => three_digits(value),
+        }
+    }
+
+    /// The number of a column; within it `None` where what is taken off is no less, without it where nothing
+    /// was measured.
+    pub(super) fn value(
+        &self,
+        sheet: &Sheet,
+        column: &LmbenchColumn,
+        arm: usize,
+    ) -> Option<Option<f64>> {
         let of = |names: &[&str]| mean(sheet, names, arm, |rate| self.scale.of(rate));
         if let Some(line) = self.imported(sheet, column) {
-            let value = line.rates[arm].map(|rate| self.scale.of(rate));
-            return value.map(three_digits).unwrap_or_default();
+            return line.rates[arm].map(|rate| Some(self.scale.of(rate)));
         }
-        let Some(gross) = of(column.names) else { return String::new() };
+        let gross = of(column.names)?;
         if !column.is_net(sheet) {
-            return three_digits(gross);
+            return Some(Some(gross));
         }
         let time = |names: &[&str]| of(names).unwrap_or(0.0);
-        // lmbench has nothing to say there either: the difference is within the noise of the two.
-        let net = Some(gross - time(column.less) + time(column.more)).filter(|net| *net > 0.0);
-        net.map_or(format::NONE.into(), three_digits)
+        Some(Some(gross - time(column.less) + time(column.more)).filter(|net| *net > 0.0))
     }
 }
 
 /// The last word of each title below the others, as lmbench has them, so that 80 characters hold a table.
-fn in_two_lines(mut table: Table) -> Table {
+pub(super) fn in_two_lines(mut table: Table) -> Table {
     let below = table.columns.iter_mut().map(|(title, _)| {
         let (above, below) = title.rsplit_once(' ').unwrap_or(("", title));
         let (above, below) = (above.to_owned(), below.to_owned());

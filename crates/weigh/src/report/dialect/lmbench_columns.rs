@@ -12,7 +12,7 @@ pub enum ColumnScale {
 /// A column. Its own title, or the title with what follows, is how an import of lmbench calls it.
 pub struct LmbenchColumn {
     pub title: &'static str,
-    /// The workloads of weigh that it is the mean of.
+    /// The workloads of weigh that it is the mean of; none where only an import has it.
     pub names: &'static [&'static str],
     /// What lmbench subtracts: the times of these, and back the times of those that they include.
     pub less: &'static [&'static str],
@@ -100,6 +100,12 @@ pub const SECTIONS: [Section; 6] = [
         scale: MICRO,
         suffix: "",
         columns: &[
+            column("0K File Create", &[]),
+            column("0K File Delete", &[]),
+            column("0K create+delete", &["create-unlink"]),
+            column("10K File Create", &[]),
+            column("10K File Delete", &[]),
+            column("10K create+delete", &["lat-fs-10k"]),
             column("Mmap Latency", &["lat-mmap-8m"]),
             LmbenchColumn {
                 title: "Prot Fault",

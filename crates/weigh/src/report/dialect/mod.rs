@@ -22,6 +22,7 @@ mod nitzberg;
 mod reaim;
 mod smalley;
 pub mod unixbench;
+mod whitcher;
 
 /// Whose table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +32,16 @@ pub enum Dialect {
     Nitzberg,
     Smalley,
     Reaim,
+    Whitcher,
 }
 
-const DIALECTS: [(Dialect, &str); 5] = [
+const DIALECTS: [(Dialect, &str); 6] = [
     (Dialect::UnixBench, "unixbench"),
     (Dialect::Lmbench, "lmbench"),
     (Dialect::Nitzberg, "nitzberg"),
     (Dialect::Smalley, "smalley"),
     (Dialect::Reaim, "reaim"),
+    (Dialect::Whitcher, "whitcher"),
 ];
 
 impl FromStr for Dialect {
@@ -97,6 +100,7 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
         Dialect::Nitzberg => nitzberg::render(sheet),
         Dialect::Smalley => smalley::render(sheet),
         Dialect::Reaim => reaim::render(sheet),
+        Dialect::Whitcher => whitcher::render(sheet),
     }?;
     let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();
     Ok(head + &text)
@@ -260,6 +264,12 @@ fn three_digits(value: f64) -> String {
         _ => 4,
     };
     format!("{value:.decimals$}")
+}
+
+/// A ratio less 1, in whole per cent.
+fn whole_percent(ratio: f64) -> String {
+    // Adding 0 takes the sign from what rounds to nothing.
+    format!("{}%", ((ratio - 1.0) * 100.0).round() + 0.0).replace('-', "−")
 }
 
 /// All columns, however many: these tables are compared with printed ones.

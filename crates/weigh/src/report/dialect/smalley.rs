@@ -5,7 +5,7 @@
 //! less 1. That holds for his throughputs too.
 
 use super::super::table::{Align, Table};
-use super::{Sheet, format, lines, three_digits};
+use super::{Sheet, format, lines, three_digits, whole_percent};
 use crate::result::imported::per_second;
 
 pub fn render(sheet: &Sheet) -> Result<String, String> {
@@ -54,11 +54,7 @@ fn converted(rate: f64, unit: &str) -> (f64, String) {
 
 fn overhead(baseline: Option<f64>, treated: Option<f64>) -> String {
     match (baseline, treated) {
-        (Some(baseline), Some(treated)) => {
-            let percent = (baseline / treated - 1.0) * 100.0;
-            // Adding 0 takes the sign from what rounds to nothing.
-            format!("{}%", percent.round() + 0.0).replace('-', "−")
-        }
+        (Some(baseline), Some(treated)) => whole_percent(baseline / treated),
         _ => String::new(),
     }
 }

@@ -72,19 +72,31 @@ fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
     Ok(suites.swap_remove(found))
 }
 
+/// The indices of an arm's tests, of one copy each; and what the suite makes of all.
+///
+/// # Errors
+/// Where the suites cannot be read, which is our fault.
+pub(super) fn index_of(sheet: &Sheet, arm: usize) -> Result<ArmIndex, String> {
+    let of_one: Vec<&SheetLine> =
+        sheet.lines.iter().filter(|line| line.name.copies() == 1).collect();
+    Ok(ArmIndex::new(sheet, &of_one, arm, &suite_of(sheet)?))
+}
+
 /// The index of one arm.
-struct ArmIndex {
+pub(super) struct ArmIndex {
     formula: Formula,
-    items: Vec<IndexItem>,
+    pub items: Vec<IndexItem>,
     /// Whether tests of the suite are missing, as far as one can know.
     is_partial: bool,
 }
 
-struct IndexItem {
-    title: String,
+pub(super) struct IndexItem {
+    /// Of the workload, where it is one of the suite.
+    pub name: String,
+    pub title: String,
     baseline: f64,
     rate: f64,
-    index: f64,
+    pub index: f64,
 }
 
 impl ArmIndex {
@@ -103,13 +115,26 @@ impl ArmIndex {
             });
             let known = member.and_then(|member| member.baseline).filter(|_| !says);
             let (baseline, rate) = (line.baselines[arm].or(known)?, line.rates[arm]?);
-            let title = member.and_then(|member| member.title.clone());
-            let title = title.unwrap_or_else(|| line.name.name.clone());
-            Some(IndexItem { title, baseline, rate, index: formula.index(rate, baseline) })
+            let own = || line.name.name.clone();
+            let name = member.map_or_else(own, |member| member.name.clone());
+            let title = member.and_then(|member| member.title.clone()).unwrap_or_else(own);
+            Some(IndexItem { name, title, baseline, rate, index: formula.index(rate, baseline) })
         };
         let items: Vec<IndexItem> = of_it.iter().filter_map(item).collect();
         let of_index = suite.members.iter().filter(|member| member.baseline.is_some()).count();
         ArmIndex { formula, is_partial: !says && items.len() < of_index, items }
+    }
+
+    /// `None` where there is no test.
+    pub(super) fn score(&self) -> Option<f64> {
+        let indices: Vec<f64> = self.items.iter().map(|item| item.index).collect();
+        self.formula.score(&indices)
+    }
+
+    /// What the score is called.
+    pub(super) fn score_title(&self) -> String {
+        let partial = if self.is_partial { " (partial only)" } else { "" };
+        format!("{FINAL}{partial}")
     }
 
     /// `None` where no test has a baseline.
@@ -121,7 +146,7 @@ impl ArmIndex {
         };
         let mut rows: Vec<Vec<String>> = self.items.iter().map(row).collect();
         let indices: Vec<f64> = self.items.iter().map(|item| item.index).collect();
-        let final_index = self.formula.score(&indices)?;
+        let final_index = self.score()?;
         let mut add = |title: &str, value: f64| {
             rows.push(vec![title.into(), String::new(), String::new(), one(value)]);
         };
@@ -129,8 +154,7 @@ impl ArmIndex {
             add(&format!("SUM of {} items", indices.len()), indices.iter().sum());
             add(AVERAGE, final_index);
         } else {
-            let partial = if self.is_partial { " (partial only)" } else { "" };
-            add(&format!("{FINAL}{partial}"), final_index);
+            add(&self.score_title(), final_index);
         }
         let right = Align::Right;
         let columns =
