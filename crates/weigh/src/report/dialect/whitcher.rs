@@ -1,10 +1,10 @@
-//! The tables of Whitcher's report on Lunar Linux and Red Hat (2003): two systems beside each other, the one
-//! that is of interest first, in UnixBench's indices and in lmbench's times; and lmbench's summary with the
-//! ratio of the two, as in its appendix.
+//! The tables of Whitcher's report on Lunar Linux and Red Hat (2003): two systems beside each other,
+//! the one that is of interest first, in UnixBench's indices and in lmbench's times; and lmbench's
+//! summary with the ratio of the two, as in its appendix.
 //!
-//! A difference is how much faster the first is: its index over the other's, less 1, and the other's time over
-//! its own. The ratio is always that of the second line over the first, so that it says the opposite in tables
-//! of bandwidths.
+//! A difference is how much faster the first is: its index over the other's, less 1, and the other's
+//! time over its own. The ratio is always that of the second line over the first, so that it says the
+//! opposite in tables of bandwidths.
 
 use super::super::table::{Align, Table};
 use super::lmbench::in_two_lines;
