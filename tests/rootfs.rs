@@ -103,6 +103,10 @@ fn a_command_runs_in_the_root_and_what_it_writes_is_gone_with_the_pair() {
     let wrong = command_in(&home, &label(&root), "another");
     assert_ne!(wrong.code, Some(0), "{wrong:#?}");
     wrong.assert_says(&["exited with status 1"]);
+    let options = ["--", "/usr/bin/env"];
+    let missing = compare(&home, &label(&root), &label(&root), &options);
+    missing
+        .assert_error(&["cannot run `/usr/bin/env` in the arm's root file system: No such file"]);
 }
 
 #[test]
@@ -242,6 +246,7 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
     try_it(&label(&empty)).assert_error(&["it is empty"]);
     let odd = home.path("odd, name");
     try_it(&format!("rootfs:path=\"{}\"", odd.display())).assert_error(&["no such directory"]);
+    try_it("rootfs:/").assert_error(&["directory for temporary files lies in it", "TMPDIR"]);
     let twice = format!("{}::{}", label(&junk), label(&junk));
     try_it(&twice).assert_error(&["is twice in one arm"]);
     assert_nothing_left(&home);

@@ -21,6 +21,7 @@ use super::desk::Desk;
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::{Pipes, Printed};
 use super::setup::Setup;
+use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
 use super::stdout_use::StdoutSink;
 use crate::lines::Lines;
@@ -67,8 +68,9 @@ fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
             Ok(Some(launched)) => LauncherAnswer::Launched(Box::new(launched)),
             Ok(None) => return Ok(()),
             Err(error) => LauncherAnswer::Error(format!(
-                "cannot run `{}`: {error}",
-                executed.first().map_or("", String::as_str)
+                "cannot run `{}`{}: {error}",
+                executed.first().map_or("", String::as_str),
+                desk.setup.get::<EnterRoot>().map_or("", |_| " in the arm's root file system")
             )),
         };
         desk.answer(id, answer)?;

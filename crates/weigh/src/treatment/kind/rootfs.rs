@@ -220,3 +220,60 @@ fn where_it_writes() -> String {
          workloads' files is the host's.{user}"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::treatment::parameters_of;
+    use crate::workload::launcher::Launched;
+    use crate::workload::member::{MemberDuring, MemberSeen};
+
+    /// Whether a sample is believed whose worker and member saw these marks, in this arm: that of root 7, of
+    /// root 8, or of none.
+    fn is_believed(is_treated: bool, entered: u64, worker: Option<&str>, member: &str) -> bool {
+        let source = RootSource::look("/proc").unwrap();
+        let root = Rc::new(Root::made_up(7, "/scratch/root-7"));
+        let mut treatment = Elsewhere { source, raised: Some((Rc::default(), Rc::clone(&root))) };
+        let setup = match entered {
+            7 => root.setup(),
+            8 => Root::made_up(8, "/scratch/root-8").setup(),
+            _ => Setup::default(),
+        };
+        let named = |mark: &str| [(SEEN.to_owned(), mark.to_owned())].into();
+        let seen = worker.map(named).unwrap_or_default();
+        let launched = Launched { seen, ..Launched::default() };
+        let seen = MemberSeen { seen: named(member), ..MemberSeen::default() };
+        let members = &[MemberDuring { before: seen.clone(), after: seen }];
+        treatment.after(&Launch { is_treated, setup: &setup, launched: &launched, members }).is_ok()
+    }
+
+    #[test]
+    fn only_the_mark_of_the_root_is_evidence() {
+        const OWN: &str = "0000000000000007";
+        const OTHER: &str = "0000000000000008";
+        assert!(is_believed(true, 7, Some(OWN), OWN));
+        assert!(is_believed(false, 0, Some(""), ""));
+        assert!(is_believed(false, 8, Some(OTHER), OTHER));
+        assert!(is_believed(false, 7, Some(OWN), OWN), "two arms in one root");
+        assert!(!is_believed(true, 7, Some(""), OWN) && !is_believed(true, 7, Some(OTHER), OWN));
+        assert!(!is_believed(true, 7, None, OWN) && !is_believed(false, 0, None, ""));
+        assert!(!is_believed(true, 7, Some(OWN), ""), "a server that is not in it");
+        assert!(!is_believed(false, 0, Some(OWN), "") && !is_believed(false, 8, Some(OWN), OTHER));
+        assert!(!is_believed(true, 0, Some(""), ""), "an arm without the step");
+    }
+
+    #[test]
+    fn a_path_is_one_word_or_one_value() {
+        let refused = |text: &str| KIND.build(&parameters_of(text)).err().unwrap();
+        assert!(refused("rootfs").contains("rootfs:PATH"));
+        assert!(refused("rootfs:a,b").contains("`b` is another"));
+        assert!(refused("rootfs:/no/such").contains("there is no such directory or archive"));
+        assert!(refused("rootfs:path=\"/no, such\"").contains("rootfs:/no, such: there is no"));
+    }
+
+    #[test]
+    fn what_a_child_finds_out_is_heard() {
+        assert_eq!(in_child(|| Ok(())), Ok(()));
+        assert_eq!(in_child(|| Err("forbidden".into())), Err("forbidden".into()));
+    }
+}

@@ -133,6 +133,22 @@ impl Root {
         Ok(root)
     }
 
+    /// One that was never made, for tests of what is said of it.
+    #[cfg(test)]
+    pub fn made_up(number: u64, base: &str) -> Root {
+        Root {
+            number,
+            tried: TriedRoot::default(),
+            packed: None,
+            files: None,
+            devices: 0,
+            file: base.into(),
+            base: base.into(),
+            shared: "/scratch".into(),
+            mounted: RefCell::default(),
+        }
+    }
+
     /// How a launcher gets into it.
     pub fn setup(&self) -> Setup {
         let (base, shared) = (self.base.clone(), vec![self.shared.clone()]);

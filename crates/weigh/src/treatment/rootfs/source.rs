@@ -57,6 +57,12 @@ impl RootSource {
             true if archive::is_image(&file).map_err(|error| say(&error))? => {
                 RootForm::ImageDirectory
             }
+            true if is_ours_in(&file) => {
+                return Err(say(
+                    &"the directory for temporary files lies in it, and no overlay can lie over \
+                                 itself: set TMPDIR to a directory elsewhere, or name another root",
+                ));
+            }
             true => RootForm::Directory,
             false => {
                 let opened = user_file::open(&file).map_err(|error| say(&error))?;
@@ -144,6 +150,12 @@ fn trust(path: &Path) -> io::Result<PathBuf> {
     }
     let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
     trusted_also(path, caller)
+}
+
+/// Whether the scratch directory is going to be in it.
+fn is_ours_in(directory: &Path) -> bool {
+    let temporary = std::env::temp_dir();
+    temporary.canonicalize().unwrap_or(temporary).starts_with(directory)
 }
 
 fn stamp(metadata: &Metadata) -> (u64, u64, u64, i64, i64, i64) {

@@ -2,7 +2,7 @@
 //! whose libc it is.
 
 use crate::treatment::{Bench, TreatmentError};
-use crate::workload::executable::Executable;
+use crate::workload::executable::{Executable, FILE_NAME};
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::root_facts::{DISTRIBUTION, LIBC, RootFacts};
@@ -70,13 +70,18 @@ fn run(
         timeout_ms: LIMIT_MS,
         stdout: StdoutUse::KeepEnd,
     };
+    // The next session of this experiment has another scratch directory.
+    let of_any_place = |why: &str| {
+        let path = executable.path();
+        why.replace(&*path.to_string_lossy(), FILE_NAME)
+    };
     match launcher.run(&job, bench.interrupted) {
         Ok(launched) if launched.exit_code == Some(0) => Ok(Ok(launched)),
         Ok(launched) => {
             let said = launched.stderr.lines().next().unwrap_or("it ends without a word").trim();
-            Ok(Err(said.to_owned()))
+            Ok(Err(of_any_place(said)))
         }
-        Err(LauncherError::Refused(why)) => Ok(Err(why)),
+        Err(LauncherError::Refused(why)) => Ok(Err(of_any_place(&why))),
         Err(other) => Err(broken(other)),
     }
 }
