@@ -1,5 +1,6 @@
 //! What becomes of a run: measured, written to files, and shown.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -64,6 +65,7 @@ impl RunOutput {
         let stored = self.privacy.of_run(done.load(store)?)?;
         let written = self.write(&stored, context);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
+        tell_errors(&stored);
         Ok(match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
@@ -111,5 +113,21 @@ impl RunOutput {
         }
         problems.extend(html.err());
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+    }
+}
+
+/// What makes the exit status that of an error, also where stdout goes elsewhere.
+fn tell_errors(stored: &Stored) {
+    if let Some(reason) = &stored.failure {
+        output::problem(&format!("the run failed: {reason}"));
+    }
+    if !stored.failures.is_empty() {
+        let names: BTreeSet<String> =
+            stored.failures.iter().map(|failure| failure.workload.to_string()).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        output::problem(&format!(
+            "there is no result for {}; the report says why",
+            names.join(", ")
+        ));
     }
 }

@@ -39,6 +39,9 @@ impl Session<'_> {
             }
             let work = works[point];
             if host.elapsed() + self.forecast(works, &costs, point) > self.request.budget {
+                if ramp.is_settled() {
+                    return Ok(());
+                }
                 if matches!(step, RampStep::Fresh(_)) || costs[point].is_some() {
                     return self.ended_early(
                         host,

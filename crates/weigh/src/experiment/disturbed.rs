@@ -29,7 +29,8 @@ impl Judge {
     pub fn new(points: &[Point]) -> Judge {
         let usual = |is_treated: bool| {
             let of_arm = points.iter().filter(|point| point.is_treated == is_treated);
-            let shares: Vec<f64> = of_arm.filter_map(|point| point.waiting_share).collect();
+            let shares: Vec<f64> =
+                of_arm.filter_map(|point| point.waiting_share.map(f64::from)).collect();
             median(&shares).unwrap_or(0.0)
         };
         Judge { usual_waiting: [usual(false), usual(true)] }
@@ -38,10 +39,12 @@ impl Judge {
     /// Whether the machine disturbed this sample more than the thresholds allow.
     pub fn is_disturbed(&self, sample: &Point) -> bool {
         let usual = self.usual_waiting[usize::from(sample.is_treated)];
+        let is_at_least =
+            |share: Option<f32>, limit| share.is_some_and(|share| f64::from(share) >= limit);
         sample.was_throttled
-            || sample.stolen_share.is_some_and(|share| share >= STOLEN)
-            || sample.waiting_share.is_some_and(|share| share >= usual + WAITED_MORE)
-            || sample.waiting_share_before.is_some_and(|share| share >= WAITED_BEFORE)
+            || is_at_least(sample.stolen_share, STOLEN)
+            || is_at_least(sample.waiting_share, usual + WAITED_MORE)
+            || is_at_least(sample.waiting_share_before, WAITED_BEFORE)
     }
 }
 
@@ -85,9 +88,9 @@ mod tests {
             operations: 50.0,
             elapsed_s: 1e-6,
             rate: 5e7,
-            waiting_share: disturbance.waiting_share(),
-            waiting_share_before: disturbance.waiting_share_before(),
-            stolen_share: disturbance.stolen_share(),
+            waiting_share: disturbance.waiting_share().map(|share| share as f32),
+            waiting_share_before: disturbance.waiting_share_before().map(|share| share as f32),
+            stolen_share: disturbance.stolen_share().map(|share| share as f32),
             was_throttled: false,
         }
     }

@@ -61,7 +61,7 @@ fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
         user_s: per_launch(|usage| usage.user_ns),
         system_s: per_launch(|usage| usage.system_ns),
         deviation_s: deviation_ns.map(|ns| ns / 1e9),
-        waiting_pct: of(&|point| Some(100.0 * point.waiting_share?)),
+        waiting_pct: of(&|point| Some(100.0 * f64::from(point.waiting_share?))),
         cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
         job_p99_ns: further(Metric::Latency(Percentile::P99)),
         job_timing_index: further(Metric::Named("job_timing_index".into())),

@@ -1,6 +1,7 @@
 //! Which load point of a mix is measured next: more and more users until the throughput no longer grows,
 //! then the points around the best one, then fresh samples at that one alone. What was chosen for its high
-//! rate is not believed for it: the highest of several noisy rates is too high.
+//! rate is not believed for it: the highest of several noisy rates is too high. What is left of the budget
+//! goes to the points that have too few samples to show a spread.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,10 +78,11 @@ impl Ramp {
                 return RampStep::Explore(point);
             }
         }
-        match self.is_narrow() {
-            true => RampStep::Done,
-            false => RampStep::Fresh(best),
+        if !self.is_settled() {
+            return RampStep::Fresh(best);
         }
+        let once_only = |point: &usize| (1..TO_CHOOSE).contains(&self.explored[*point].len());
+        (0..self.end).find(once_only).map_or(RampStep::Done, RampStep::Explore)
     }
 
     /// What was found there.
@@ -152,8 +154,12 @@ impl Ramp {
             .max_by(|a, b| rate(a).total_cmp(&rate(b)))
     }
 
-    fn is_narrow(&self) -> bool {
+    /// Whether the interval at the peak is narrow enough, or there are as many samples as there will be.
+    pub fn is_settled(&self) -> bool {
         let taken = self.fresh.len();
+        if taken >= MOST_FRESH {
+            return true;
+        }
         if taken < FEWEST_FRESH || !(taken - FEWEST_FRESH).is_multiple_of(BETWEEN_LOOKS) {
             return false;
         }
@@ -161,7 +167,7 @@ impl Ramp {
             let half = (found.high / found.low).sqrt() - 1.0;
             half <= self.precision
         };
-        taken >= MOST_FRESH || Throughput::of(&self.fresh).is_some_and(is_precise)
+        Throughput::of(&self.fresh).is_some_and(is_precise)
     }
 }
 
@@ -216,7 +222,12 @@ mod tests {
             })
             .collect();
         assert_eq!(users[..6], [1, 2, 4, 8, 16, 32]);
-        assert!(users[6..].iter().all(|users| [6, 8, 12].contains(users)), "{users:?}");
+        let before_fresh =
+            steps.iter().position(|step| matches!(step, RampStep::Fresh(_))).unwrap();
+        let around = &users[6..before_fresh];
+        assert!(around.iter().all(|users| [6, 8, 12].contains(users)), "{users:?}");
+        let measured = ramp.explored.iter().filter(|rates| !rates.is_empty());
+        assert!(measured.clone().all(|rates| rates.len() == TO_CHOOSE) && measured.count() == 8);
         assert_eq!(ramp.users[ramp.peak.unwrap()], 8);
         assert_eq!(ramp.fresh.len(), FEWEST_FRESH);
     }

@@ -8,7 +8,7 @@ use crate::result::curve::x_text;
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
-use crate::result::work_name::COPIES;
+use crate::result::work_name::{COPIES, USERS};
 
 /// The whole page.
 ///
@@ -75,8 +75,9 @@ pub fn results(report: &RunReport) -> Table {
 }
 
 fn cells(row: &RunRow) -> Vec<String> {
-    // Of copies, the name has the number.
-    let on_curve = row.on_curve.as_ref().filter(|on| on.x_unit != COPIES);
+    // Of copies and users, the name has the number.
+    let on_curve =
+        row.on_curve.as_ref().filter(|on| ![COPIES, USERS].contains(&on.x_unit.as_str()));
     let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
     vec![
         format::label(&row.workload),
@@ -84,13 +85,21 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::rate(row.rate, &row.unit),
         format::label(&row.unit),
         row.time_ns().map(format::time_ns).unwrap_or_default(),
-        format!("±{} %", format::unsigned(row.spread_pct)),
+        spread(row),
         format::rate(row.lowest, &row.unit),
         format::rate(row.highest, &row.unit),
         format::integer(row.samples as u64),
         row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
         row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
     ]
+}
+
+/// How far the samples scatter; nothing of one sample, which does not.
+pub fn spread(row: &RunRow) -> String {
+    match row.samples {
+        1 => String::new(),
+        _ => format!("±{} %", format::unsigned(row.spread_pct)),
+    }
 }
 
 /// How evenly the copies of each workload ran.

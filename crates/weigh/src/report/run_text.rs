@@ -124,7 +124,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::label(&row.unit),
         row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
         efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
-        spread(row),
+        run_page::spread(row),
         format::integer(row.samples as u64),
         format!("{lowest} to {highest}"),
     ]
@@ -160,17 +160,13 @@ fn curve_lines(
                 x_text(point.x, &chart.x_unit),
                 if time { format::time_ns(point.y) } else { String::new() },
                 format::rate(row.rate, &row.unit),
-                spread(row),
+                run_page::spread(row),
                 efficiency.unwrap_or_default(),
             ];
             Some(curve_text::PlotRow { cells, share: point.y / longest })
         })
         .collect();
     curve_text::lines(&curve.series, &columns, &points, width, colour)
-}
-
-fn spread(row: &RunRow) -> String {
-    format!("±{} %", format::unsigned(row.spread_pct))
 }
 
 /// How evenly the copies of each workload ran.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::column::ReadColumn;
+use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::metric::{Metric, MetricValue};
 use crate::workload::sample::{cpu_ns_per_op, further_value};
@@ -49,11 +50,11 @@ pub struct Point {
     /// CPU time per operation, where it is known and not nothing.
     pub cpu_ns_per_op: Option<f64>,
     /// Share of the launch's time in which some task waited for a CPU, where that is known.
-    pub waiting_share: Option<f64>,
+    pub waiting_share: Option<f32>,
     /// The same of the time before it, when no launch ran.
-    pub waiting_share_before: Option<f64>,
+    pub waiting_share_before: Option<f32>,
     /// Share of it, of one CPU, that was surely stolen, where that is known.
-    pub stolen_share: Option<f64>,
+    pub stolen_share: Option<f32>,
     /// Whether a core was throttled meanwhile.
     pub was_throttled: bool,
 }
@@ -167,6 +168,8 @@ impl Kept {
         judged: &[Metric],
     ) -> Kept {
         let disturbance = sample.disturbance;
+        // Of a million samples each byte is a megabyte, and shares are held against round limits.
+        let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
         let elapsed_ns = sample.elapsed_ns as f64;
         let point = Point {
             is_treated: place.arm != 0,
@@ -179,10 +182,9 @@ impl Kept {
             elapsed_s: elapsed_ns / 1e9,
             rate: sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns),
             cpu_ns_per_op: cpu_ns_per_op(sample.user_ns, sample.system_ns, sample.operations),
-            waiting_share: disturbance.and_then(|disturbance| disturbance.waiting_share()),
-            waiting_share_before: disturbance
-                .and_then(|disturbance| disturbance.waiting_share_before()),
-            stolen_share: disturbance.and_then(|disturbance| disturbance.stolen_share()),
+            waiting_share: share(Disturbance::waiting_share),
+            waiting_share_before: share(Disturbance::waiting_share_before),
+            stolen_share: share(Disturbance::stolen_share),
             was_throttled: disturbance
                 .and_then(|disturbance| disturbance.throttle_events)
                 .is_some_and(|events| events > 0),
