@@ -137,3 +137,113 @@ fn an_argument_that_is_overwritten() {
         &["should have had the command line `sleep 0.04`, but had `sleep 0.03`"],
     );
 }
+
+/// Runs an experiment that is switched off by this, once it has measured, and looks that it says so.
+#[track_caller]
+fn interfere(arm: &[&str], work: &[&str], said: &[&str], interference: impl Fn()) {
+    let (home, _turn) = (Home::new(), Turn::take());
+    let mut running = home.start(home.weigh(&arguments(arm, work)));
+    home.wait_for_samples(4, &mut running);
+    interference();
+    assert_failed(&home, &running.finish(), said);
+}
+
+/// A file of the kernel that root may write, with what is in it.
+fn kernel_file(path: &'static str) -> Option<String> {
+    let is_writable = std::fs::OpenOptions::new().write(true).open(path).is_ok();
+    if !is_writable {
+        println!("skipped: {path} cannot be written here");
+    }
+    std::fs::read_to_string(path).ok().filter(|_| is_writable)
+}
+
+#[test]
+fn a_setting_of_the_kernel_that_is_changed() {
+    const FILE: &str = "/proc/sys/vm/swappiness";
+    let Some(was) = kernel_file(FILE) else { return };
+    let said = ["vm.swappiness was changed while we measured: it should be", "and is 77"];
+    interfere(&["sysctl:vm.swappiness=11"], &WORK, &said, || std::fs::write(FILE, "77").unwrap());
+    assert_eq!(std::fs::read_to_string(FILE).unwrap(), was);
+}
+
+#[test]
+fn the_setting_of_huge_pages_that_is_changed() {
+    const FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Some(was) = kernel_file(FILE) else { return };
+    // What neither arm has.
+    let other = if was.contains("[madvise]") { "always" } else { "madvise" };
+    let said = ["transparent_hugepage/enabled was changed while we measured"];
+    interfere(&["thp:never"], &WORK, &said, || std::fs::write(FILE, other).unwrap());
+    assert_eq!(std::fs::read_to_string(FILE).unwrap(), was);
+}
+
+/// Where a worker of a private control group is moved to.
+const OUT: &str = "open('/sys/fs/cgroup/cpu/cgroup.procs', 'w').write(str(pid))";
+
+/// Whether version 1 has the controller of CPU time here, and we may use it.
+fn has_groups_of_version_1() -> bool {
+    kernel_file("/sys/fs/cgroup/cpu/cgroup.procs").is_some()
+}
+
+#[test]
+fn a_process_that_is_moved_out_of_its_control_group() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    meddle(
+        ["b'/weigh-' in read(pid, 'cgroup')", OUT],
+        &["cgroup:cpu.max=\"90000 100000\""],
+        &WORK,
+        &["the treated process should have been in the control group weigh-", "it was moved"],
+    );
+}
+
+#[test]
+fn a_limit_that_is_lifted() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let lift = || {
+        let groups = std::fs::read_dir("/sys/fs/cgroup/cpu").unwrap();
+        let names = groups.map(|entry| entry.unwrap().path());
+        let mut own = names.filter(|path| path.to_string_lossy().contains("/weigh-"));
+        std::fs::write(own.next().unwrap().join("cpu.cfs_quota_us"), "-1").unwrap();
+    };
+    let said = ["cpu.cfs_quota_us was changed while we measured: it should be 90000, and is -1"];
+    interfere(&["cgroup:cpu.max=\"90000 100000\""], &WORK, &said, lift);
+}
+
+/// What is applied is a file, and whoever removes it switches it off.
+#[test]
+fn what_a_command_applied_and_another_undid() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("on");
+    let shown = file.display();
+    let arm =
+        format!("cmd:apply=\"touch {shown}\",undo=\"rm -f {shown}\",verify=\"test -e {shown}\"");
+    let said = ["the change should have been in force, but `test -e", "it ended with status 1"];
+    interfere(&[&arm], &["--", "sleep", "0.05"], &said, || {
+        // Again, where it was in between two samples: then it was not in force for any.
+        let remove = || wait_until(Duration::from_secs(2), || std::fs::remove_file(&file).is_ok());
+        while remove() {
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    });
+}
+
+/// A library that the loader is kept from: it reads the variable after that.
+#[test]
+fn a_library_that_is_kept_from_being_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = support::build::library(directory.path(), "int of_a_test;");
+    let arm = format!("preload:{}", library.display());
+    meddle(
+        [
+            "b'LD_PRELOAD=/' in read(pid, 'environ')",
+            "replace(pid, 'environ', b'LD_PRELOAD', b'LD_PRELOAF')",
+        ],
+        &[&arm],
+        &COMMAND,
+        &["was not loaded into the treated process, and should have been"],
+    );
+}

@@ -3,9 +3,17 @@
 
 mod support;
 
-use serde_json::Value;
-use support::{Home, NOBODY, Turn, as_nobody, is_root, row};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rustix::process::Signal;
+use serde_json::Value;
+use support::build;
+use support::processes::signal;
+use support::{Home, NOBODY, Turn, as_nobody, is_root, row, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(30);
 const SHORT: [&str; 4] = ["--pairs", "8", "--no-detail", "--json"];
 
 /// Runs a short comparison to its end.
@@ -114,4 +122,210 @@ fn blanks_of_a_command_are_filled_by_all_arms_or_none() {
         &with(&["with:time=1", "--base", "with:time=2", "nice:5"]),
         &["`nice:5` leaves {time}", "add +with:time=VALUE"],
     );
+}
+
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+
+/// What it is; `None` where it cannot be changed.
+fn swappiness() -> Option<String> {
+    let is_writable = fs::OpenOptions::new().write(true).open(SWAPPINESS).is_ok();
+    if !is_writable {
+        println!("skipped: {SWAPPINESS} cannot be written here");
+    }
+    fs::read_to_string(SWAPPINESS).ok().filter(|_| is_writable)
+}
+
+#[test]
+fn settings_of_the_kernel_are_switched_for_each_sample_and_put_back() {
+    let Some(was) = swappiness() else { return };
+    let home = Home::new();
+    let log = home.path("log");
+    let line = format!("cat {SWAPPINESS} >> {}", log.display());
+    let arms = ["sysctl:vm.swappiness=11", "sysctl:vm.swappiness=99+thp:never"];
+    let json = compare(&home, &arms, &["--", "sh", "-c", &line]);
+    assert_eq!(fs::read_to_string(SWAPPINESS).unwrap(), was);
+    let log = fs::read_to_string(log).unwrap();
+    let count = |value: &str| log.lines().filter(|line| *line == value).count();
+    // Each arm has eight pairs and a start, and the baseline a sample in every pair.
+    let counts = [count("11"), count("99"), count(was.trim())];
+    assert!(counts[0] >= 8 && counts[1] >= 8 && counts[2] >= 16, "{counts:?}: {log}");
+    let facts = json["treatments"][1]["facts"].to_string();
+    assert!(facts.contains("vm.swappiness is 99 for each treated sample"), "{facts}");
+    assert!(facts.contains("transparent_hugepage/enabled is never"), "{facts}");
+}
+
+#[test]
+fn whoever_is_killed_the_settings_come_back() {
+    let Some(was) = swappiness() else { return };
+    let (home, _turn) = (Home::new(), Turn::take());
+    let arguments = ["compare", "sysctl:vm.swappiness=11", "-w", "getppid", "--pairs", "500"];
+    let is = |value: &str| fs::read_to_string(SWAPPINESS).unwrap().trim() == value;
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || is("11")), "{}", running.said());
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || is(was.trim())), "it stays changed");
+    // The guard dies with it, and a later weigh puts it back.
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    for guard in home.processes_of("__guard") {
+        signal(guard, Signal::KILL);
+    }
+    assert!(wait_until(LIMIT, || is("11")), "{}", running.said());
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || home.processes().is_empty()));
+    if is("11") {
+        home.succeed(&["restore"]);
+    }
+    assert!(is(was.trim()), "it stays changed");
+}
+
+#[test]
+fn settings_that_nobody_should_change_for_a_while_are_refused() {
+    if swappiness().is_none() {
+        return;
+    }
+    let _turn = Turn::take();
+    let work = ["-w", "getppid"];
+    let with = |arm: &'static str| [&[arm], &work[..]].concat();
+    refused(&with("sysctl:kernel.core_pattern=x"), &["a program that the kernel runs as root"]);
+    refused(&with("sysctl:kernel.panic=1"), &["can stop the machine"]);
+    refused(&with("sysctl:vm.no_such_thing=1"), &["this kernel has no such setting"]);
+    refused(&with("sysctl:vm.swappiness=100000"), &["does not take this value"]);
+    refused(&with("sysctl:vm.swappiness"), &["it takes KEY=VALUE"]);
+    refused(&with("sysctl:vm.dirty_bytes=8192000"), &["cannot be put back: change vm.dirty_ratio"]);
+    refused(&with("thp:sometimes"), &["it takes always, madvise, never"]);
+    if !Path::new("/sys/devices/system/cpu/cpufreq/policy0").exists() {
+        refused(&with("governor:performance"), &["no governor is visible here"]);
+    }
+}
+
+/// The control groups of experiments that there are.
+fn groups() -> Vec<PathBuf> {
+    let hierarchies = fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten();
+    let groups = hierarchies.flat_map(|entry| fs::read_dir(entry.path()).into_iter().flatten());
+    let paths = groups.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().contains("/weigh-")).collect()
+}
+
+/// Whether version 1 has the controllers of CPU time and processes here, and we may use them.
+fn has_groups_of_version_1() -> bool {
+    let files = ["cpu", "pids"].map(|name| format!("/sys/fs/cgroup/{name}/cgroup.procs"));
+    let has = files.iter().all(|file| fs::OpenOptions::new().write(true).open(file).is_ok());
+    if !has {
+        println!("skipped: needs control groups of version 1, and root");
+    }
+    has
+}
+
+#[test]
+fn a_private_control_group_limits_its_arm_alone_and_goes() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let home = Home::new();
+    // Half of one CPU: what loops for long takes twice the time.
+    let arm = "cgroup:cpu.max=\"20000 40000\",pids.max=40+nice:1";
+    let line = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    let json = compare(&home, &[arm], &["--", "sh", "-c", line]);
+    support::assert_slows(&json["results"][0], 15.0);
+    let facts = json["treatments"][0]["facts"].to_string();
+    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 20000, pids.max is 40";
+    assert!(facts.contains(wanted), "{facts}");
+    assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 3);
+    assert_eq!(groups(), Vec::<PathBuf>::new());
+    refused(&["cgroup:memory.high=1M", "-w", "getppid"], &["no counterpart in version 1"]);
+    refused(&["cgroup:cpu.max=half", "-w", "getppid"], &["cpu.max=half: takes microseconds"]);
+    refused(&["cgroup:pids.max=many", "-w", "getppid"], &["`many` is not what this kernel takes"]);
+    assert_eq!(groups(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn whoever_is_killed_no_control_group_is_left() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let (home, _turn) = (Home::new(), Turn::take());
+    let arguments = ["compare", "cgroup:pids.max=40", "-w", "getppid", "--pairs", "500"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    assert_eq!(groups().len(), 1);
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || groups().is_empty()), "{:?}", groups());
+}
+
+#[test]
+fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death() {
+    let (home, turn) = (Home::new(), Turn::take());
+    drop(turn);
+    let on = home.path("on");
+    let (on, log) = (on.display(), home.path("log"));
+    let arm = format!("cmd:apply=\"touch {on}\",undo=\"rm -f {on}\",verify=\"test -e {on}\"");
+    let line = format!("test -e {on} && echo on >> {0} || echo off >> {0}", log.display());
+    compare(&home, &[&arm, "seccomp"], &["--", "sh", "-c", &line]);
+    let log = fs::read_to_string(log).unwrap();
+    let count = |word: &str| log.lines().filter(|line| *line == word).count();
+    // The baseline and the other arm are without it.
+    assert!(count("on") >= 8 && count("off") >= 24, "{log}");
+    assert!(!home.path("on").exists());
+
+    let _turn = Turn::take();
+    let arguments = ["compare", &arm, "--pairs", "500", "--", "sleep", "0.05"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(34, &mut running);
+    assert!(wait_until(LIMIT, || home.path("on").exists()), "{}", running.said());
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || home.processes().is_empty()));
+    assert!(!home.path("on").exists(), "it was not undone");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn commands_that_prove_nothing_or_do_not_undo_are_refused() {
+    let _turn = Turn::take();
+    let work = ["-w", "getppid"];
+    let with = |apply: &str, undo: &str, verify: &str, said: &[&str]| {
+        let arm = format!("cmd:apply=\"{apply}\",undo=\"{undo}\",verify=\"{verify}\"");
+        refused(&[&[arm.as_str()], &work[..]].concat(), said);
+    };
+    with("true", "true", "true", &["ends with status 0 before anything was changed"]);
+    with("true", "true", "false", &["after it was applied, the change should have been in force"]);
+    with(
+        "touch on",
+        "true",
+        "test -e on",
+        &["after it was undone, the change should not have been"],
+    );
+    with("touch on", "rm on", "test -e on", &["undo= has to succeed also where there is nothing"]);
+    with("no-such-thing", "true", "false", &["the shell cannot run it (status 127)"]);
+    with("true", "true", "no-such-thing", &["the shell cannot run it (status 127)"]);
+    refused(&["cmd:apply=a,undo=b", "-w", "getppid"], &["`cmd` needs verify=\"COMMAND\""]);
+}
+
+#[test]
+fn a_library_is_loaded_into_its_arm_alone() {
+    let home = Home::new();
+    let library = build::library(home.directory.path(), "int of_a_test;");
+    let arm = format!("preload:{}+nice:1", library.display());
+    let line = format!("grep -q {} /proc/self/maps; echo $? >> log; sleep 0.02", library.display());
+    compare(&home, &[&arm], &["--", "sh", "-c", &line]);
+    let log = fs::read_to_string(home.path("log")).unwrap();
+    let count = |status: &str| log.lines().filter(|line| *line == status).count();
+    assert!(count("0") >= 8 && count("1") >= 8, "{log}");
+    compare(&home, &[&arm], &["-w", "getppid"]);
+
+    let fixed = build::program(
+        home.directory.path(),
+        "#include <unistd.h>\nint main(void) { return sleep(0); }",
+        &["-static"],
+    );
+    let _turn = Turn::take();
+    let said = ["nothing can be preloaded into a program that is statically linked"];
+    refused(&[&arm, "--", fixed.to_str().unwrap()], &said);
+    refused(&["preload:/absent.so", "-w", "getppid"], &["No such file"]);
+    refused(&["preload:/etc/passwd", "-w", "getppid"], &["no shared library"]);
 }

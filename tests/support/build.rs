@@ -16,3 +16,21 @@ pub fn make_workloads(name: &str, variables: &[&str]) -> PathBuf {
     assert!(made.success());
     out
 }
+
+/// Compiles a program of this source in a directory.
+pub fn program(directory: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    compile(&directory.join("program"), source, flags)
+}
+
+/// The same of a shared library.
+pub fn library(directory: &Path, source: &str) -> PathBuf {
+    compile(&directory.join("library.so"), source, &["-shared", "-fPIC"])
+}
+
+fn compile(out: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    let file = out.with_extension("c");
+    std::fs::write(&file, source).unwrap();
+    let made = Command::new("cc").args(flags).arg("-o").arg(out).arg(file).status().unwrap();
+    assert!(made.success());
+    std::fs::canonicalize(out).unwrap()
+}

@@ -6,6 +6,7 @@ is changed. Whoever forked it goes on only then: so it looks at what was changed
 import ctypes
 import os
 import sys
+import time
 
 CONT, GETEVENTMSG, SEIZE = 7, 0x4201, 0x4206
 OPTIONS = 2 | 4 | 8 | 16  # forks, vforks, clones and executions
@@ -49,7 +50,7 @@ def main(match, change, command):
         os.execvp(command[0], command)
     assert libc.ptrace(SEIZE, first, None, OPTIONS) == 0, os.strerror(ctypes.get_errno())
     os.write(told, b"x")
-    held, matched, result = {}, 0, 1
+    held, done, matched, result = {}, set(), 0, 1
     match, change = compile(match, "match", "eval"), compile(change, "change", "exec")
     while True:
         try:
@@ -59,6 +60,7 @@ def main(match, change, command):
         if not os.WIFSTOPPED(status):
             if pid == first:
                 result = os.waitstatus_to_exitcode(status)
+            done.add(pid)
             if pid in held:
                 go_on(held.pop(pid))
             continue
@@ -66,15 +68,22 @@ def main(match, change, command):
         if event == FORK and b"weigh" in os.readlink(f"/proc/{pid}/exe").encode():
             child = ctypes.c_ulong()
             libc.ptrace(GETEVENTMSG, pid, None, ctypes.byref(child))
-            held[child.value] = pid
-            continue
+            # The child may have been told of first.
+            if child.value not in done:
+                held[child.value] = pid
+                continue
         if event == EXEC:
-            if children_of_launcher(pid) and eval(match, globals() | {"pid": pid}):
+            done.add(pid)
+            is_worker = children_of_launcher(pid)
+            if is_worker and eval(match, globals() | {"pid": pid}):
                 matched += 1
                 if matched > 4:
                     exec(change, globals() | {"pid": pid})
             if pid in held:
                 go_on(held.pop(pid))
+            if is_worker:
+                # Time to look at it: a process has one tracer, so here the launcher cannot hold it.
+                time.sleep(0.01)
         go_on(pid, 0 if event else signal)
 
 

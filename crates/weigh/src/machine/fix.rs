@@ -1,6 +1,6 @@
-//! The few settings that are changed for a while: the governor and the boost of the CPUs by `weigh doctor
-//! --fix`, and how fast audit rules are deleted. All are one word in a file, take effect at once, and go
-//! back by writing the old word.
+//! The settings that are changed for a while: the governor and the boost of the CPUs by `weigh doctor --fix`,
+//! how fast audit rules are deleted, and what treatments switch. All are one line in a file, take effect at
+//! once, and go back by writing the old line.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,16 +10,22 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
+use super::sysctl;
 
-const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
+/// Where the policies are.
+pub const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 /// 1 makes the kernel wait less for its readers, as when an audit rule is deleted.
 pub const RCU_EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+/// Which mappings get transparent huge pages.
+pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+/// What it can be.
+pub const HUGE_PAGES_WORDS: [&str; 3] = ["always", "madvise", "never"];
 /// Settings that are 0 or 1.
 const SWITCHES: [&str; 3] = [BOOST, NO_TURBO, RCU_EXPEDITED];
 
-/// A file of the kernel that holds one word.
+/// A file of the kernel that holds one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     pub file: PathBuf,
@@ -28,6 +34,16 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// What it is now; of a list of words that in brackets, which is the one in force.
+    ///
+    /// # Errors
+    /// As `read(2)`.
+    pub fn read(&self) -> io::Result<String> {
+        let text = fs::read_to_string(&self.file)?;
+        let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        Ok(chosen.map_or(text.trim(), |(word, _)| word).to_owned())
+    }
+
     /// Changes it. Whoever calls this has written down how to undo it.
     ///
     /// # Errors
@@ -64,6 +80,12 @@ impl Setting {
         if SWITCHES.contains(&file) {
             return is_switch;
         }
+        if file == HUGE_PAGES {
+            return HUGE_PAGES_WORDS.contains(&self.was.as_str());
+        }
+        if sysctl::is_known(file, &self.was) {
+            return true;
+        }
         let policy = file.strip_prefix(CPUFREQ).and_then(|rest| rest.strip_prefix("/policy"));
         let number = policy.and_then(|rest| rest.strip_suffix("/scaling_governor"));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -74,18 +96,43 @@ impl Setting {
     }
 }
 
+/// The policies by which CPUs choose their clock rate; none where the owner of the hardware chooses it.
+pub fn policies(root: &Path) -> Vec<String> {
+    let names = Source::new(root).names(CPUFREQ).into_iter();
+    names.filter(|name| name.starts_with("policy")).collect()
+}
+
+/// The governor of every policy, as it is to be.
+///
+/// # Errors
+/// A sentence, where one of them does not know such a governor.
+pub fn governors(root: &Path, wanted: &str) -> Result<Vec<Setting>, String> {
+    let source = Source::new(root);
+    let of_policy = |policy: String| {
+        let directory = format!("{CPUFREQ}/{policy}");
+        let known = source.text(&format!("{directory}/scaling_available_governors"));
+        let known = known.unwrap_or_default();
+        if !known.split_whitespace().any(|governor| governor == wanted) {
+            return Err(format!("there is no governor `{wanted}` for {policy}: there are {known}"));
+        }
+        let file = format!("{directory}/scaling_governor");
+        let was = source.text(&file).unwrap_or_default();
+        Ok(Setting { file: source.path(&file), was, wanted: wanted.into() })
+    };
+    policies(root).into_iter().map(of_policy).collect()
+}
+
 /// What below `root` should be changed while measuring; empty where all is well or nothing is visible.
 pub fn plan(root: &Path) -> Vec<Setting> {
     let source = Source::new(root);
-    let policies = source.names(CPUFREQ);
-    let governors =
-        policies.iter().filter(|name| name.starts_with("policy")).filter_map(|policy| {
-            let directory = format!("{CPUFREQ}/{policy}");
-            let known = source.text(&format!("{directory}/scaling_available_governors"))?;
-            let is_known = known.split_whitespace().any(|governor| governor == "performance");
-            is_known
-                .then(|| setting(source, &format!("{directory}/scaling_governor"), "performance"))?
-        });
+    let policies = policies(root);
+    let governors = policies.iter().filter_map(|policy| {
+        let directory = format!("{CPUFREQ}/{policy}");
+        let known = source.text(&format!("{directory}/scaling_available_governors"))?;
+        let is_known = known.split_whitespace().any(|governor| governor == "performance");
+        is_known
+            .then(|| setting(source, &format!("{directory}/scaling_governor"), "performance"))?
+    });
     let boost = setting(source, BOOST, "0");
     let turbo = setting(source, NO_TURBO, "1");
     governors.chain(boost).chain(turbo).collect()

@@ -14,6 +14,7 @@ pub mod probes;
 pub mod process;
 mod source;
 mod surroundings;
+pub mod sysctl;
 
 use std::path::Path;
 

@@ -19,7 +19,8 @@ use trust::path::create_private;
 
 /// What every treatment occupies that is about auditing.
 pub const AUDIT: &str = "the kernel's audit configuration";
-const CPUS: &str = "the settings of the CPUs";
+/// The governors, and what else `weigh doctor --fix` changes.
+pub const CPUS: &str = "the settings of the CPUs";
 
 /// Root's locks. `/run` is empty after a boot, as is what they stand for.
 const LOCKS: &str = "/run/weighbridge";

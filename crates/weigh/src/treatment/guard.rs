@@ -146,6 +146,16 @@ impl Guard {
         write(&self.place(), &self.journal).map_err(|error| error.to_string())
     }
 
+    /// Strikes out what was undone by other means.
+    ///
+    /// # Errors
+    /// A sentence, where the journal cannot be written.
+    pub fn strike_out(&mut self, kind: &str, instance: &str) -> Result<(), String> {
+        let Some(index) = self.position(kind, instance) else { return Ok(()) };
+        self.journal.entries.remove(index);
+        write(&self.place(), &self.journal).map_err(|error| error.to_string())
+    }
+
     /// Undoes what is left and lets the guard go.
     ///
     /// # Errors

@@ -376,7 +376,9 @@ mod tests {
         let mut victims = Victims::new();
         let before = victims.home.files();
         for state in victims.states() {
-            for kind in [SCRATCH, SETTINGS, STARTED, "audit", "seccomp", "none", ""] {
+            for kind in
+                [SCRATCH, SETTINGS, STARTED, "control group", "undo command", "audit", "none", ""]
+            {
                 let entries = [json!({ "kind": kind, "state": state })];
                 let forged = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
                 let _ = victims.home.undo(forged.to_string().as_bytes());

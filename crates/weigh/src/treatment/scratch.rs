@@ -46,7 +46,7 @@ pub fn create(directory: &Path) -> io::Result<()> {
 }
 
 /// Whether a process of this number may have made a directory of this name.
-fn is_name(name: &str, pid: u32) -> bool {
+pub(super) fn is_name(name: &str, pid: u32) -> bool {
     let random = name.strip_prefix(&format!("weigh-{pid}-"));
     // Eight digits, before there were sixteen.
     random.is_some_and(|digits| {

@@ -55,14 +55,22 @@ impl Changed {
 /// # Errors
 /// A sentence, where one cannot be changed or journalled.
 pub fn change(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
-    let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
-    guard.write_down(SETTINGS, instance, state).map_err(|error| format!("the journal: {error}"))?;
+    write_down(settings, instance, guard)?;
     for setting in settings {
         setting.apply().map_err(|error| {
             format!("cannot change {}: {error}; changing it needs root", setting.file.display())
         })?;
     }
     Ok(())
+}
+
+/// Has the guard put settings back when we are gone; they are not changed yet.
+///
+/// # Errors
+/// A sentence, where they cannot be journalled.
+pub fn write_down(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
+    let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
+    guard.write_down(SETTINGS, instance, state).map_err(|error| format!("the journal: {error}"))
 }
 
 /// Undoes the journal's entry, the last first: of the settings that weigh changes, and nothing else.

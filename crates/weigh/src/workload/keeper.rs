@@ -234,7 +234,10 @@ impl KeptMember {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let is_frozen = self.is_frozen && descendants().all(is_still);
         let mut seen = BTreeMap::new();
-        self.setup.steps().try_for_each(|step| step.look(pid, &mut seen))?;
+        for step in self.setup.steps() {
+            step.look(pid, &mut seen)?;
+            step.look_on(pid, &mut seen)?;
+        }
         let cpu_ns = cpu_ns(pid);
         let (name, start) = (self.name.clone(), self.start);
         Ok(MemberSeen { name, pid, start, is_frozen, cpu_ns, status, seen })

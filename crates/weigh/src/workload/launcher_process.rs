@@ -18,6 +18,7 @@ use rustix::process::{
 use serde::de::DeserializeOwned;
 
 use super::desk::Desk;
+use super::hold;
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::{Pipes, Printed};
 use super::setup::Setup;
@@ -107,17 +108,16 @@ fn launch(
     let sink = StdoutSink::open(&job.stdout)?;
     let mut child = spawn(&desk.setup, job, &executed, stamp)?;
     let pid = Pid::from_child(&child);
-    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
     let mut seen = BTreeMap::new();
-    let mut looked = desk.setup.steps().try_for_each(|step| step.look(child.id(), &mut seen));
+    let (status, looked) = look(&desk.setup, pid, stamp, &mut seen);
     let pipes = Pipes::new(&mut child, sink);
     let watched = watch(pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
     }
-    if looked.is_ok() {
-        looked = desk.setup.steps().try_for_each(|step| step.look_back(child.id(), &mut seen));
-    }
+    let looked = looked.and_then(|()| {
+        desk.setup.steps().try_for_each(|step| step.look_back(child.id(), &mut seen))
+    });
     let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
     let maxrss = reap(pid, &mut launched)?;
     // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
@@ -144,6 +144,26 @@ fn launch(
     Ok(Some(launched))
 }
 
+/// Looks at a worker that has executed its program: its `/proc/PID/status`, and what the steps see. One that is
+/// held is let go.
+fn look(
+    setup: &Setup,
+    worker: Pid,
+    stamp: &Stamp,
+    seen: &mut BTreeMap<String, String>,
+) -> (io::Result<String>, io::Result<()>) {
+    let pid = worker.as_raw_nonzero().get().cast_unsigned();
+    let held = if stamp.is_held() { hold::wait_until_executed(worker) } else { Ok(()) };
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    let looked = held.and_then(|()| setup.steps().try_for_each(|step| step.look(pid, seen)));
+    if stamp.is_held() {
+        stamp.execute();
+        hold::let_go(worker);
+    }
+    let looked = looked.and_then(|()| setup.steps().try_for_each(|step| step.look_on(pid, seen)));
+    (status, looked)
+}
+
 fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io::Result<Child> {
     let (program, arguments) =
         argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
@@ -164,6 +184,9 @@ fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             be_signalled_as_usual()?;
             stamp.get_ready();
+            if setup.holds() && hold::be_held() {
+                stamp.hold();
+            }
             setup.steps().try_for_each(|step| step.in_worker())?;
             stamp.execute();
             Ok(())

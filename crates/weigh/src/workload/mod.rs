@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod desk;
 pub mod detail;
 pub mod executable;
+mod hold;
 pub mod instance;
 pub mod keeper;
 pub mod launcher;

@@ -2,7 +2,7 @@
 //! execution only when it runs again, which on a busy machine may be after the program has ended.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,6 +12,8 @@ pub struct Stamp {
     ready_ns: AtomicU64,
     ready_cpu_ns: AtomicU64,
     executed_ns: AtomicU64,
+    /// Whether it waits to be let go when it has executed.
+    is_held: AtomicBool,
 }
 
 /// The time of `CLOCK_MONOTONIC`.
@@ -57,9 +59,20 @@ impl Stamp {
         let now_ns = monotonic_ns();
         self.ready_ns.store(now_ns, Ordering::Relaxed);
         self.executed_ns.store(now_ns, Ordering::Relaxed);
+        self.is_held.store(false, Ordering::Relaxed);
     }
 
-    /// For the worker, just before `execve(2)`. Reading this clock is no system call where the machine's
+    /// For the worker, where it will wait to be let go.
+    pub fn hold(&self) {
+        self.is_held.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it waits to be let go.
+    pub fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
+    /// For the worker, just before `execve(2)`, or for whoever lets it go after that. Reading this clock is no system call where the machine's
     /// clock can be read in user mode; elsewhere a filter may refuse it, and the moment of getting ready
     /// stays.
     pub fn execute(&self) {
@@ -107,8 +120,12 @@ mod tests {
     #[test]
     fn what_getting_ready_took_is_not_the_programs() {
         let number = AtomicU64::new;
-        let stamp =
-            Stamp { ready_ns: number(100), ready_cpu_ns: number(7), executed_ns: number(130) };
+        let stamp = Stamp {
+            ready_ns: number(100),
+            ready_cpu_ns: number(7),
+            executed_ns: number(130),
+            is_held: AtomicBool::new(false),
+        };
         assert_eq!(stamp.least_cpu_ns(1037), 1000);
         assert_eq!(stamp.least_cpu_ns(20), 0);
     }

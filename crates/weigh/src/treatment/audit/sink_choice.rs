@@ -168,7 +168,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_are_taken_or_refused(sink in "[a-z+]{1,20}", flush in "[a-z_]{1,20}") {
-            let _ = parse(&format!("audit:sink={sink},flush={flush}"));
+            let _ = parse(&format!("audit:sink=\"{sink}\",flush={flush}"));
         }
     }
 }

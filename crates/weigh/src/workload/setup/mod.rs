@@ -55,12 +55,27 @@ pub trait Act {
         false
     }
 
+    /// Whether a worker has to stand still while it is looked at: it could have ended before. All arms have
+    /// such a step.
+    fn holds(&self) -> bool {
+        false
+    }
+
     /// What shows on a worker that has just executed its program, by name, for the proof. A launcher spends
     /// time on that: where it can matter, all arms have the step.
     ///
     /// # Errors
     /// Where it cannot be read; then the sample counts for nothing.
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let _ = (worker, seen);
+        Ok(())
+    }
+
+    /// The same when it runs, for what its loader does.
+    ///
+    /// # Errors
+    /// As [`Act::look`].
+    fn look_on(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
         Ok(())
     }
@@ -136,6 +151,11 @@ impl Setup {
     /// What is added to the environment of what is executed.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.steps().flat_map(Act::environment).collect()
+    }
+
+    /// Whether a worker has to stand still while it is looked at.
+    pub fn holds(&self) -> bool {
+        self.steps().any(Act::holds)
     }
 
     /// In the order in which a worker does them.

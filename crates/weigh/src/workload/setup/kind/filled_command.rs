@@ -38,6 +38,10 @@ impl FilledCommand {
 }
 
 impl Act for FilledCommand {
+    fn holds(&self) -> bool {
+        true
+    }
+
     fn command_line(&self, argv: Vec<String>) -> Vec<String> {
         argv.iter().map(|word| self.filled(word)).collect()
     }

@@ -25,6 +25,10 @@ impl Variables {
 }
 
 impl Act for Variables {
+    fn holds(&self) -> bool {
+        true
+    }
+
     fn environment(&self) -> Vec<(String, String)> {
         self.set.clone()
     }

@@ -1,0 +1,45 @@
+//! Holding a worker at the moment when it has executed its program and done nothing yet, so that it can be
+//! looked at however short it is: it is traced until then, and never after.
+
+use std::io;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+/// For the worker, before it executes: from now on its parent traces it. `false` where that is not allowed, as
+/// where somebody else does.
+pub fn be_held() -> bool {
+    let nothing = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the request takes no address.
+    unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, nothing, nothing) == 0 }
+}
+
+/// Waits until it has executed, or ended. What it is sent before that reaches it.
+///
+/// # Errors
+/// As `waitid(2)` and `ptrace(2)`.
+pub fn wait_until_executed(worker: Pid) -> io::Result<()> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    loop {
+        let Some(status) = waitid(WaitId::Pid(worker), options)? else { continue };
+        match status.trapping_signal() {
+            // The kernel sends it this one when it has executed.
+            Some(libc::SIGTRAP) | None => return Ok(()),
+            Some(signal) => ask(libc::PTRACE_CONT, worker, signal)?,
+        }
+    }
+}
+
+/// Lets it run, traced no more. One that was killed needs nothing.
+pub fn let_go(worker: Pid) {
+    let _ = ask(libc::PTRACE_DETACH, worker, 0);
+}
+
+fn ask(request: libc::c_uint, worker: Pid, signal: i32) -> io::Result<()> {
+    let nothing = std::ptr::null_mut::<libc::c_void>();
+    let data = signal as usize as *mut libc::c_void;
+    // SAFETY: the requests take no address; the data is a number.
+    match unsafe { libc::ptrace(request, worker.as_raw_nonzero().get(), nothing, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
