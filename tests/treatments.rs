@@ -226,13 +226,13 @@ fn a_private_control_group_limits_its_arm_alone_and_goes() {
         return;
     }
     let home = Home::new();
-    // Half of one CPU: what loops for long takes twice the time.
-    let arm = "cgroup:cpu.max=\"20000 40000\",pids.max=40+nice:1";
-    let line = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    // A tenth of one CPU, which others do not leave it less of.
+    let arm = "cgroup:cpu.max=\"4000 40000\",pids.max=40+nice:1";
+    let line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let json = compare(&home, &[arm], &["--", "sh", "-c", line]);
-    support::assert_slows(&json["results"][0], 15.0);
+    support::assert_slows(&json["results"][0], 40.0);
     let facts = json["treatments"][0]["facts"].to_string();
-    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 20000, pids.max is 40";
+    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 4000, pids.max is 40";
     assert!(facts.contains(wanted), "{facts}");
     assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 3);
     assert_eq!(groups(), Vec::<PathBuf>::new());

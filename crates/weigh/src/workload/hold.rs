@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-/// For the worker, before it executes: from now on its parent traces it. `false` where that is not allowed, as
-/// where somebody else does.
+/// For the worker, before it executes: from now on its parent traces it. `false` where that is not allowed,
+/// as where somebody else does.
 pub fn be_held() -> bool {
     let nothing = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: the request takes no address.

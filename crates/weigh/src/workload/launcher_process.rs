@@ -144,8 +144,8 @@ fn launch(
     Ok(Some(launched))
 }
 
-/// Looks at a worker that has executed its program: its `/proc/PID/status`, and what the steps see. One that is
-/// held is let go.
+/// Looks at a worker that has executed its program: its `/proc/PID/status`, and what the steps see. One that
+/// is held is let go.
 fn look(
     setup: &Setup,
     worker: Pid,

@@ -174,8 +174,8 @@ impl Treatment for Commanded {
 
     fn facts(&self) -> Vec<String> {
         vec![format!(
-            "Before a treated sample `{}` was run where it was not in force, before another `{}` where it was; \
-             around each, `{}` told which.",
+            "Before a treated sample `{}` was run where it was not in force, before another `{}` where it \
+             was; around each, `{}` told which.",
             self.apply.line, self.undo.line, self.verify.line
         )]
     }
