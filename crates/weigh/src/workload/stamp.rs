@@ -72,9 +72,9 @@ impl Stamp {
         self.is_held.load(Ordering::Relaxed)
     }
 
-    /// For the worker, just before `execve(2)`, or for whoever lets it go after that. Reading this clock is no system call where the machine's
-    /// clock can be read in user mode; elsewhere a filter may refuse it, and the moment of getting ready
-    /// stays.
+    /// For the worker, just before `execve(2)`, or for whoever lets it go after that. Reading this clock is no
+    /// system call where the machine's clock can be read in user mode; elsewhere a filter may refuse it, and
+    /// the moment of getting ready stays.
     pub fn execute(&self) {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the pointer is to a live variable. Not by `rustix`, which takes a refusal for impossible.

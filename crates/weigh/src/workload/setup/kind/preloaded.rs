@@ -28,8 +28,8 @@ pub struct Preloaded {
 }
 
 impl Preloaded {
-    /// What the loader was told, when the program was executed: [`Preloaded::NO_LOADER`], [`Preloaded::SECURE`],
-    /// or the libraries of the variable.
+    /// What the loader was told, when the program was executed: [`Preloaded::NO_LOADER`],
+    /// [`Preloaded::SECURE`], or the libraries of the variable.
     pub const SEEN_TOLD: &str = "preloading";
     pub const NO_LOADER: &str = "no dynamic loader";
     pub const SECURE: &str = "as for set-user-ID programs";
