@@ -72,7 +72,7 @@ impl Stamp {
         self.is_held.load(Ordering::Relaxed)
     }
 
-    /// For the worker, just before `execve(2)`, or for whoever lets it go after that. Reading this clock is no
+    /// For the worker, just before `execve(2)`, or for whoever lets it go later. Reading this clock is no
     /// system call where the machine's clock can be read in user mode; elsewhere a filter may refuse it, and
     /// the moment of getting ready stays.
     pub fn execute(&self) {
