@@ -30,6 +30,8 @@ fn bash_knows_workloads_suites_treatments_and_experiments() {
     offers(&["compare", "sec"], "seccomp");
     offers(&["compare", "--base", "no"], "none");
     offers(&["comp"], "compare");
+    offers(&["vers"], "versus");
+    offers(&["versus", "a", "b", "--same"], "--same-output");
     offers(&["compare", "--fail"], "--fail-above");
     assert!(!home.database().exists(), "to look makes no database");
     home.file("t.csv", "test,unit,a,b\nx,us,1,2\n");

@@ -21,6 +21,7 @@ pub fn sentence(s: &Summary) -> String {
 
 /// The same, for a format that sets the first sentence apart.
 pub fn sentences(s: &Summary) -> Vec<String> {
+    let s = &*versus::laid_out(s);
     let mut sentences = Vec::new();
     if let Some(from) = &s.imported {
         if from.is_figures() {

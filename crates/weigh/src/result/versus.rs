@@ -67,8 +67,8 @@ impl Versus {
         (start_ms >= run_ms * MOST_OF_IT).then(|| {
             format!(
                 "The start of `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms that a run of \
-                 `{command}` takes, so the commands themselves differ by more than is shown. Use -N to \
-                 execute them without a shell."
+                 `{command}` takes, so that a difference of the commands themselves is a larger share of \
+                 their own time than is shown. Use -N to execute them without a shell."
             )
         })
     }
