@@ -33,7 +33,7 @@ impl Kind for Cgroup {
     fn parameters(&self) -> &'static [Parameter] {
         &[Parameter {
             form: "FILE=VALUE",
-            help: "as in version 2: cpu.max=\"50000 100000\", memory.max=100M, pids.max=50",
+            help: "as in version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
         }]
     }
 
