@@ -48,7 +48,6 @@ pub fn unpack_tar(
         return Ok(Packed::Root);
     }
     fs::rename(root, aside)?;
-    (unpacking.files, unpacking.devices) = (0, 0);
     unpack_image(aside, root, unpacking)?;
     fs::remove_dir_all(aside)?;
     Ok(Packed::Image)

@@ -182,7 +182,7 @@ impl Elsewhere {
             RootForm::Directory | RootForm::ImageDirectory => String::new(),
             _ => format!(", SHA-256 {}", self.source.digest().unwrap_or("unknown")),
         };
-        let files = root.files.map(|files| format!(", {files} files")).unwrap_or_default();
+        let files = root.files;
         let devices = match root.devices {
             0 => String::new(),
             number => format!(" {number} device nodes in it are left out."),
@@ -190,7 +190,8 @@ impl Elsewhere {
         let name =
             |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
         format!(
-            "The treated processes have the root file system {} ({form}{digest}{files}): {}, {}.{devices}",
+            "The treated processes have the root file system {} ({form}{digest}, {files} files): {}, \
+             {}.{devices}",
             self.source.shown(),
             name(&root.tried.distribution, "a system without a name (os-release)"),
             name(&root.tried.libc, "no libc that weigh knows"),

@@ -43,7 +43,7 @@ pub struct Root {
     pub tried: TriedRoot,
     /// What of it was left out, or is otherwise worth knowing.
     pub packed: Option<Packed>,
-    pub files: Option<u64>,
+    pub files: u64,
     pub devices: u64,
     file: PathBuf,
     base: PathBuf,
@@ -113,7 +113,8 @@ impl Root {
             ArchiveError::Unusable(problem) => refused(&problem),
         })?;
         source.check_unchanged().map_err(|problem| refused(&problem))?;
-        let Filled { packed, files, devices, mounted } = filled;
+        let Filled { packed, devices, mounted } = filled;
+        let files = count(&base.join(TREE)).map_err(|error| refused(&error))?;
         let mut root = Root {
             number,
             tried: TriedRoot::default(),
@@ -140,7 +141,7 @@ impl Root {
             number,
             tried: TriedRoot::default(),
             packed: None,
-            files: None,
+            files: 0,
             devices: 0,
             file: base.into(),
             base: base.into(),
@@ -172,7 +173,6 @@ fn make_frame(base: &Path, number: u64) -> io::Result<()> {
 /// What is in a tree.
 struct Filled {
     packed: Option<Packed>,
-    files: Option<u64>,
     devices: u64,
     mounted: Option<MountedImage>,
 }
@@ -183,8 +183,7 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
     let room = Room::of(base)?;
     if source.form == RootForm::Directory {
         symlink(&source.file, &tree)?;
-        let files = source.files().map_err(ArchiveError::Unusable)?;
-        return Ok(Filled { packed: None, files: Some(files), devices: 0, mounted: None });
+        return Ok(Filled { packed: None, devices: 0, mounted: None });
     }
     let began = Instant::now();
     let mut told = began;
@@ -199,7 +198,7 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
     };
     if source.form == RootForm::Squashfs {
         let mounted = squashfs::bring(&source.file, &tree, &mut goes_on)?;
-        return Ok(Filled { packed: None, files: None, devices: 0, mounted });
+        return Ok(Filled { packed: None, devices: 0, mounted });
     }
     let mut unpacking = Unpacking::new(room.bytes, room.files, &mut goes_on);
     let packed = match source.form {
@@ -209,8 +208,22 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
         }
         _ => unpack_tar(source.open()?, &tree, &base.join("image"), &mut unpacking)?,
     };
-    let Unpacking { files, devices, .. } = unpacking;
-    Ok(Filled { packed: Some(packed), files: Some(files), devices, mounted: None })
+    Ok(Filled { packed: Some(packed), devices: unpacking.devices, mounted: None })
+}
+
+/// How many files, directories and links there are.
+fn count(tree: &Path) -> io::Result<u64> {
+    let (mut files, mut open) = (0, vec![tree.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            files += 1;
+            if entry.file_type()?.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// What a file system has left for us.

@@ -36,8 +36,6 @@ pub struct RootSource {
 #[derive(Clone)]
 struct Digested {
     hex: String,
-    /// Files of a directory.
-    files: u64,
     /// By which a file is known to be as it was.
     stamp: (u64, u64, u64, i64, i64, i64),
 }
@@ -97,14 +95,6 @@ impl RootSource {
         Ok(&self.digested()?.hex)
     }
 
-    /// How many files a directory has.
-    ///
-    /// # Errors
-    /// As [`RootSource::digest`].
-    pub fn files(&self) -> Result<u64, String> {
-        Ok(self.digested()?.files)
-    }
-
     fn digested(&self) -> Result<&Digested, String> {
         let digested = self.digest.get_or_init(|| {
             let digested = match self.form {
@@ -123,7 +113,7 @@ impl RootSource {
         let mut chunk = vec![0; 1 << 20];
         loop {
             match file.read(&mut chunk)? {
-                0 => return Ok(Digested { hex: hex(hash), files: 0, stamp }),
+                0 => return Ok(Digested { hex: hex(hash), stamp }),
                 length => hash.update(&chunk[..length]),
             }
         }
@@ -202,5 +192,5 @@ fn digest_of_tree(directory: &Path) -> io::Result<Digested> {
             }
         }
     }
-    Ok(Digested { hex: hex(hash), files, stamp: stamp(&whole) })
+    Ok(Digested { hex: hex(hash), stamp: stamp(&whole) })
 }
