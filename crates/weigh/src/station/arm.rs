@@ -60,11 +60,9 @@ impl Arm {
         self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
     }
 
-    /// From the next launcher on, what its treatment varies is another, by this chance. `here` is where it
-    /// would be launched without a treatment.
-    pub fn vary(&mut self, chance: u64, here: &LaunchPlace) {
-        self.named.treatment.renew(chance);
-        self.place = self.named.treatment.place(here.clone());
+    /// From the next launcher on, what its treatment varies is another, by this chance.
+    pub fn vary(&mut self, chance: u64) {
+        self.place = self.named.treatment.vary(self.place.clone(), chance);
     }
 
     /// Ends what there is, and makes all of it anew: a launcher, the instance, members that stand still.

@@ -15,7 +15,6 @@ use crate::workload::setup::Setup;
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
     pub bench: Bench<'a>,
-    here: LaunchPlace,
     arms: Vec<Arm>,
 }
 
@@ -78,7 +77,7 @@ impl<'a> Arms<'a> {
             arm.renew(bench.interrupted)?;
             arms.push(arm);
         }
-        Ok(Arms { bench, here, arms })
+        Ok(Arms { bench, arms })
     }
 
     /// Their treatments, in order.
@@ -152,7 +151,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize, chance: u64) -> Result<(), ArmsError> {
-        self.arms[arm].vary(chance, &self.here);
+        self.arms[arm].vary(chance);
         self.arms[arm].renew(self.bench.interrupted)
     }
 

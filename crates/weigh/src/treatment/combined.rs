@@ -83,8 +83,8 @@ impl Treatment for Combined {
         self.all().fold(place, |place, part| part.place(place))
     }
 
-    fn renew(&mut self, chance: u64) {
-        self.parts.iter_mut().for_each(|(_, part)| part.renew(chance));
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
+        self.parts.iter_mut().fold(place, |place, (_, part)| part.vary(place, chance))
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

@@ -191,16 +191,16 @@ pub trait Treatment {
         Ok(())
     }
 
-    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`],
-    /// and again after each [`Treatment::renew`].
+    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`].
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
         place
     }
 
-    /// A pair of its arm begins, and what varies from pair to pair takes another place: `chance` is drawn for
-    /// this pair, and is the same in both of its arms.
-    fn renew(&mut self, chance: u64) {
+    /// A pair of its arm begins: the place of its arm, where that varies from pair to pair. `chance` is drawn
+    /// for this pair, and is the same in both of its arms.
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
         let _ = chance;
+        place
     }
 
     /// How processes of the treated arm differ, and of the others.

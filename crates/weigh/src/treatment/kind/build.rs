@@ -144,8 +144,9 @@ impl Treatment for Rebuilt {
         }
     }
 
-    fn renew(&mut self, chance: u64) {
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
         self.drawn = (chance % LINKS as u64) as usize;
+        self.place(place)
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
