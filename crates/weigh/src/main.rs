@@ -8,6 +8,7 @@ use weighbridge::attribution::{prober, prober_process};
 use weighbridge::cli;
 use weighbridge::printable;
 use weighbridge::treatment::audit::stream;
+use weighbridge::treatment::elsewhere::arrival;
 use weighbridge::treatment::{self, guard};
 use weighbridge::workload::{launcher, launcher_process, paced};
 
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let result = match role.as_ref().and_then(|role| role.to_str()) {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
+        Some(arrival::SUBCOMMAND) => arrival::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),

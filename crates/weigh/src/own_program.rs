@@ -1,5 +1,6 @@
 //! Starting this very program again in one of its hidden roles (launcher, sink, guard), and seeing it off.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -20,8 +21,15 @@ const GRACE: Duration = Duration::from_secs(5);
 /// `weigh`, which then ends its helpers in good order.
 pub fn command(subcommand: &str) -> Command {
     // Not `current_exe`: the file may be replaced while an experiment runs.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("weigh").arg(subcommand).process_group(0).stderr(Stdio::inherit());
+    let mut command = through("/proc/self/exe");
+    command.arg0("weigh").arg(subcommand);
+    command
+}
+
+/// The same of another program, through which a role is reached elsewhere.
+pub fn through(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.process_group(0).stderr(Stdio::inherit());
     // SAFETY: it makes system calls alone. A signal that is ignored stays so across the execution.
     unsafe { command.pre_exec(|| set_signals(libc::SIG_IGN)) };
     command
@@ -82,6 +90,11 @@ impl Helper {
         };
         rustix::io::ioctl_fionbio(&requests, true)?;
         Ok(Helper { child, lines: Lines::over(requests.into(), answers.into()) })
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Its process.

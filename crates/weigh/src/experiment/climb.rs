@@ -80,7 +80,7 @@ impl Session<'_> {
                     return Err(Stop::Failed(format!("{}: {reason}", self.works[work].name())));
                 }
                 // What it did with fewer users stands.
-                Err(SampleError::Workload(reason)) => {
+                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                     ramp.ends_before(point);
                     let name = self.works[work].name();
                     let sentence = format!("The ramp ended before {name}, which failed: {reason}");

@@ -202,7 +202,7 @@ fn look_at_pair(
                     state.is_uncounted = true;
                     break;
                 }
-                Err(SampleError::Workload(reason)) => {
+                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                     state.is_given_up = true;
                     return platform.no_detail(&slot, &reason);
                 }

@@ -97,6 +97,7 @@ fn measure_pair(
     let [baseline, treated] = match platform.pair(&slot) {
         Ok(readings) => readings,
         Err(PairError::Stop(stop)) => return Err(stop),
+        Err(PairError::Lost(reason)) => return platform.dropped(&reason),
         Err(PairError::Workload { position, reason }) => {
             if position == 1 {
                 *after_treated = slots[0].arm != 0;

@@ -19,7 +19,7 @@ use super::platform::{
 use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
-use crate::machine::pressure::{Disturbance, Pressure};
+use crate::machine::pressure::{Disturbance, Moment};
 use crate::orphans::wait_until;
 use crate::result::summary::Failure;
 use crate::station::arms::{Arms, ArmsError, Proved};
@@ -48,8 +48,8 @@ pub struct Host<'a> {
     lengths: Vec<SampleLength>,
     /// What commands printed that is to be shown.
     pub shown: Vec<Printout>,
-    /// When the last launch ended, and the counters then.
-    idle_since: Option<(Instant, Pressure)>,
+    /// When the last launch ended on each machine, by how that is reached.
+    idle_since: BTreeMap<Vec<String>, Moment>,
 }
 
 /// What is measured, where, and where it is kept.
@@ -93,7 +93,7 @@ impl<'a> Host<'a> {
             readings,
             lengths,
             shown: Vec::new(),
-            idle_since: None,
+            idle_since: BTreeMap::new(),
         };
         host.start_neutral()?;
         Ok(host)
@@ -151,6 +151,7 @@ impl<'a> Host<'a> {
                 match tried.map_err(|error| self.settle(error)) {
                     Ok(()) => {}
                     Err(SampleError::Stop(stop)) => return Err(stop),
+                    Err(SampleError::Lost(reason)) => return Err(Stop::Failed(reason)),
                     Err(SampleError::Workload(reason)) => {
                         self.keep_failure(work, arm, &reason)?;
                         failed.push((work, arm));
@@ -188,13 +189,14 @@ impl<'a> Host<'a> {
     ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
         let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
         let job = Job { timeout_ms, ..job.clone() };
-        let Proved { launched, evidence, began, ended } =
-            self.arms.launch(arm, treated_arm, &job)?;
-        let mut disturbance = ended.1.since(began.1, ended.0 - began.0);
+        let Proved { launched, evidence } = self.arms.launch(arm, treated_arm, &job)?;
+        let Launched { began, ended, .. } = launched;
+        let mut disturbance = ended.since(began);
         // What `--prepare` does waits for itself.
-        let idle_since = self.idle_since.replace(ended);
-        if let Some((since, earlier)) = idle_since.filter(|_| !self.site.around.has_prepare()) {
-            disturbance = disturbance.after(began.1.since(earlier, began.0 - since));
+        let machine = self.arms.place(arm).reached_by.clone();
+        let idle_since = self.idle_since.insert(machine, ended);
+        if let Some(earlier) = idle_since.filter(|_| !self.site.around.has_prepare()) {
+            disturbance = disturbance.after(began.since(earlier));
         }
         Ok((launched, evidence, disturbance))
     }
@@ -259,6 +261,11 @@ impl Platform for Host<'_> {
 
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
         self.keep_failure(slot.unit.work, slot.arm, reason)
+    }
+
+    fn dropped(&mut self, reason: &str) -> Result<(), Stop> {
+        let warning = format!("A pair was dropped, as the connection was lost: {reason}.");
+        Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 }
 
@@ -380,7 +387,7 @@ impl From<ArmsError> for Stop {
         match error {
             ArmsError::Treatment(error) => error.into(),
             ArmsError::Launcher(error) => error.into(),
-            ArmsError::Fixture(problem) => Stop::Failed(problem),
+            ArmsError::Fixture(problem) | ArmsError::Lost(problem) => Stop::Failed(problem),
         }
     }
 }
@@ -391,6 +398,7 @@ impl From<ArmsError> for SampleError {
             ArmsError::Treatment(error) => error.into(),
             ArmsError::Launcher(error) => error.into(),
             ArmsError::Fixture(problem) => SampleError::Workload(problem),
+            ArmsError::Lost(problem) => SampleError::Lost(problem),
         }
     }
 }

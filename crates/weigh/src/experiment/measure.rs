@@ -286,7 +286,7 @@ impl Session<'_> {
                         });
                     }
                     Err(SampleError::Stop(stop)) => return Err(stop),
-                    Err(SampleError::Workload(reason)) => {
+                    Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                         host.failed(&slot, &reason)?;
                         failed[work] = true;
                         progress.dropped(wanted - pass, length_ms(work));

@@ -165,8 +165,7 @@ pub fn hold_readings(
 
 /// Refuses a time in which all CPUs together could not have done what was done.
 fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
-    // SAFETY: it takes a number. Not how many CPUs this process may use: a worker chooses its own.
-    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as f64;
+    let cpus = f64::from(launched.cpus.max(1));
     let possible_ns = launched.wall_ns as f64 * cpus * CLOCKS_DIFFER_BY + CPU_TIME_GRAIN_NS;
     if launched.least_cpu_ns as f64 <= possible_ns {
         return Ok(());

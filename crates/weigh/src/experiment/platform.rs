@@ -68,6 +68,8 @@ pub enum PairError {
         position: usize,
         reason: String,
     },
+    /// The connection to an arm's machine ended: the pair is dropped.
+    Lost(String),
     Stop(Stop),
 }
 
@@ -76,6 +78,8 @@ pub enum PairError {
 pub enum SampleError {
     /// This workload failed; the others go on.
     Workload(String),
+    /// The connection to the arm's machine ended.
+    Lost(String),
     /// Nothing that follows could be believed or kept.
     Stop(Stop),
 }
@@ -112,6 +116,13 @@ pub trait Platform {
     /// # Errors
     /// Where that cannot be stored.
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+    /// Keeps that a pair was dropped.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn dropped(&mut self, _reason: &str) -> Result<(), Stop> {
+        Ok(())
+    }
 }
 
 /// What watches.
@@ -136,6 +147,7 @@ pub fn one_after_the_other(
     for slot in slot.slots() {
         of_arms[usize::from(slot.arm != 0)] = sample(&slot).map_err(|error| match error {
             SampleError::Stop(stop) => PairError::Stop(stop),
+            SampleError::Lost(reason) => PairError::Lost(reason),
             SampleError::Workload(reason) => {
                 PairError::Workload { position: slot.position, reason }
             }

@@ -23,7 +23,7 @@ use crate::shell::command_line;
 use crate::station::Station;
 use crate::store::Store;
 use crate::store::record::{self, Header, Stored};
-use crate::treatment::Named;
+use crate::treatment::{Named, Reach, not_elsewhere};
 use crate::workload::executable::{Executable, VARIABLE};
 use paired::betting::DEFAULT_SCALE;
 
@@ -85,6 +85,23 @@ pub fn go_on(
     conduct(&request, Some((stored, &origin)), store, audience, interrupted)
 }
 
+/// Where an arm is on another machine, all that is done has to be had there.
+fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
+    let of = |reach| treatments.iter().find(|named| named.treatment.reach() == reach);
+    let Some(elsewhere) = of(Reach::Elsewhere) else { return Ok(()) };
+    if let Some(named) = of(Reach::System) {
+        return Err(not_elsewhere(&elsewhere.label, &named.label));
+    }
+    match request.around.has_lines() {
+        true => Err(format!(
+            "--setup, --prepare and --cleanup are run on this machine, and the processes of `{}` are on \
+             another: leave them out",
+            elsewhere.label
+        )),
+        false => Ok(()),
+    }
+}
+
 fn conduct(
     request: &Request,
     resumed: Option<(&Stored, &Origin)>,
@@ -94,6 +111,7 @@ fn conduct(
 ) -> Result<Done, String> {
     let treatments = request.treatments()?;
     check_filled(request.command.as_deref(), &treatments)?;
+    check_reach(request, &treatments)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);

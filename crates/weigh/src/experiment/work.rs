@@ -132,6 +132,10 @@ impl Work {
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
                 stdout: StdoutUse::KeepEnd,
             },
+            // The directory of here is not there.
+            Work::Command { argv, .. } if !place.is_here() => {
+                Work::whole(argv.clone(), &place.work_directory)
+            }
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
             Work::Contest { directory, .. } => Work::whole(Vec::new(), directory),
             Work::Load(load) => Job {

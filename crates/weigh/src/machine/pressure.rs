@@ -27,6 +27,29 @@ pub struct Pressure {
     pub cpu_khz: Option<u64>,
 }
 
+/// The counters at a moment, by a clock of the machine that has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+    pub pressure: Pressure,
+}
+
+impl Moment {
+    /// Of this machine.
+    pub fn now() -> Moment {
+        let at = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let at_ns = at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64;
+        Moment { at_ns, pressure: Pressure::read() }
+    }
+
+    /// How much the counters grew since an earlier moment of the same machine.
+    pub fn since(self, earlier: Moment) -> Disturbance {
+        let elapsed = Duration::from_nanos(self.at_ns.saturating_sub(earlier.at_ns));
+        self.pressure.since(earlier.pressure, elapsed)
+    }
+}
+
 /// Each file is a question to a CPU: on a large machine a few of them must do.
 const MAX_CLOCKS: usize = 8;
 

@@ -25,6 +25,9 @@ pub enum ArmsError {
     /// What a sample needs around it did not start, died, or is another: the row has no result.
     #[error("{0}")]
     Fixture(String),
+    /// The connection to another machine ended: there is no such pair.
+    #[error("{0}")]
+    Lost(String),
 }
 
 pub struct Arm {
@@ -61,8 +64,22 @@ impl Arm {
     }
 
     /// From the next launcher on, what its treatment varies is another, by this chance.
-    pub fn vary(&mut self, chance: u64) {
-        self.place = self.named.treatment.vary(self.place.clone(), chance);
+    ///
+    /// # Errors
+    /// Where its place is gone, and cannot be had again.
+    pub fn vary(&mut self, chance: u64) -> Result<(), ArmsError> {
+        self.place = self.named.treatment.vary(self.place.clone(), chance)?;
+        Ok(())
+    }
+
+    /// What does not answer elsewhere was lost on the way.
+    fn of_place(&self, error: ArmsError) -> ArmsError {
+        match error {
+            ArmsError::Launcher(LauncherError::Broken(problem)) if !self.place.is_here() => {
+                ArmsError::Lost(format!("`{}`: {problem}", self.named.label))
+            }
+            other => other,
+        }
     }
 
     /// Ends what there is, and makes all of it anew: a launcher, the instance, members that stand still.
@@ -80,7 +97,7 @@ impl Arm {
         // What one without an instance can do is refused because of the instance.
         let launcher = place.start_launcher(&setup, interrupted).map_err(|error| match error {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
-            other => other.into(),
+            other => self.of_place(other.into()),
         })?;
         let mut raised = Raised { launcher, place, setup, environment, members: Vec::new() };
         let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
@@ -113,7 +130,7 @@ impl Arm {
         }
         let Some(raised) = &mut self.raised else { return Err(gone()) };
         let done = raised.run(job, interrupted);
-        done.inspect_err(|_| self.lower())
+        done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())
     }
 }
 

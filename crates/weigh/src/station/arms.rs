@@ -1,11 +1,8 @@
 //! The arms of an experiment: their treatments in force, and a launcher for each. The life of a treatment,
 //! from `prepare` to `restore`, is here and nowhere else.
 
-use std::time::Instant;
-
 use super::arm::Arm;
 pub use super::arm::ArmsError;
-use crate::machine::pressure::Pressure;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, Role};
 use crate::workload::launcher::{Job, Launched};
@@ -34,9 +31,6 @@ fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
 pub struct Proved {
     pub launched: Launched,
     pub evidence: Evidence,
-    /// When it began and ended, with what tasks had waited for by then.
-    pub began: (Instant, Pressure),
-    pub ended: (Instant, Pressure),
 }
 
 impl<'a> Arms<'a> {
@@ -119,9 +113,7 @@ impl<'a> Arms<'a> {
         for (index, one) in self.arms.iter_mut().enumerate() {
             one.named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
-        let began = (Instant::now(), Pressure::read());
         let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
-        let ended = (Instant::now(), Pressure::read());
         let mut evidence = Evidence::default();
         let setup = self.arms[arm].setup().clone();
         for (index, one) in self.arms.iter_mut().enumerate() {
@@ -133,7 +125,7 @@ impl<'a> Arms<'a> {
                 evidence = found;
             }
         }
-        Ok(Proved { launched, evidence, began, ended })
+        Ok(Proved { launched, evidence })
     }
 
     /// The same without any proof, for whoever changes a treatment's settings meanwhile: it gives no sample.
@@ -151,7 +143,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize, chance: u64) -> Result<(), ArmsError> {
-        self.arms[arm].vary(chance);
+        self.arms[arm].vary(chance)?;
         self.arms[arm].renew(self.bench.interrupted)
     }
 

@@ -3,7 +3,10 @@
 
 use super::guard::Guard;
 use super::kind::none;
-use super::{Bench, Evidence, Kind, Launch, Occupied, Role, Treatment, TreatmentError, build};
+use super::{
+    Bench, Evidence, Kind, Launch, Occupied, Reach, Role, Treatment, TreatmentError, build,
+    not_elsewhere,
+};
 use crate::label::Term;
 use crate::result::quantity::EvidenceQuantity;
 use crate::workload::instance::Instance;
@@ -45,6 +48,10 @@ impl Combined {
                 }
             }
         }
+        let of = |reach| parts.iter().find(|(_, part)| part.reach() == reach);
+        if let Some(((there, _), (name, _))) = of(Reach::Elsewhere).zip(of(Reach::System)) {
+            return Err(not_elsewhere(there, name));
+        }
         Ok(Combined { parts })
     }
 
@@ -83,8 +90,12 @@ impl Treatment for Combined {
         self.all().fold(place, |place, part| part.place(place))
     }
 
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
-        self.parts.iter_mut().fold(place, |place, (_, part)| part.vary(place, chance))
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
+        self.parts.iter_mut().try_fold(place, |place, (_, part)| part.vary(place, chance))
+    }
+
+    fn reach(&self) -> Reach {
+        self.all().map(|part| part.reach()).max().unwrap_or(Reach::Processes)
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

@@ -33,6 +33,7 @@ mod commons;
 pub mod contender;
 pub mod control_group;
 pub mod differences;
+pub mod elsewhere;
 mod evidence;
 mod furnished;
 pub mod guard;
@@ -152,6 +153,17 @@ pub struct Occupied {
     pub takes_turns: bool,
 }
 
+/// What a treatment reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// The processes of its arm through their set-up, wherever they are launched.
+    Processes,
+    /// This system: its kernel, or its files.
+    System,
+    /// Another machine.
+    Elsewhere,
+}
+
 /// A treatment with its parameters. The defaults are those of one that changes nothing; its proof has none.
 pub trait Treatment {
     /// What it claims while it is in force.
@@ -198,9 +210,17 @@ pub trait Treatment {
 
     /// A pair of its arm begins: the place of its arm, where that varies from pair to pair. `chance` is drawn
     /// for this pair, and is the same in both of its arms.
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
+    ///
+    /// # Errors
+    /// Where there is no such place any more.
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
         let _ = chance;
-        place
+        Ok(place)
+    }
+
+    /// What it reaches. On another machine there is only what reaches processes.
+    fn reach(&self) -> Reach {
+        Reach::System
     }
 
     /// How processes of the treated arm differ, and of the others.
@@ -441,6 +461,14 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
             ))
         }
     }
+}
+
+/// Why a treatment cannot be had where an arm is on another machine.
+pub fn not_elsewhere(elsewhere: &str, name: &str) -> String {
+    format!(
+        "`{elsewhere}` is another machine, and `{name}` changes this system, not that one: with it there is \
+         only what reaches processes, as seccomp, nice or env"
+    )
 }
 
 fn is_name(name: &str) -> bool {

@@ -13,6 +13,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue::{self, Workload};
@@ -68,7 +70,7 @@ impl Length {
 }
 
 /// The multi-call executable, unpacked and known to run here.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Executable {
     path: PathBuf,
     /// What `weigh-workloads list` prints.

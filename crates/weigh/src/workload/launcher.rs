@@ -17,6 +17,7 @@ use super::member::{MemberSeen, Raise};
 use super::setup::Setup;
 use super::stdout_use::{OutputDifference, StdoutUse};
 use crate::lines::{LinesError, PROMPTLY};
+use crate::machine::pressure::Moment;
 use crate::own_program::Helper;
 
 /// The hidden subcommand that turns `weigh` into a launcher.
@@ -38,6 +39,10 @@ pub struct Job {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launched {
     pub pid: u32,
+    /// The machine just before the fork and after the end, and how many CPUs it has.
+    pub began: Moment,
+    pub ended: Moment,
+    pub cpus: u32,
     /// Its command line, with what the set-up makes of it.
     pub executed: Vec<String>,
     /// The processes that did what the set-up asks for after the worker had ended.

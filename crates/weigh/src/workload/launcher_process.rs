@@ -26,6 +26,7 @@ use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
 use super::stdout_use::StdoutSink;
 use crate::lines::Lines;
+use crate::machine::pressure::Moment;
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
 
@@ -104,6 +105,7 @@ fn launch(
     executed: Vec<String>,
     stamp: &'static Stamp,
 ) -> io::Result<Option<Launched>> {
+    let began = Moment::now();
     let inherited = resident_bytes();
     let sink = StdoutSink::open(&job.stdout)?;
     let mut child = spawn(&desk.setup, job, &executed, stamp)?;
@@ -112,13 +114,20 @@ fn launch(
     let (status, looked) = look(&desk.setup, pid, stamp, &mut seen);
     let pipes = Pipes::new(&mut child, sink);
     let watched = watch(pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
+    let ended = Moment::now();
     if watched.is_err() {
         let _ = kill_process_group(pid, Signal::KILL);
     }
     let looked = looked.and_then(|()| {
         desk.setup.steps().try_for_each(|step| step.look_back(child.id(), &mut seen))
     });
-    let mut launched = Launched { pid: pid.as_raw_nonzero().get() as u32, ..Launched::default() };
+    let mut launched = Launched {
+        pid: pid.as_raw_nonzero().get() as u32,
+        began,
+        ended,
+        cpus: cpus_online(),
+        ..Launched::default()
+    };
     let maxrss = reap(pid, &mut launched)?;
     // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
     launched.peak_memory_bytes =
@@ -238,6 +247,12 @@ fn watch(
     end_everything(pid, desk)?;
     pipes.drain_all()?;
     Ok(Watched { outcome, wall_ns, printed: pipes.into_printed()? })
+}
+
+/// Not how many this process may use: a worker chooses its own.
+fn cpus_online() -> u32 {
+    // SAFETY: it takes a number.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32
 }
 
 fn has_ended(pid: Pid) -> io::Result<bool> {

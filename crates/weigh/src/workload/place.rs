@@ -1,9 +1,7 @@
 //! Where the launcher of an arm runs: which workloads it launches, in which directory, and how one talks to
 //! it.
 
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use super::executable::Executable;
@@ -36,6 +34,11 @@ impl LaunchPlace {
         Ok(LaunchPlace { executable, scratch, work_directory, reached_by: Vec::new() })
     }
 
+    /// Whether it is this machine.
+    pub fn is_here(&self) -> bool {
+        self.reached_by.is_empty()
+    }
+
     /// Starts a launcher there, and has it take its set-up.
     ///
     /// # Errors
@@ -52,8 +55,8 @@ impl LaunchPlace {
         let command = match self.reached_by.split_first() {
             None => own_program::command(SUBCOMMAND),
             Some((program, arguments)) => {
-                let mut command = Command::new(program);
-                command.args(arguments).process_group(0).stderr(Stdio::inherit());
+                let mut command = own_program::through(program);
+                command.args(arguments);
                 command
             }
         };

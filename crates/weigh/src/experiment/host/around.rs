@@ -105,6 +105,6 @@ impl Host<'_> {
 fn into_stop(error: SampleError) -> Stop {
     match error {
         SampleError::Stop(stop) => stop,
-        SampleError::Workload(problem) => Stop::Failed(problem),
+        SampleError::Workload(problem) | SampleError::Lost(problem) => Stop::Failed(problem),
     }
 }

@@ -144,9 +144,9 @@ impl Treatment for Rebuilt {
         }
     }
 
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> LaunchPlace {
+    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
         self.drawn = (chance % LINKS as u64) as usize;
-        self.place(place)
+        Ok(self.place(place))
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

@@ -1,7 +1,9 @@
 //! `cpus`: the CPUs on which the workload may run.
 
 use crate::label::Parameters;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
+};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 
@@ -43,6 +45,10 @@ struct Confined {
 }
 
 impl Treatment for Confined {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         let cpus = if is_treated { self.cpus.clone() } else { Vec::new() };
         Setup::default().with(AllowedCpus { cpus })

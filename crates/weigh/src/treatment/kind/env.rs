@@ -1,7 +1,9 @@
 //! `env`: variables in the environment of the workload, which the others do not have.
 
 use crate::label::Parameters;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
+};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::variables::Variables;
 
@@ -51,6 +53,10 @@ struct Environment {
 }
 
 impl Treatment for Environment {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         let set = if is_treated { self.set.clone() } else { Vec::new() };
         Setup::default().with(Variables { set })

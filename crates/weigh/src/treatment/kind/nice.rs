@@ -2,7 +2,7 @@
 
 use crate::label::Parameters;
 use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word,
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word,
 };
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::nice_level::NiceLevel;
@@ -47,6 +47,10 @@ struct Niceness {
 }
 
 impl Treatment for Niceness {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         Setup::default().with(NiceLevel { level: is_treated.then_some(self.level) })
     }

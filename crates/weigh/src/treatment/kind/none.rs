@@ -2,7 +2,9 @@
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
 use crate::label::Parameters;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
+};
 use crate::workload::setup::kind::planted_share::PlantedShare;
 use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
 
@@ -35,6 +37,10 @@ impl Kind for None {
 struct Nothing;
 
 impl Treatment for Nothing {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     /// That the arm was set up as one without a filter and without planted work. Of the process itself
     /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm
     /// has, its treatment proves that this one has not.

@@ -6,7 +6,9 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use crate::label::Parameters;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
+};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::planted_share::PlantedShare;
 
@@ -80,6 +82,10 @@ struct Proof {
 }
 
 impl Treatment for Planting {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         let ppm = if is_treated { self.ppm } else { 0 };
         Setup::default().with(PlantedShare { ppm })

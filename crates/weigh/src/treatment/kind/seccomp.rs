@@ -9,7 +9,7 @@ use crate::label::Parameters;
 use crate::treatment::seccomp::bpf::{self, Instruction};
 use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError, absolute,
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
 };
 use crate::workload::launcher::status_number;
 use crate::workload::setup::Setup;
@@ -97,6 +97,10 @@ impl Filtering {
 }
 
 impl Treatment for Filtering {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         match is_treated {
             true => Setup::default().with(SeccompFilter { program: self.program() }),

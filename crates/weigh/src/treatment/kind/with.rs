@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::label::Parameters;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{
+    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
+};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::filled_command::FilledCommand;
 
@@ -54,6 +56,10 @@ struct Filling {
 }
 
 impl Treatment for Filling {
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         let values = if is_treated { self.values.clone() } else { Vec::new() };
         Setup::default().with(FilledCommand { values })

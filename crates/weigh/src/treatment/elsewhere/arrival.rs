@@ -1,0 +1,40 @@
+//! What `weigh` does first on another machine: it unpacks the workloads beside itself, and says where it is.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Facts;
+use crate::workload::executable::Executable;
+use crate::workload::setup::kind::whereabouts::Whereabouts;
+
+/// The hidden subcommand.
+pub const SUBCOMMAND: &str = "__arrival";
+
+/// What it found there.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    pub executable: Executable,
+    pub machine: Facts,
+    pub whereabouts: String,
+}
+
+/// Unpacks into the directory that it is told, and prints a line of JSON.
+///
+/// # Errors
+/// A sentence.
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let directory: PathBuf = arguments.next().ok_or("it needs a directory")?.into();
+    println!("{}", arrive(&directory)?);
+    Ok(())
+}
+
+fn arrive(directory: &Path) -> Result<String, String> {
+    let arrival = Arrival {
+        executable: Executable::unpack(directory)?,
+        machine: Facts::read(),
+        whereabouts: Whereabouts::here().map_err(|error| error.to_string())?,
+    };
+    serde_json::to_string(&arrival).map_err(|error| error.to_string())
+}

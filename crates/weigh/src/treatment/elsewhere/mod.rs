@@ -1,0 +1,8 @@
+//! Another machine, reached by ssh: the one program is copied there, and its launcher is talked to as that of
+//! here is.
+
+pub mod arrival;
+pub mod connection;
+mod ssh;
+
+pub use ssh::Ssh;

@@ -1,0 +1,102 @@
+//! How `ssh` is called: it asks nobody, waits for nobody, and knows the key of the other machine already.
+
+use std::path::{Path, PathBuf};
+
+use crate::shell::command_line;
+use trust::program;
+
+/// Where to, and what it takes to get there.
+#[derive(Clone, Debug)]
+pub struct Ssh {
+    program: PathBuf,
+    /// `USER@HOST`.
+    pub destination: String,
+    pub port: Option<u32>,
+    pub identity: Option<PathBuf>,
+    pub known_hosts: Option<PathBuf>,
+}
+
+impl Ssh {
+    /// # Errors
+    /// A sentence, where there is no ssh here, or that is no destination.
+    pub fn to(destination: &str) -> Result<Ssh, String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%[]".contains(c);
+        if destination.is_empty()
+            || destination.starts_with('-')
+            || !destination.chars().all(is_plain)
+        {
+            return Err(format!("`{destination}` is no destination of ssh: write host:USER@HOST"));
+        }
+        let program = program::find("ssh")?
+            .ok_or("there is no ssh here: install one (package openssh-client)")?;
+        let destination = destination.to_owned();
+        Ok(Ssh { program, destination, port: None, identity: None, known_hosts: None })
+    }
+
+    /// The words that open a connection which others share by this socket, and run a command over it.
+    pub fn sharing(&self, socket: &Path, command: &str) -> Vec<String> {
+        self.words(socket, &["ControlMaster=yes"], command)
+    }
+
+    /// Those that run a command over that connection, and never over one of their own. What ssh says of a
+    /// connection that ends is said otherwise.
+    pub fn over(&self, socket: &Path, command: &str) -> Vec<String> {
+        let options = ["ControlMaster=no", "ProxyCommand=false", "LogLevel=QUIET"];
+        self.words(socket, &options, command)
+    }
+
+    fn words(&self, socket: &Path, options: &[&str], command: &str) -> Vec<String> {
+        let mut words: Vec<String> = vec![self.program.display().to_string()];
+        let mut option = |text: String| words.extend(["-o".to_owned(), text]);
+        for fixed in [
+            "BatchMode=yes",
+            "StrictHostKeyChecking=yes",
+            "ConnectTimeout=10",
+            "ServerAliveInterval=5",
+            "ServerAliveCountMax=3",
+            "ControlPersist=no",
+            "ForwardX11=no",
+            "ForwardAgent=no",
+            "ClearAllForwardings=yes",
+            "RequestTTY=no",
+        ]
+        .iter()
+        .chain(options)
+        {
+            option((*fixed).to_owned());
+        }
+        option(format!("ControlPath={}", socket.display()));
+        if let Some(file) = &self.known_hosts {
+            option(format!("UserKnownHostsFile={}", file.display()));
+            option("GlobalKnownHostsFile=/dev/null".into());
+        }
+        if let Some(file) = &self.identity {
+            option("IdentitiesOnly=yes".into());
+            words.extend(["-i".to_owned(), file.display().to_string()]);
+        }
+        if let Some(port) = self.port {
+            words.extend(["-p".to_owned(), port.to_string()]);
+        }
+        words.extend(["--".to_owned(), self.destination.clone(), command.to_owned()]);
+        words
+    }
+
+    /// What to do about what ssh said.
+    pub fn advice(&self, said: &str) -> String {
+        let port = self.port.map_or(String::new(), |port| format!(" -p {port}"));
+        let by_hand = format!("ssh{port} {}", command_line([&*self.destination]));
+        if said.contains("Host key verification failed") {
+            format!(
+                ". The key of that machine is not known, or is another: connect once with `{by_hand}`, which \
+                 shows its fingerprint and adds it, or name a file that has it (known_hosts=FILE)"
+            )
+        } else if said.contains("Permission denied") {
+            format!(
+                ". No password is asked for: it takes a key without a passphrase or an agent; `{by_hand}` \
+                 has to work by itself (identity=FILE names a key)"
+            )
+        } else {
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Tells on which machine a worker runs, and through which connection, for the proof.
+
+use std::collections::BTreeMap;
+use std::{env, fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::setup::Act;
+
+/// As the launcher sees them: its workers are its own children.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whereabouts {}
+
+impl Whereabouts {
+    /// The boot and the connection, as one word; the latter is empty where there is none.
+    pub const SEEN: &str = "whereabouts";
+
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read.
+    pub fn here() -> io::Result<String> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
+        let connection = env::var("SSH_CONNECTION").unwrap_or_default();
+        Ok(format!("{} {} {connection}", boot.trim(), name.trim()))
+    }
+}
+
+impl Act for Whereabouts {
+    fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        seen.insert(Whereabouts::SEEN.into(), Whereabouts::here()?);
+        Ok(())
+    }
+}

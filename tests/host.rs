@@ -1,0 +1,208 @@
+//! `host:`: an arm on another machine. That is this one, by an sshd of our own on the loopback.
+
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Home, Running, Turn, is_root, wait_until};
+
+const SSHD: &str = "/usr/sbin/sshd";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A machine that is reached by ssh. Its directory for temporary files is `there` in the home.
+struct Machine<'h> {
+    home: &'h Home,
+    sshd: Child,
+    port: u16,
+}
+
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+    }
+}
+
+fn key(home: &Home, name: &str) -> String {
+    let file = home.path(name);
+    let mut made = Command::new("ssh-keygen");
+    made.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&file);
+    assert!(made.status().unwrap().success());
+    fs::read_to_string(file.with_extension("pub")).unwrap()
+}
+
+impl<'h> Machine<'h> {
+    /// `None` where there is no sshd, or it could not become the user.
+    fn start(home: &'h Home) -> Option<Machine<'h>> {
+        if !is_root() || !Path::new(SSHD).exists() {
+            println!("skipped: needs root and sshd");
+            return None;
+        }
+        // Where sshd wants to be after its user has logged in.
+        fs::create_dir_all("/run/sshd").unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let host_key = key(home, "host_key");
+        home.file("authorized", key(home, "identity"));
+        home.file("known_hosts", format!("[127.0.0.1]:{port} {host_key}"));
+        fs::create_dir(home.path("there")).unwrap();
+        let path = |name: &str| home.path(name).display().to_string();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+             UsePAM no\nStrictModes no\nPermitRootLogin yes\nSetEnv TMPDIR={}\n",
+            path("host_key"),
+            path("authorized"),
+            path("there")
+        );
+        let config = home.file("sshd_config", config);
+        let mut command = Command::new(SSHD);
+        command
+            .args(["-D", "-e", "-f"])
+            .arg(config)
+            .stderr(fs::File::create(home.path("log")).unwrap());
+        let sshd = command.spawn().unwrap();
+        let listens = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        assert!(wait_until(LIMIT, listens), "sshd does not listen");
+        Some(Machine { home, sshd, port })
+    }
+
+    fn label(&self) -> String {
+        self.label_with("identity", "known_hosts")
+    }
+
+    fn label_with(&self, identity: &str, known_hosts: &str) -> String {
+        let [identity, known_hosts] =
+            [identity, known_hosts].map(|name| self.home.path(name).display().to_string());
+        format!(
+            "host:root@127.0.0.1,port={},identity={identity},known_hosts={known_hosts}",
+            self.port
+        )
+    }
+
+    /// Whether a workload runs there.
+    fn is_at_work(&self) -> bool {
+        let there = self.home.path("there").display().to_string();
+        let mut processes = fs::read_dir("/proc").unwrap().flatten();
+        processes.any(|process| {
+            let words = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+            words.starts_with(&there) && words.contains("\0run\0")
+        })
+    }
+
+    /// Nothing of it, neither here nor there, neither files nor processes.
+    #[track_caller]
+    fn assert_nothing_left(&self) {
+        let there = || fs::read_dir(self.home.path("there")).unwrap().count();
+        let marker = format!("TMPDIR={}", self.home.path("there").display());
+        let lives = || {
+            let mut processes = fs::read_dir("/proc").unwrap().flatten();
+            processes.any(|process| {
+                let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+                environment.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
+            })
+        };
+        let is_clean = || there() == 0 && !lives() && self.home.leftovers().is_empty();
+        assert!(wait_until(LIMIT, is_clean), "{} there, {}", there(), lives());
+        assert!(
+            wait_until(LIMIT, || self.home.processes().is_empty()),
+            "{:?}",
+            self.home.describe_processes()
+        );
+    }
+}
+
+/// The ssh that the others share.
+fn holder(running: &Running) -> Pid {
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let children = fs::read_to_string(children).unwrap();
+    let is_holder = |pid: &&str| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.contains("ControlMaster=yes")
+    };
+    let pid = children.split_whitespace().find(is_holder).expect("there is a connection");
+    Pid::from_raw(pid.parse().unwrap()).unwrap()
+}
+
+#[test]
+fn two_machines_are_measured_side_by_side_and_nothing_is_left_there() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let Some(machine) = Machine::start(&home) else { return };
+    let label = format!("{}::nice:5", machine.label());
+    let arguments =
+        ["compare", &label, "-w", "getppid", "-w", "spawn", "--pairs", "8", "--no-detail"];
+    let outcome = home.run(&[&arguments[..], &["--json", "-"]].concat());
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(
+        facts.contains("reached by ssh as root@127.0.0.1") && facts.contains("this boot"),
+        "{facts}"
+    );
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
+    assert_eq!(json["baseline_state"], "this machine");
+    machine.assert_nothing_left();
+    let echo = ["compare", &machine.label(), "--pairs", "8", "--", "/bin/sh", "-c", "echo $PWD"];
+    let outcome = home.run(&echo);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    machine.assert_nothing_left();
+}
+
+#[test]
+fn a_connection_that_is_cut_costs_a_pair_and_one_that_goes_with_us_leaves_nothing() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let Some(machine) = Machine::start(&home) else { return };
+    let label = machine.label();
+    let arguments = ["compare", &label, "-w", "getppid", "--no-detail", "--pairs"];
+    let long = ["12", "--sample", "500ms"];
+    let mut running = home.start(home.weigh(&[&arguments[..], &long].concat()));
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
+    kill_process(holder(&running), Signal::KILL).unwrap();
+    let outcome = running.finish();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = home.json();
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    machine.assert_nothing_left();
+
+    let before = home.samples();
+    let mut running = home.start(home.weigh(&[&arguments[..], &["900"]].concat()));
+    home.wait_for_samples(before + 4, &mut running);
+    running.kill();
+    running.finish();
+    machine.assert_nothing_left();
+}
+
+#[test]
+fn what_cannot_be_had_there_is_refused_with_what_to_do() {
+    let home = Home::new();
+    let Some(machine) = Machine::start(&home) else { return };
+    let refused = |label: &str, parts: &[&str]| {
+        home.run(&["compare", label, "-w", "getppid"]).assert_error(parts);
+        machine.assert_nothing_left();
+    };
+    home.file("nobody", "");
+    let unknown = machine.label_with("identity", "nobody");
+    refused(&unknown, &["Host key verification failed", "connect once with `ssh -p"]);
+    key(&home, "other");
+    let other = machine.label_with("other", "known_hosts");
+    refused(&other, &["Permission denied", "has to work by itself"]);
+    let label = machine.label();
+    refused(&format!("{label}::audit"), &["is another machine", "`audit` changes this system"]);
+    refused("host:-oProxyCommand=x", &["`host` does not take `-oProxyCommand=`"]);
+    refused("host:-x", &["`-x` is no destination of ssh"]);
+    refused("host", &["`host` takes one machine: host:USER@HOST"]);
+    let both = ["compare", &label, "--base", "build", "-w", "getppid"];
+    home.run(&both).assert_error(&["`build` changes this system"]);
+    let prepare = ["compare", &label, "--prepare", "true", "--", "/bin/true"];
+    home.run(&prepare).assert_error(&["--prepare and --cleanup are run on this machine"]);
+    assert_eq!(home.samples(), 0);
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
