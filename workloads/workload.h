@@ -2,8 +2,8 @@
  *
  * A workload is one C file in a directory that names its group. It registers itself with
  * WORKLOAD(), and the build finds it by a wildcard: there is no list to edit. What forks or executes its
- * own image is in process/small/: it runs in a build of the driver that has little else to copy. What several
- * workloads use is in shared/.
+ * own image is in its group's small/: it runs in a build of the driver that has little else to copy. What
+ * several workloads use is in shared/.
  */
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
@@ -73,7 +73,8 @@ extern const struct workload *current;
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Makes a new empty directory in the current one and enters it.
- * It is removed, with all that is in it, after the sample and after fail(). */
+ * It is removed, with all that is in it, after the sample and after fail(). Asked for again, a process stays
+ * there: several workloads share it. */
 void enter_scratch_directory(void);
 
 /* Creates a file of `size` zero bytes; it must not exist. Returns its descriptor. */

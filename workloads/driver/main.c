@@ -77,6 +77,11 @@ void take_charge(void)
 
 void enter_scratch_directory(void)
 {
+	static pid_t owner;
+
+	if (parent_directory >= 0 && owner == getpid())
+		return;
+	owner = getpid();
 	strcpy(scratch, SCRATCH);
 	parent_directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent_directory < 0 || !mkdtemp(scratch))

@@ -4,9 +4,9 @@
  * ends with it, whatever it dies of. Without that right the queue or the semaphore is private and removed
  * at the end, but SIGKILL leaves it: `ipcs` shows it, with key 0 and one owner. Shared memory is marked
  * for removal as soon as it is attached, so that nothing can leave it. */
+#include "ipc_namespace.h"
 #include "operation.h"
 
-#include <sched.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -26,7 +26,7 @@ struct message {
 
 static void prepare_queue(void)
 {
-	unshare(CLONE_NEWIPC); /* fails without CAP_SYS_ADMIN: see above */
+	enter_ipc_namespace();
 	queue = msgget(IPC_PRIVATE, 0600);
 	if (queue < 0)
 		fail("msgget: %s", strerror(errno));
@@ -57,7 +57,7 @@ static void remove_queue(void)
 
 static void prepare_semaphore(void)
 {
-	unshare(CLONE_NEWIPC);
+	enter_ipc_namespace();
 	semaphores = semget(IPC_PRIVATE, 1, 0600);
 	if (semaphores < 0)
 		fail("semget: %s", strerror(errno));
@@ -87,7 +87,7 @@ static void remove_semaphore(void)
 
 static void prepare_memory(void)
 {
-	unshare(CLONE_NEWIPC);
+	enter_ipc_namespace();
 	memory = shmget(IPC_PRIVATE, MIB, 0600);
 	if (memory < 0)
 		fail("shmget: %s", strerror(errno));
