@@ -1,5 +1,5 @@
-/* All sub-tests of AIM in one process, which take turns: as users of a load do it. Each is prepared once, runs
- * between the others, and leaves the process as it was. */
+/* All sub-tests of AIM in one process, which take turns: as users of a load do it. Each is prepared
+ * once, runs between the others, and leaves the process as it was. */
 #include "workload.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Calls of a function through a pointer, with 0, 1, 2 or 15 arguments, of which each adds what it is given. */
+/* Calls of a function through a pointer, with 0, 1, 2 or 15 arguments, of which each adds what
+ * it is given. */
 #include "job.h"
 
 enum { CALLS = 512000 };
@@ -20,8 +21,8 @@ SEPARATE static void add_2(int a, int b)
 	sum += a + b;
 }
 
-SEPARATE static void add_15(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j, int k, int l,
-			    int m, int n, int o)
+SEPARATE static void add_15(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j,
+			    int k, int l, int m, int n, int o)
 {
 	sum += a + b + c + d + e + f + g + h + i + j + k + l + m + n + o;
 }
@@ -30,7 +31,8 @@ SEPARATE static void add_15(int a, int b, int c, int d, int e, int f, int g, int
 static void (*volatile call_0)(void) = add_one;
 static void (*volatile call_1)(int) = add_1;
 static void (*volatile call_2)(int, int) = add_2;
-static void (*volatile call_15)(int, int, int, int, int, int, int, int, int, int, int, int, int, int, int) = add_15;
+static void (*volatile call_15)(int, int, int, int, int, int, int, int, int, int, int, int, int, int,
+				int) = add_15;
 
 #define FUN_CAL(id, call, each, arguments)                                                              \
 	static void job_##id(void)                                                                      \

@@ -1,5 +1,5 @@
-/* The end of the heap moved by brk(2), 64 KiB down and up again by 4 KiB each, and the pages written that come
- * with it. Nothing is allocated meanwhile, so the heap of malloc(3) stays as it was below. */
+/* The end of the heap moved by brk(2), 64 KiB down and up again by 4 KiB each, and the pages written that
+ * come with it. Nothing is allocated meanwhile, so the heap of malloc(3) stays as it was below. */
 #include "job.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The sub-tests of AIM7 and AIM9, as re-aim 7 has them: one operation is one invocation, which they call a job.
- * Written anew from a description of their work; docs/workloads.md says where they differ, and why.
+/* The sub-tests of AIM7 and AIM9, as re-aim 7 has them: one operation is one invocation, which they call
+ * a job. Written anew from a description of their work; docs/workloads.md says where they differ, and why.
  *
  * Many of them take turns in one process, so none keeps anything from one job to the next that another could
  * disturb, and each job verifies its own result: a comparison or two beside thousands of operations. */

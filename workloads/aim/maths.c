@@ -69,8 +69,8 @@ static void job_array_rtns(void)
 	}
 }
 
-/* Each point is moved, turned about an axis, and scaled: by a matrix for homogeneous coordinates, of which the
- * last comes out as the scale. */
+/* Each point is moved, turned about an axis, and scaled: by a matrix for homogeneous coordinates, of which
+ * the last comes out as the scale. */
 static void job_matrix_rtns(void)
 {
 	static volatile const double transformation[4][4] = {

@@ -18,8 +18,9 @@
 enum { LARGEST = 4096, MESSAGES = 99, TCP_MESSAGES = 89, TURNS = 100, SHARED = 65536 };
 
 /* Any; those of window systems; those of databases; those of files. */
-static const int sizes[] = {1,	  3,	5,  7,	16, 32, 64, 512, 1024, 2048, 4096, 1,	 3,   5,    7,	 16,  32,  64, 512,
-			    1024, 2048, 4096, 32, 32, 32, 32, 32,  32,	 512,  512,  512, 512, 512, 2048, 2048, 2048, 2048};
+static const int sizes[] = {1,    3,    5,  7,  16, 32, 64, 512, 1024, 2048, 4096, 1,   3,
+			    5,    7,    16, 32, 64, 512, 1024, 2048, 4096, 32, 32, 32, 32,
+			    32,   32,   512, 512, 512, 512, 512, 2048, 2048, 2048, 2048};
 
 static char sent[LARGEST], received[LARGEST];
 

@@ -1,5 +1,5 @@
-/* Strings and blocks of memory, as the C library handles them: numbers read and printed, characters told apart,
- * strings put together and searched, memory allocated, set, searched and copied. */
+/* Strings and blocks of memory, as the C library handles them: numbers read and printed, characters told
+ * apart, strings put together and searched, memory allocated, set, searched and copied. */
 #include "job.h"
 
 #include <ctype.h>

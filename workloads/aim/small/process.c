@@ -1,7 +1,7 @@
 /* Processes: forked; made to execute `true`; shells that execute a script, which starts a program.
  *
- * re-aim's exec_test executes a script named true that runs ls, and its shell_rtns_2 sleeps for 5 seconds. Here
- * the one does what it is called, and the other what its neighbours do. */
+ * re-aim's exec_test executes a script named true that runs ls, and its shell_rtns_2 sleeps for 5 seconds.
+ * Here the one does what it is called, and the other what its neighbours do. */
 #include "../job.h"
 #include "program.h"
 
