@@ -1,5 +1,5 @@
-//! The sub-tests of AIM: their work is done whatever the compiler may leave out, and one process can do them in
-//! turns, as the users of a load do.
+//! The sub-tests of AIM: their work is done whatever the compiler may leave out, and one process can do
+//! them in turns, as the users of a load do.
 
 mod support;
 

@@ -1,0 +1,249 @@
+/* Files of 1 KiB blocks, read and written, at random or in order: as they come from the page cache, synced,
+ * with O_SYNC, and with O_DIRECT.
+ *
+ * Where re-aim starts a shell for sync(1) of every file system there is, its file alone is synced here, by
+ * fsync(2): otherwise a user waits for what all others wrote, and for strangers. A file is unlinked while it
+ * is open, so what a kill leaves is at most the file of one job, in the scratch directory. */
+#include "disk.h"
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As O_DIRECT wants it, also where the device's blocks are 4 KiB; those cannot do with blocks of 1 KiB. */
+static char block[DISK_BLOCK] __attribute__((aligned(4096)));
+
+#define COMMON "tmpa.common"
+
+static const char *common_file(void)
+{
+	return disk_common_file ? disk_common_file : COMMON;
+}
+
+static void prepare_common(void)
+{
+	enter_scratch_directory();
+	if (!disk_common_file)
+		make_disk_common_file(COMMON);
+}
+
+static int open_file(const char *path, int flags)
+{
+	int file = open(path, flags | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		fail("cannot open %s%s: %s", path, flags & O_DIRECT ? " with O_DIRECT" : "", strerror(errno));
+	return file;
+}
+
+static void close_file(int file)
+{
+	if (close(file) < 0)
+		fail("close: %s", strerror(errno));
+}
+
+static void unlink_file(const char *path)
+{
+	if (unlink(path) < 0)
+		fail("cannot remove %s: %s", path, strerror(errno));
+}
+
+static void sync_file(int file, bool is_wanted)
+{
+	if (is_wanted && fsync(file) < 0)
+		fail("fsync: %s", strerror(errno));
+}
+
+static _Noreturn void fail_transfer(const char *what, long done)
+{
+	if (done < 0 && errno == EINVAL)
+		fail("cannot %s: O_DIRECT in blocks of %d bytes is not for this device or file system", what,
+		     DISK_BLOCK);
+	fail("cannot %s: %s", what, done < 0 ? strerror(errno) : "fewer bytes than asked for");
+}
+
+static void write_block(int file, long number)
+{
+	number_block(block, number);
+	long done = write(file, block, DISK_BLOCK);
+	if (done != DISK_BLOCK)
+		fail_transfer("write", done);
+}
+
+static void read_block(int file, long number)
+{
+	long done = read(file, block, DISK_BLOCK);
+
+	if (done != DISK_BLOCK)
+		fail_transfer("read", done);
+	expect_block(block, number);
+}
+
+static void seek_block(int file, long number)
+{
+	if (lseek(file, number * DISK_BLOCK, SEEK_SET) != number * DISK_BLOCK)
+		fail("lseek: %s", strerror(errno));
+}
+
+static void write_blocks(int file, long count)
+{
+	for (long i = 0; i < count; i++)
+		write_block(file, i);
+}
+
+/* A whole file, written and closed, as those that are used at random need it first. */
+static void make_file(const char *path, int flags, bool syncs)
+{
+	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | flags);
+
+	write_blocks(file, disk_kib());
+	sync_file(file, syncs);
+	close_file(file);
+}
+
+static void use_at_random(const char *name, int flags, bool syncs, bool writes)
+{
+	const char *path = disk_file(name);
+	uint32_t state = 1;
+
+	make_file(path, flags, syncs);
+	int file = open_file(path, O_RDWR | flags);
+	for (long i = 0; i < disk_kib(); i++) {
+		long number = next_number(&state) % disk_kib();
+
+		seek_block(file, number);
+		writes ? write_block(file, number) : read_block(file, number);
+	}
+	unlink_file(path);
+	sync_file(file, syncs);
+	close_file(file);
+}
+
+static void read_in_order(const char *name, int flags, bool syncs)
+{
+	const char *path = disk_file(name);
+	int file = open_file(path, O_RDWR | O_CREAT | O_TRUNC | flags);
+
+	write_blocks(file, disk_kib());
+	sync_file(file, syncs);
+	seek_block(file, 0);
+	for (long i = 0; i < disk_kib(); i++)
+		read_block(file, i);
+	sync_file(file, syncs);
+	unlink_file(path);
+	close_file(file);
+}
+
+static void read_common(void)
+{
+	int file = open_file(common_file(), O_RDONLY);
+
+	for (long i = 0; i < disk_kib(); i++)
+		read_block(file, i);
+	close_file(file);
+}
+
+static void write_in_order(const char *name, int flags, bool syncs, long count)
+{
+	const char *path = disk_file(name);
+	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | flags);
+
+	sync_file(file, syncs);
+	write_blocks(file, count);
+	unlink_file(path);
+	sync_file(file, syncs);
+	close_file(file);
+}
+
+static void copy_common(const char *name, int flags, bool syncs, long count)
+{
+	const char *path = disk_file(name);
+	int from = open_file(common_file(), O_RDONLY | (flags & O_DIRECT));
+	int to = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | flags);
+
+	sync_file(to, syncs);
+	for (long i = 0; i < count; i++) {
+		read_block(from, i);
+		write_block(to, i);
+	}
+	unlink_file(path);
+	sync_file(to, syncs);
+	close_file(to);
+	close_file(from);
+}
+
+static long half(void)
+{
+	return disk_kib() > 1 ? disk_kib() / 2 : 1;
+}
+
+static void write_synced_at_random(void)
+{
+	const char *path = disk_file("sync_disk_rw");
+	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_SYNC);
+	uint32_t state = 1;
+
+	for (long i = 0; i < half(); i++) {
+		long number = next_number(&state) % half();
+
+		seek_block(file, number);
+		write_block(file, number);
+	}
+	unlink_file(path);
+	close_file(file);
+}
+
+/* A block is read, and the one that follows it written. */
+static void update_synced(void)
+{
+	const char *path = disk_file("sync_disk_update");
+	uint32_t state = 1;
+
+	make_file(path, 0, false);
+	int file = open_file(path, O_RDWR | O_SYNC);
+	for (long i = 0; i < half(); i++) {
+		long number = disk_kib() > 1 ? next_number(&state) % (disk_kib() - 1) : 0;
+
+		seek_block(file, number);
+		read_block(file, number);
+		write_block(file, number + 1);
+	}
+	unlink_file(path);
+	close_file(file);
+}
+
+#define NOTE "with files of 10 KiB"
+#define DISK(id, job, units, calls, ...) \
+	SUB_TEST(id, job, units, "KiB", calls, .syscalls_note = NOTE, __VA_ARGS__)
+
+#define FAMILY(prefix, flags, syncs, how, twice)                                             \
+	DISK(prefix##rr, use_at_random(#prefix "rr", flags, syncs, false), 10, 36 + twice,                    \
+	     .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB read at random" how);  \
+	DISK(prefix##rw, use_at_random(#prefix "rw", flags, syncs, true), 10, 36 + twice,                     \
+	     .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB written at random" how); \
+	DISK(prefix##wrt, write_in_order(#prefix "wrt", flags, syncs, disk_kib()), 10, 14 + twice,            \
+	     .prepare = enter_scratch_directory, .summary = "10 KiB written by 1 KiB" how);                            \
+	DISK(prefix##cp, copy_common(#prefix "cp", flags, syncs, disk_kib()), 10, 26 + twice,                 \
+	     .prepare = prepare_common, .summary = "10 KiB copied by 1 KiB, of a file made before" how)
+
+FAMILY(disk_, 0, true, ", with fsync", 2);
+FAMILY(disk_b, 0, false, ", in the page cache", 0);
+FAMILY(disk_dio_, O_DIRECT, true, ", with O_DIRECT", 2);
+
+DISK(disk_rd, read_in_order("disk_rd", 0, true), 10, 27, .prepare = enter_scratch_directory,
+     .summary = "10 KiB written, and read in order by 1 KiB, with fsync");
+DISK(disk_brd, read_common(), 10, 12, .prepare = prepare_common,
+     .summary = "10 KiB read in order by 1 KiB, of a file made before");
+DISK(disk_dio_rd, read_in_order("disk_dio_rd", O_DIRECT, true), 10, 27, .prepare = enter_scratch_directory,
+     .summary = "10 KiB written, and read in order by 1 KiB, with O_DIRECT");
+
+DISK(sync_disk_rw, write_synced_at_random(), 5, 14, .prepare = enter_scratch_directory,
+     .summary = "5 times 1 KiB written at random, with O_SYNC");
+DISK(sync_disk_wrt, write_in_order("sync_disk_wrt", O_SYNC, false, half()), 5, 9,
+     .prepare = enter_scratch_directory, .summary = "5 KiB written by 1 KiB, with O_SYNC");
+DISK(sync_disk_cp, copy_common("sync_disk_cp", O_SYNC, false, half()), 5, 16, .prepare = prepare_common,
+     .summary = "5 KiB copied by 1 KiB, of a file made before, with O_SYNC");
+DISK(sync_disk_update, update_synced(), 5, 31, .prepare = enter_scratch_directory,
+     .summary = "10 KiB written, and 5 times 1 KiB read at random and the next one written with O_SYNC");

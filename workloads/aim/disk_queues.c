@@ -1,0 +1,101 @@
+/* Files read and written at random by asynchronous requests, eight at a time, of 1 KiB each, by io_submit as
+ * libaio uses it: from the page cache or with O_DIRECT. By the raw system calls: no library. */
+#include "disk.h"
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { DEPTH = 8 };
+
+static char blocks[DEPTH][DISK_BLOCK] __attribute__((aligned(4096)));
+
+static int make_file(const char *path, int flags)
+{
+	int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | flags, 0600);
+
+	if (file < 0)
+		fail("cannot open %s: %s", path, strerror(errno));
+	for (long i = 0; i < disk_kib(); i++) {
+		number_block(blocks[0], i);
+		if (write(file, blocks[0], DISK_BLOCK) != DISK_BLOCK)
+			fail("cannot write blocks of %d bytes: %s", DISK_BLOCK, strerror(errno));
+	}
+	if (fsync(file) < 0)
+		fail("fsync: %s", strerror(errno));
+	return file;
+}
+
+static void end_file(int file, const char *path)
+{
+	if (unlink(path) < 0 || fsync(file) < 0 || close(file) < 0)
+		fail("cannot sync and remove %s: %s", path, strerror(errno));
+}
+
+static void expect_answer(long long result)
+{
+	if (result < 0)
+		fail("a request failed: %s", strerror(-result));
+	if (result != DISK_BLOCK)
+		fail("a request moved %lld bytes, not %d", result, DISK_BLOCK);
+}
+
+static void submit(aio_context_t queue, int file, const long *numbers, int count, bool writes)
+{
+	struct iocb requests[DEPTH], *pointers[DEPTH];
+	struct io_event events[DEPTH];
+
+	for (int i = 0; i < count; i++) {
+		if (writes)
+			number_block(blocks[i], numbers[i]);
+		requests[i] = (struct iocb){.aio_fildes = file,
+					    .aio_lio_opcode = writes ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
+					    .aio_buf = (uintptr_t)blocks[i],
+					    .aio_nbytes = DISK_BLOCK,
+					    .aio_offset = numbers[i] * DISK_BLOCK};
+		pointers[i] = &requests[i];
+	}
+	if (syscall(SYS_io_submit, queue, count, pointers) != count)
+		fail("io_submit: %s", strerror(errno));
+	if (syscall(SYS_io_getevents, queue, count, count, events, NULL) != count)
+		fail("io_getevents: %s", strerror(errno));
+	for (int i = 0; i < count; i++)
+		expect_answer(events[i].res);
+	for (int i = 0; i < count && !writes; i++)
+		expect_block(blocks[i], numbers[i]);
+}
+
+static void use_queue(const char *name, int flags, bool writes)
+{
+	const char *path = disk_file(name);
+	int file = make_file(path, flags);
+	aio_context_t queue = 0;
+	uint32_t state = 1;
+
+	if (syscall(SYS_io_setup, DEPTH, &queue) < 0)
+		fail("io_setup: %s; see /proc/sys/fs/aio-max-nr", strerror(errno));
+	for (long left = disk_kib(); left > 0; left -= DEPTH) {
+		long numbers[DEPTH];
+		int count = left < DEPTH ? left : DEPTH;
+
+		for (int i = 0; i < count; i++)
+			numbers[i] = next_number(&state) % disk_kib();
+		submit(queue, file, numbers, count, writes);
+	}
+	if (syscall(SYS_io_destroy, queue) < 0)
+		fail("io_destroy: %s", strerror(errno));
+	end_file(file, path);
+}
+
+#define QUEUE(id, flags, writes, words)                                                                    \
+	SUB_TEST(id, use_queue(#id, flags, writes), 10, "KiB", 22, .syscalls_note = "with files of 10 KiB", \
+		 .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB " words " at random by io_submit, 8 at a time")
+
+QUEUE(disk_aio_rr, 0, false, "read");
+QUEUE(disk_aio_rw, 0, true, "written");
+QUEUE(disk_aiodio_rr, O_DIRECT, false, "read with O_DIRECT");
+QUEUE(disk_aiodio_rw, O_DIRECT, true, "written with O_DIRECT");
