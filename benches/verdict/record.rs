@@ -9,6 +9,7 @@ use weighbridge::experiment::resolve::resolve;
 use weighbridge::store::Store;
 use weighbridge::store::record::{Kind, Stored};
 use weighbridge::workload::executable::Executable;
+use weighbridge::workload::mix::JobSizes;
 
 use crate::machine::Trace;
 
@@ -24,8 +25,10 @@ const PILOT_SAMPLES: usize = 2 * MIN_PAIRS;
 /// A sentence, where a workload fails or too few samples fit the time.
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let works =
-        resolve(&AskedFor::of(&["unixbench".into()]), &Executable::unpack(scratch.path())?)?;
+    let works = resolve(
+        &AskedFor::of(&["unixbench".into()], &JobSizes::default()),
+        &Executable::unpack(scratch.path())?,
+    )?;
     let mut traces = Vec::new();
     for work in &works {
         let name = work.name().to_string();

@@ -4,6 +4,7 @@
  * A user is a process with a directory of its own. It prepares all that it will need, and waits; then one
  * futex releases all users. Jobs are timed one by one. What a user does besides its jobs is the driver's, and
  * printed. */
+#include "disk.h"
 #include "driver.h"
 
 #include <errno.h>
@@ -280,6 +281,26 @@ static void print_readings(const struct load_options *options, const struct samp
 	putchar(']');
 }
 
+/* Of the scratch directory, from wherever a user works. */
+static const char *absolute(const char *name)
+{
+	char *directory = get_current_dir_name(), *path = NULL;
+
+	if (!directory || asprintf(&path, "%s/%s", directory, name) < 0)
+		fail("cannot tell where the scratch directory is: %s", strerror(errno));
+	free(directory);
+	return path;
+}
+
+/* What all users read: it is made once, and lies in the driver's scratch directory. */
+static void prepare_disks(void)
+{
+	disk_common_file = absolute("common");
+	make_disk_common_file(disk_common_file);
+	disk_tree = absolute("tree");
+	make_disk_tree(disk_tree);
+}
+
 void take_load(const struct load_options *options)
 {
 	static const struct options as_it_is;
@@ -293,6 +314,7 @@ void take_load(const struct load_options *options)
 	if (board == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
 	enter_scratch_directory();
+	prepare_disks();
 	start_janitor();
 	start_users(options);
 	wait_until_ready(options->users);

@@ -1,4 +1,5 @@
 /* weigh-workloads: one executable that holds every workload. */
+#include "disk.h"
 #include "driver.h"
 
 #include <errno.h>
@@ -30,7 +31,8 @@ static const char help[] =
 	"  weigh-workloads list\n"
 	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
-	"  weigh-workloads load [--users N] [--seed N] [--think-us N] NAME=COUNT ...\n"
+	"  weigh-workloads load [--users N] [--seed N] [--think-us N] [--file-kib N]\n"
+	"                        NAME=COUNT ...\n"
 	"  weigh-workloads help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
@@ -43,6 +45,7 @@ static const char help[] =
 	"  --users N              how many users do COUNT operations of each workload, at the same time\n"
 	"  --seed N               of the order in which each user does them\n"
 	"  --think-us N           how long a user waits between two, in microseconds\n"
+	"  --file-kib N           the size of the files of disk jobs; what is read is made beforehand\n"
 	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
@@ -336,6 +339,7 @@ static int load(int argc, char **argv)
 		{"users", required_argument, NULL, 'u'},
 		{"seed", required_argument, NULL, 's'},
 		{"think-us", required_argument, NULL, 't'},
+		{"file-kib", required_argument, NULL, 'k'},
 		{0},
 	};
 	struct load_options options = {.users = 1};
@@ -347,6 +351,7 @@ static int load(int argc, char **argv)
 		case 'u': options.users = number("users", optarg, 1, 1000000); break;
 		case 's': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
 		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
+		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 long disk_kib_option;
-const char *disk_directories[MOST_DISK_DIRECTORIES];
-int disk_directory_count;
 const char *disk_common_file, *disk_tree;
 
 long disk_kib(void)
@@ -21,12 +19,9 @@ long disk_kib(void)
 
 const char *disk_file(const char *name)
 {
-	static char path[4096];
-	static unsigned int turn;
-	const char *directory = disk_directory_count ? disk_directories[turn++ % disk_directory_count] : ".";
+	static char path[64];
 
-	if (snprintf(path, sizeof path, "%s/weigh-%d.%s", directory, (int)getpid(), name) >= (int)sizeof path)
-		fail("the path of the directory %.64s… is too long", directory);
+	snprintf(path, sizeof path, "weigh-%d.%s", (int)getpid(), name);
 	return path;
 }
 

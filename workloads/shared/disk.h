@@ -1,4 +1,4 @@
-/* Where the sub-tests of disks work, and on how much: the driver of a load sets it, for all users. */
+/* On what the sub-tests of disks work, and on how much: the driver of a load sets it, for all users. */
 #ifndef DISK_H
 #define DISK_H
 
@@ -7,18 +7,13 @@ enum { DISK_BLOCK = 1024, DISK_DEFAULT_KIB = 10 };
 /* KiB of each file; 0 is the default. */
 extern long disk_kib_option;
 
-/* The directories in which files are made, in turns; none is the current one. */
-enum { MOST_DISK_DIRECTORIES = 255 };
-extern const char *disk_directories[MOST_DISK_DIRECTORIES];
-extern int disk_directory_count;
-
 /* A file of disk_kib() that copies and reads are made of, and a tree to search; where NULL, a sub-test
  * makes its own in the scratch directory. */
 extern const char *disk_common_file, *disk_tree;
 
 long disk_kib(void);
 
-/* A name for a file of this process in the next directory; it holds until the next call. */
+/* A name for a file of this process; it holds until the next call. */
 const char *disk_file(const char *name);
 
 /* Writes the block's number into it, as its first word. */

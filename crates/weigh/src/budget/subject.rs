@@ -14,6 +14,7 @@ use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use crate::treatment::{Bench, Evidence};
 use crate::workload::executable::Length;
+use crate::workload::mix::JobSizes;
 use crate::workload::sample::Sample;
 
 const SAMPLES: usize = 5;
@@ -41,7 +42,8 @@ impl Subject {
                 Ok(Work::Command { argv: argv.clone(), directory })
             }
             Subject::Workload(name) => {
-                let names = &AskedFor::of(std::slice::from_ref(name));
+                let sizes = JobSizes::default();
+                let names = &AskedFor::of(std::slice::from_ref(name), &sizes);
                 let mut works = resolve(names, &bench.place.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), true) => Ok(work),

@@ -25,7 +25,7 @@ use crate::result::work_name::WorkName;
 use crate::store::Store;
 use crate::store::record::{Kind, Stored};
 use crate::treatment::kind::planted;
-use crate::workload::mix::DEFAULT_JOBS;
+use crate::workload::mix::JobSizes;
 use crate::workload::suite::{self, FromFile};
 use paired::design::Design;
 
@@ -171,7 +171,7 @@ impl CalibrateArgs {
             suites: suites.to_vec(),
             fixtures: Vec::new(),
             mixes: Vec::new(),
-            jobs: DEFAULT_JOBS,
+            job_sizes: JobSizes::default(),
             command: None,
             contest: None,
             around: Around::default(),

@@ -82,7 +82,7 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "metrics", "command"])]
+        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size", "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
@@ -148,7 +148,7 @@ impl CompareArgs {
             arms,
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,
-            jobs: self.mixes.jobs,
+            job_sizes: self.mixes.sizes(),
             workloads,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: (!self.command.is_empty()).then(|| self.command.clone()),

@@ -105,7 +105,7 @@ impl LoadArgs {
             workloads: users.iter().map(|n| WorkName::of_users(&name, *n).to_string()).collect(),
             suites: Vec::new(),
             mixes: self.mixes.read(&[name])?,
-            jobs: self.mixes.jobs,
+            job_sizes: self.mixes.sizes(),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: None,
             contest: None,

@@ -112,7 +112,7 @@ impl RunArgs {
             workloads: self.workloads.clone(),
             suites,
             mixes: self.mixes.read(&names)?,
-            jobs: self.mixes.jobs,
+            job_sizes: self.mixes.sizes(),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             command: None,
             contest: None,

@@ -11,7 +11,7 @@ use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
 use crate::shell;
 use crate::store::record::Kind;
-use crate::workload::mix::DEFAULT_JOBS;
+use crate::workload::mix::JobSizes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,7 +127,7 @@ impl VersusArgs {
             fixtures: Vec::new(),
             command: None,
             mixes: Vec::new(),
-            jobs: DEFAULT_JOBS,
+            job_sizes: JobSizes::default(),
             contest: Some(contest),
             around: self.hooks.around(prepare, prepare_arms),
             copies: vec![1],

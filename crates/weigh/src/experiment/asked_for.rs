@@ -1,6 +1,6 @@
 //! What is to be measured, as a user named it.
 
-use crate::workload::mix::{DEFAULT_JOBS, MixFromFile};
+use crate::workload::mix::{JobSizes, MixFromFile};
 use crate::workload::suite::FromFile;
 
 /// What a user named, with the files that this named, which were read already.
@@ -11,13 +11,12 @@ pub struct AskedFor<'a> {
     pub mixes: &'a [MixFromFile],
     /// Of each workload that is named without a load of its own, so many copies.
     pub copies: &'a [usize],
-    /// About how many jobs a user of a mix does.
-    pub jobs: u32,
+    pub sizes: &'a JobSizes,
 }
 
 impl<'a> AskedFor<'a> {
     /// One copy of each, and no files.
-    pub fn of(names: &'a [String]) -> AskedFor<'a> {
-        AskedFor { names, suites: &[], mixes: &[], copies: &[1], jobs: DEFAULT_JOBS }
+    pub fn of(names: &'a [String], sizes: &'a JobSizes) -> AskedFor<'a> {
+        AskedFor { names, suites: &[], mixes: &[], copies: &[1], sizes }
     }
 }

@@ -15,7 +15,7 @@ use crate::store::names::Naming;
 use crate::store::record::Kind;
 use crate::treatment::{self, Named, Occupied};
 use crate::workload::metric::Metric;
-use crate::workload::mix::{DEFAULT_JOBS, MixFromFile};
+use crate::workload::mix::{JobSizes, MixFromFile};
 use crate::workload::suite::FromFile;
 use paired::design::Design;
 
@@ -36,9 +36,8 @@ pub struct Request {
     /// Files with mixes.
     #[serde(default)]
     pub mixes: Vec<MixFromFile>,
-    /// About how many jobs a user of a mix does.
-    #[serde(default = "default_jobs")]
-    pub jobs: u32,
+    #[serde(default)]
+    pub job_sizes: JobSizes,
     /// A command to weigh as a whole.
     pub command: Option<Vec<String>>,
     /// Commands to weigh against each other, one per arm.
@@ -74,10 +73,6 @@ pub struct Request {
     pub fail_above: Option<f64>,
 }
 
-fn default_jobs() -> u32 {
-    DEFAULT_JOBS
-}
-
 impl Request {
     /// Makes the treatments of its arms.
     ///
@@ -97,7 +92,7 @@ impl Request {
             suites: &self.suites,
             mixes: &self.mixes,
             copies: &self.copies,
-            jobs: self.jobs,
+            sizes: &self.job_sizes,
         }
     }
 

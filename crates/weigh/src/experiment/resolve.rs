@@ -64,7 +64,7 @@ fn loads(
     let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
     let load = |users| {
         let (label, mix) = (label.clone(), mix.clone());
-        Work::Load(Box::new(UserLoad { label, mix, users, jobs: asked_for.jobs }))
+        Work::Load(Box::new(UserLoad { label, mix, users, sizes: asked_for.sizes.clone() }))
     };
     Ok(users.into_iter().map(load).collect())
 }

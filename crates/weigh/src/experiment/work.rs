@@ -11,7 +11,7 @@ use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
 use crate::workload::launcher::Job;
-use crate::workload::mix::JobMix;
+use crate::workload::mix::{JobMix, JobSizes};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
@@ -55,8 +55,7 @@ pub struct UserLoad {
     pub label: String,
     pub mix: JobMix,
     pub users: usize,
-    /// About how many a user does.
-    pub jobs: u32,
+    pub sizes: JobSizes,
 }
 
 impl UserLoad {
@@ -66,14 +65,14 @@ impl UserLoad {
     /// How many jobs all users do.
     pub fn all_jobs(&self) -> u64 {
         let of_user: u64 =
-            self.mix.jobs_per_user(self.jobs).iter().map(|(_, n)| u64::from(*n)).sum();
+            self.mix.jobs_per_user(self.sizes.jobs).iter().map(|(_, n)| u64::from(*n)).sum();
         of_user * self.users as u64
     }
 
     fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
-        let jobs = self.mix.jobs_per_user(self.jobs);
+        let jobs = self.mix.jobs_per_user(self.sizes.jobs);
         let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
-        executable.load_argv(self.users, order, jobs)
+        executable.load_argv(self.users, order, &self.sizes, jobs)
     }
 }
 

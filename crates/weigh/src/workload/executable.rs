@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue::{self, Workload};
+use super::mix::JobSizes;
 use trust::path::trusted_also;
 use trust::user_file;
 
@@ -219,11 +220,13 @@ impl Executable {
         &self,
         users: usize,
         order: u64,
+        sizes: &JobSizes,
         jobs: impl Iterator<Item = (&'a str, u32)>,
     ) -> Vec<String> {
         let path = self.path.display().to_string();
-        let (users, order) = (users.to_string(), order.to_string());
-        let mut argv = vec![path, "load".into(), "--users".into(), users, "--seed".into(), order];
+        let mut argv = vec![path, "load".into(), "--users".into(), users.to_string()];
+        argv.extend(["--seed".into(), order.to_string()]);
+        argv.extend(["--file-kib".into(), sizes.kib_of(users).to_string()]);
         argv.extend(jobs.map(|(test, count)| format!("{test}={count}")));
         argv
     }

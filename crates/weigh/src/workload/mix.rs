@@ -11,8 +11,6 @@ use trust::user_file;
 
 /// Before the name of a mix, where a workload is expected.
 pub const PREFIX: &str = "load:";
-/// re-aim's, of whose default a user's hundred jobs come.
-pub const DEFAULT_JOBS: u32 = 100;
 const LONGEST_FILE: u64 = 1 << 20;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"));
@@ -30,6 +28,30 @@ pub struct JobMix {
     pub total: Option<f64>,
     /// Workloads, and the weight of each.
     pub tests: BTreeMap<String, f64>,
+}
+
+/// How much each user of a mix does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSizes {
+    /// About how many jobs.
+    pub jobs: u32,
+    /// Files of disk jobs have so much, and each user's share of the pool besides.
+    pub file_kib: u64,
+    pub pool_kib: u64,
+}
+
+/// Those of re-aim's own configuration.
+impl Default for JobSizes {
+    fn default() -> JobSizes {
+        JobSizes { jobs: 100, file_kib: 10, pool_kib: 1024 }
+    }
+}
+
+impl JobSizes {
+    /// The files of one of so many users (classic-suites.md, 3.2).
+    pub fn kib_of(&self, users: usize) -> u64 {
+        (self.file_kib + self.pool_kib / users as u64).max(1)
+    }
 }
 
 /// A mix of the user's own.
@@ -159,7 +181,7 @@ mod tests {
         let found: Vec<(&str, u32)> = mixes
             .iter()
             .map(|mix| {
-                let jobs = mix.jobs_per_user(DEFAULT_JOBS);
+                let jobs = mix.jobs_per_user(JobSizes::default().jobs);
                 (mix.name.as_str(), jobs.iter().map(|(_, count)| count).sum())
             })
             .collect();
