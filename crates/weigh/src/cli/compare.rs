@@ -82,7 +82,8 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size", "metrics", "command"])]
+        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
+        "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+};
 
 use super::{Context, output};
 use crate::machine::check::{Severity, check};
@@ -158,10 +160,18 @@ impl Signals {
 fn run_command(program: &str, arguments: &[String], signals: &Signals) -> Result<u8, String> {
     let mut command = Command::new(program);
     command.args(arguments);
-    // SAFETY: one system call, and no allocation: the command does not outlive the settings that it was
+    let own = getpid();
+    // SAFETY: two system calls, and no allocation: the command does not outlive the settings that it was
     // started for.
     unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            // Whose parent died before that is told of no death.
+            match getppid() == Some(own) {
+                true => Ok(()),
+                false => Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        });
     }
     let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let status = wait(&mut child, signals).map_err(|error| format!("{program}: {error}"))?;
