@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,8 +28,10 @@ static _Noreturn void tidy_up_at_the_end(void)
 
 void start_janitor(void)
 {
-	if (pipe(to_janitor) < 0 || (janitor = fork()) < 0)
-		fail("pipe or fork: %s", strerror(errno));
+	/* No pipe: writing to one whose reader was killed would be a signal, and ignoring that a habit that
+	 * workloads inherit. */
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, to_janitor) < 0 || (janitor = fork()) < 0)
+		fail("socketpair or fork: %s", strerror(errno));
 	if (janitor == 0)
 		tidy_up_at_the_end();
 	close(to_janitor[0]);
@@ -36,8 +39,12 @@ void start_janitor(void)
 
 void leave_to_janitor(pid_t group)
 {
-	if (write(to_janitor[1], &group, sizeof group) != sizeof group)
-		fail("cannot reach the process that tidies up: %s", strerror(errno));
+	if (send(to_janitor[1], &group, sizeof group, MSG_NOSIGNAL) == sizeof group)
+		return;
+	int error = errno;
+	if (group)
+		kill(-group, SIGKILL);
+	fail("cannot reach the process that tidies up: %s", strerror(error));
 }
 
 void part_from_janitor(void)
@@ -47,8 +54,15 @@ void part_from_janitor(void)
 
 void dismiss_janitor(pid_t group)
 {
+	int status;
+
 	close(to_janitor[1]);
+	bool was_killed = waitpid(janitor, &status, 0) != janitor || status;
+	if (was_killed && group)
+		kill(-group, SIGKILL);
 	while (group && waitpid(-group, NULL, 0) > 0)
 		;
-	waitpid(janitor, NULL, 0);
+	/* Then its work is ours. */
+	if (was_killed)
+		remove_scratch_directory();
 }

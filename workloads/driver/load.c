@@ -32,7 +32,7 @@ struct user {
 
 /* In memory that all users share. */
 static struct board {
-	_Atomic uint32_t gate, ready;
+	_Atomic uint32_t gate, ready, all_done, finished;
 	uint64_t opened_ns;
 	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct user users[];
@@ -162,6 +162,10 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 	self->besides_ns = finished_ns - woke_ns - in_jobs_ns;
 	self->besides_ns -= self->besides_ns < thinking_ns ? self->besides_ns : thinking_ns;
 	record_usage(&self->used, before, usage());
+	/* Checks and cleaning up would be work beside that of users who are not done yet. */
+	if (atomic_fetch_add(&board->finished, 1) + 1 == (uint32_t)options->users)
+		open_gate(&board->all_done);
+	wait_at_gate(&board->all_done);
 	check_all(options, directories);
 	histogram_share(board->buckets);
 	_exit(0);
@@ -314,8 +318,8 @@ void take_load(const struct load_options *options)
 	if (board == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
 	enter_scratch_directory();
-	prepare_disks();
 	start_janitor();
+	prepare_disks();
 	start_users(options);
 	wait_until_ready(options->users);
 	uint64_t ready = now_ns();

@@ -38,29 +38,20 @@ impl Session<'_> {
                 return Err(Stop::Interrupted);
             }
             let work = works[point];
-            if host.elapsed() + self.forecast(works, &costs, point) > self.request.budget {
+            // New points take half of the budget at most, so that there is time to be sure of the best.
+            let parts = if costs[point].is_none() && costs[0].is_some() { 2 } else { 1 };
+            let forecast = self.forecast(works, &costs, point);
+            if host.elapsed() + forecast > self.request.budget / parts {
                 if ramp.is_settled() {
                     return Ok(());
                 }
-                if matches!(step, RampStep::Fresh(_)) || costs[point].is_some() {
-                    return self.ended_early(
-                        host,
-                        audience,
-                        "The budget ended before the interval at the \
-                        peak was narrow enough: give --budget more time."
-                            .into(),
-                    );
+                let is_known = costs[point].is_some();
+                let sentence = self.out_of_time(work, is_known, ramp.has_peak());
+                self.ended_early(host, audience, sentence)?;
+                if is_known {
+                    return Ok(());
                 }
-                self.ended_early(
-                    host,
-                    audience,
-                    format!(
-                        "The ramp ended before {}: the budget ({}) leaves no time for more.",
-                        self.works[work].name(),
-                        format::seconds(self.request.budget.as_secs_f64())
-                    ),
-                )?;
-                ramp.ends_before(point);
+                ramp.pass_over(point);
                 continue;
             }
             let set = if matches!(step, RampStep::Fresh(_)) { FRESH } else { 0 };
@@ -75,7 +66,7 @@ impl Session<'_> {
                     ramp.add(step, readings.rate);
                 }
                 Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Workload(reason)) if point == 0 => {
+                Err(SampleError::Workload(reason)) if point == 0 && taken[0] == 0 => {
                     host.failed(&slot, &reason)?;
                     return Err(Stop::Failed(format!("{}: {reason}", self.works[work].name())));
                 }
@@ -95,6 +86,22 @@ impl Session<'_> {
         let users = |point: usize| self.works[works[point]].name().users().unwrap_or(1) as f64;
         let below = (0..=point).rev().find_map(|below| Some((below, costs[below]?)));
         below.map_or(Duration::ZERO, |(below, cost)| cost.mul_f64(users(point) / users(below)))
+    }
+
+    /// Why nothing is measured that does not fit the budget.
+    fn out_of_time(&self, work: usize, is_known: bool, has_peak: bool) -> String {
+        let what = match (is_known, has_peak) {
+            (false, _) => {
+                let budget = format::seconds(self.request.budget.as_secs_f64());
+                let name = self.works[work].name();
+                return format!(
+                    "{name} was not measured: the budget ({budget}) leaves no time for it."
+                );
+            }
+            (true, true) => "the interval at the peak was narrow enough",
+            (true, false) => "a peak was chosen",
+        };
+        format!("The budget ended before {what}: give --budget more time.")
     }
 
     fn ended_early(

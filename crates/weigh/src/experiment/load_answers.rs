@@ -20,14 +20,17 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
         }
     }
     let cpus = stored.header.machine.cpus_online as f64;
-    let several = mixes.into_iter().filter(|(_, points)| points.len() > 1);
-    several.map(|(mix, points)| answers(mix, points, cpus)).collect()
+    let is_ramp = |points: &Vec<(usize, &OfRow)>| {
+        points.len() > 1 || points.iter().any(|(_, row)| row.points.iter().any(is_fresh))
+    };
+    let ramps = mixes.into_iter().filter(|(_, points)| is_ramp(points));
+    ramps.map(|(mix, points)| answers(mix, points, cpus)).collect()
 }
 
 fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswers {
     points.sort_by_key(|(users, _)| *users);
     let fresh = points.iter().find_map(|(users, row)| {
-        let fresh = row.points.iter().filter(|point| point.set == FRESH);
+        let fresh = row.points.iter().filter(|point| is_fresh(point));
         let rates: Vec<f64> = fresh.map(|point| point.rate).collect();
         (!rates.is_empty()).then_some((*users, rates))
     });
@@ -36,16 +39,25 @@ fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswer
     LoadAnswers::new(WorkName::from(mix), measured.collect(), fresh)
 }
 
+fn is_fresh(point: &Point) -> bool {
+    point.set == FRESH
+}
+
+/// Of the samples at the peak those count that were taken after it was chosen.
 fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
+    let has_fresh = row.points.iter().any(is_fresh);
+    let counts = |point: &Point| !has_fresh || is_fresh(point);
+    let points = || row.points.iter().filter(|point| counts(point));
     let of = |value: &dyn Fn(&Point) -> Option<f64>| {
-        median(&row.points.iter().filter_map(value).collect::<Vec<_>>())
+        median(&points().filter_map(value).collect::<Vec<_>>())
     };
     let cpu_share = |point: &Point| {
         let cpu_ns = point.cpu_ns_per_op? * point.operations;
         Some(100.0 * cpu_ns / (point.elapsed_s * 1e9 * cpus))
     };
     let further = |metric: Metric| {
-        let all = row.further.iter().flatten().filter(|(other, _)| *other == metric);
+        let of_points = row.points.iter().zip(&row.further).filter(|(point, _)| counts(point));
+        let all = of_points.flat_map(|(_, further)| further).filter(|(other, _)| *other == metric);
         median(&all.map(|(_, found)| found.value).collect::<Vec<_>>())
     };
     let per_launch = |ns: fn(&Usage) -> Option<f64>| {
@@ -56,7 +68,7 @@ fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
     Some(LoadPoint {
         users,
         jobs_per_min: of(&|point| Some(point.rate))?,
-        samples: row.points.len(),
+        samples: points().count(),
         elapsed_s: of(&|point| Some(point.elapsed_s))?,
         user_s: per_launch(|usage| usage.user_ns),
         system_s: per_launch(|usage| usage.system_ns),

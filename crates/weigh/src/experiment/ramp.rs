@@ -56,13 +56,24 @@ pub struct Ramp {
     peak: Option<usize>,
     /// The points from here on cannot be measured: the machine refuses, or there is no time.
     end: usize,
+    /// Points below that for which there is no time.
+    passed_over: Vec<usize>,
 }
 
 impl Ramp {
     /// At least one point.
     pub fn new(users: Vec<usize>, goal: RampGoal, precision: f64) -> Ramp {
         let (explored, end) = (vec![Vec::new(); users.len()], users.len());
-        Ramp { users, goal, precision, explored, fresh: Vec::new(), peak: None, end }
+        Ramp {
+            users,
+            goal,
+            precision,
+            explored,
+            fresh: Vec::new(),
+            peak: None,
+            end,
+            passed_over: Vec::new(),
+        }
     }
 
     /// What to measure next.
@@ -73,10 +84,14 @@ impl Ramp {
         let Some(best) = self.peak.or_else(|| self.best()) else { return RampStep::Done };
         if self.peak.is_none() {
             let around = best.saturating_sub(1)..=(best + 1).min(self.end - 1);
+            let around = around.filter(|point| !self.passed_over.contains(point));
             let fewest = around.min_by_key(|point| self.explored[*point].len());
             if let Some(point) = fewest.filter(|point| self.explored[*point].len() < TO_CHOOSE) {
                 return RampStep::Explore(point);
             }
+        }
+        if best >= self.end {
+            return RampStep::Done;
         }
         if !self.is_settled() {
             return RampStep::Fresh(best);
@@ -97,14 +112,23 @@ impl Ramp {
         }
     }
 
-    /// This point and those with more users cannot be measured.
+    /// This point and those with more users cannot be measured. Where the peak is one of them, there is
+    /// nothing more to find out.
     pub fn ends_before(&mut self, point: usize) {
         self.end = self.end.min(point);
     }
 
-    /// Whether there is anything to choose from.
-    pub fn has_points(&self) -> bool {
-        self.end > 0
+    /// There is no time for this point. Those that were measured stand.
+    pub fn pass_over(&mut self, point: usize) {
+        match self.explored[point..].iter().all(Vec::is_empty) {
+            true => self.ends_before(point),
+            false => self.passed_over.push(point),
+        }
+    }
+
+    /// Whether a peak was chosen.
+    pub fn has_peak(&self) -> bool {
+        self.peak.is_some()
     }
 
     /// The first point is measured, then each that has about twice as many users as the one before.
@@ -278,6 +302,33 @@ mod tests {
         let steps = ramped(&mut ramp, 0.0, 1, eight);
         assert!([0, 1, 2].iter().all(|point| steps.contains(&RampStep::Explore(*point))));
         assert_eq!(ramp.peak, Some(2));
+    }
+
+    #[test]
+    fn what_is_passed_over_takes_nothing_from_what_was_measured() {
+        let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+        let mut steps = Vec::new();
+        while let step @ (RampStep::Explore(point) | RampStep::Fresh(point)) = ramp.next() {
+            let users = ramp.users[point];
+            match [6, 12, 64].contains(&users) {
+                true => ramp.pass_over(point),
+                false => ramp.add(step, eight(users as f64)),
+            }
+            steps.push(users);
+        }
+        assert_eq!(ramp.users[ramp.peak.unwrap()], 8, "{steps:?}");
+        assert_eq!(steps.iter().filter(|users| **users == 6).count(), 1, "{steps:?}");
+    }
+
+    #[test]
+    fn a_peak_that_fails_ends_the_search() {
+        let mut ramp = Ramp::new(vec![1, 2], RampGoal::AllPoints, 0.05);
+        while !ramp.has_peak() {
+            ramp.add(ramp.next(), 100.0);
+        }
+        let RampStep::Fresh(peak) = ramp.next() else { panic!() };
+        ramp.ends_before(peak);
+        assert_eq!(ramp.next(), RampStep::Done);
     }
 
     #[test]

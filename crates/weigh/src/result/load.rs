@@ -8,7 +8,8 @@ use paired::estimate::median;
 /// Of so many fresh samples the lowest and the highest have the median between them in 99.2 % of cases:
 /// 1 − 2·½ⁿ.
 pub const FEWEST_FRESH: usize = 8;
-/// How surely an interval covers at each look. Three looks at most then miss in 5 % of cases.
+/// How surely an interval covers at each look. After 8, 14, 20 and 26 samples it then misses in 0.8, 1.3, 1.2
+/// and 0.9 % of cases: in fewer than 5 % in all, however many looks there are.
 const SURELY: f64 = 0.984;
 
 /// Jobs per minute, and the interval of their median.

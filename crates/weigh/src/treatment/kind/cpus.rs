@@ -77,9 +77,16 @@ impl Treatment for Confined {
         for (name, when) in
             AllowedCpus::SEEN.into_iter().zip(["when it was executed", "at its end"])
         {
-            let found = launch.launched.seen(name)?;
-            let cpus = cpus_of(found).unwrap_or_default();
-            if cpus.is_empty() || !cpus.iter().all(|cpu| wanted.contains(cpu)) {
+            // Members do not end with a sample.
+            let all = match name == AllowedCpus::SEEN[0] {
+                true => launch.seen(name)?,
+                false => vec![launch.launched.seen(name)?],
+            };
+            let is_within = |found: &&str| {
+                let cpus = cpus_of(found).unwrap_or_default();
+                !cpus.is_empty() && cpus.iter().all(|cpu| wanted.contains(cpu))
+            };
+            if let Some(found) = all.into_iter().find(|found| !is_within(found)) {
                 return Err(TreatmentError::NotInForce(format!(
                     "the {} process should have had the CPUs {}, but {when} had {found}",
                     launch.whose(),

@@ -36,6 +36,15 @@ impl Kind for Env {
             let value = value.unwrap_or_default();
             match name {
                 PADDING => Err(format!("{PADDING} is weigh's own: leave it out")),
+                // Their processes set it themselves, after what the proof sees.
+                "LC_ALL" => Err(
+                    "weigh's workloads run with LC_ALL=C whatever it is; for a command, write it \
+                     there: -- env LC_ALL=C.UTF-8 COMMAND"
+                        .into(),
+                ),
+                _ if std::env::var(name).is_ok_and(|own| own == value) => Err(format!(
+                    "{name} has this value already, so both arms would have it: unset it for weigh itself"
+                )),
                 _ if value.contains('\0') => Err(format!("the value of {name} has a NUL in it")),
                 _ => Ok((name.to_owned(), value.to_owned())),
             }

@@ -1,7 +1,7 @@
 //! An image of a squashfs: mounted by root, in a mount namespace of our own, else unpacked.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,10 @@ fn unpack(
     })?;
     let mut command = Command::new(program);
     command.args(["-no-progress", "-no-xattrs", "-d"]).arg(tree).arg(image);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    // It may complain of each device node: more than a pipe holds.
+    let mut complaints = tempfile::tempfile()?;
+    command.stderr(complaints.try_clone()?);
     let mut child = Unsquashing(command.spawn()?);
     let room = Room::of(tree.parent().unwrap_or(tree))?.bytes;
     let status = loop {
@@ -101,9 +104,8 @@ fn unpack(
         return Ok(make_removable(tree)?);
     }
     let mut complaint = String::new();
-    if let Some(stderr) = child.0.stderr.take() {
-        let _ = stderr.take(1 << 16).read_to_string(&mut complaint);
-    }
+    complaints.seek(SeekFrom::Start(0))?;
+    let _ = complaints.take(1 << 16).read_to_string(&mut complaint);
     Err(ArchiveError::Unusable(format!("unsquashfs: {}", complaint.trim())))
 }
 

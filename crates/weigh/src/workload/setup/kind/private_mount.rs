@@ -2,8 +2,10 @@
 //! goes, with its loop device, when the last of them ends, whatever ends it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::mount::{MountPropagationFlags, mount_change};
@@ -56,12 +58,26 @@ impl Act for PrivateMount {
 
     /// The worker is born in the launcher's mount namespace, and so finds there what the launcher does.
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
-        seen.insert(FILE_SYSTEM_SEEN.into(), file_system(&self.target));
+        seen.insert(FILE_SYSTEM_SEEN.into(), self.shown()?);
         Ok(())
     }
 
     fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
-        seen.insert(FILE_SYSTEM_AFTERWARDS.into(), file_system(&self.target));
+        seen.insert(FILE_SYSTEM_AFTERWARDS.into(), self.shown()?);
         Ok(None)
+    }
+}
+
+impl PrivateMount {
+    /// The kind of file system; said to be none of its own where the target is on the same device as the
+    /// directory that it is in, of whatever kind that is.
+    fn shown(&self) -> io::Result<String> {
+        let device = |path: &Path| fs::metadata(path).map(|status| status.dev());
+        let around = self.target.parent().unwrap_or(&self.target);
+        let kind = file_system(&self.target);
+        match device(&self.target)? == device(around)? {
+            true => Ok(format!("{kind}, and nothing mounted")),
+            false => Ok(kind),
+        }
     }
 }
