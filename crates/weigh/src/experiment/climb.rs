@@ -38,10 +38,9 @@ impl Session<'_> {
                 return Err(Stop::Interrupted);
             }
             let work = works[point];
-            // New points take half of the budget at most, so that there is time to be sure of the best.
-            let parts = if costs[point].is_none() && costs[0].is_some() { 2 } else { 1 };
-            let forecast = self.forecast(works, &costs, point);
-            if host.elapsed() + forecast > self.request.budget / parts {
+            let launches = if costs[point].is_none() { ramp.launches_of_new_point() } else { 1 };
+            let forecast = self.forecast(works, &costs, point) * launches;
+            if host.elapsed() + forecast > self.request.budget {
                 if ramp.is_settled() {
                     return Ok(());
                 }

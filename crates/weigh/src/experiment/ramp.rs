@@ -118,6 +118,15 @@ impl Ramp {
         self.end = self.end.min(point);
     }
 
+    /// For how many launches of a point that was not measured yet there has to be time: where the peak is
+    /// wanted, for being sure of it there.
+    pub fn launches_of_new_point(&self) -> u32 {
+        match self.goal {
+            RampGoal::Peak => (TO_CHOOSE + FEWEST_FRESH) as u32,
+            _ => 1,
+        }
+    }
+
     /// There is no time for this point. Those that were measured stand.
     pub fn pass_over(&mut self, point: usize) {
         match self.explored[point..].iter().all(Vec::is_empty) {
