@@ -75,19 +75,7 @@ mod tests {
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));
-        LoadPoint {
-            users,
-            jobs_per_min,
-            samples: 3,
-            elapsed_s: 1.0,
-            user_s: None,
-            system_s: None,
-            deviation_s: None,
-            waiting_pct: None,
-            cpu_pct,
-            job_p99_ns,
-            job_timing_index: None,
-        }
+        LoadPoint { users, jobs_per_min, samples: 3, cpu_pct, job_p99_ns, ..LoadPoint::default() }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Throughput {
 }
 
 /// A load point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadPoint {
     pub users: usize,
     /// Median of all samples there.
@@ -158,19 +158,7 @@ mod tests {
     }
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
-        LoadPoint {
-            users,
-            jobs_per_min,
-            samples: 3,
-            elapsed_s: 1.0,
-            user_s: None,
-            system_s: None,
-            deviation_s: None,
-            waiting_pct: None,
-            cpu_pct: None,
-            job_p99_ns: None,
-            job_timing_index: None,
-        }
+        LoadPoint { users, jobs_per_min, samples: 3, ..LoadPoint::default() }
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! `env`: variables in the environment of the workload, which the others do not have.
 
+use std::path::Path;
+
 use crate::label::Parameters;
 use crate::treatment::{
     Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
 };
+use crate::workload::executable::FILE_NAME;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::variables::Variables;
 
@@ -11,6 +14,8 @@ pub static KIND: Env = Env;
 
 /// The size of the environment is drawn anew with this one for every sample.
 const PADDING: &str = "WEIGH_PADDING";
+/// Our own workloads set this one after they were executed, which no proof sees.
+const LOCALE: &str = "LC_ALL";
 
 pub struct Env;
 
@@ -36,15 +41,6 @@ impl Kind for Env {
             let value = value.unwrap_or_default();
             match name {
                 PADDING => Err(format!("{PADDING} is weigh's own: leave it out")),
-                // Their processes set it themselves, after what the proof sees.
-                "LC_ALL" => Err(
-                    "weigh's workloads run with LC_ALL=C whatever it is; for a command, write it \
-                     there: -- env LC_ALL=C.UTF-8 COMMAND"
-                        .into(),
-                ),
-                _ if std::env::var(name).is_ok_and(|own| own == value) => Err(format!(
-                    "{name} has this value already, so both arms would have it: unset it for weigh itself"
-                )),
                 _ if value.contains('\0') => Err(format!("the value of {name} has a NUL in it")),
                 _ => Ok((name.to_owned(), value.to_owned())),
             }
@@ -61,6 +57,12 @@ struct Environment {
     set: Vec<(String, String)>,
 }
 
+impl Environment {
+    fn sets(&self, name: &str) -> bool {
+        self.set.iter().any(|(own, _)| own == name)
+    }
+}
+
 impl Treatment for Environment {
     fn reach(&self) -> Reach {
         Reach::Processes
@@ -72,6 +74,12 @@ impl Treatment for Environment {
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let program = launch.launched.executed.first().map(Path::new).and_then(Path::file_name);
+        if program.is_some_and(|name| name == FILE_NAME) && self.sets(LOCALE) {
+            return Err(TreatmentError::NotInForce(format!(
+                "weigh's workloads set {LOCALE}=C themselves: weigh it with a command, after `--`"
+            )));
+        }
         let seen = launch.seen(Variables::SEEN)?;
         let set_by_arm = launch.setup.get::<Variables>().map_or(&[][..], |step| &step.set);
         let of_each = seen.iter().flat_map(|seen| self.set.iter().map(move |own| (seen, own)));
@@ -80,14 +88,15 @@ impl Treatment for Environment {
             let found = Variables::value(seen, name);
             let is_as_wanted = match wanted {
                 Some((_, wanted)) => found == Some(wanted),
-                // What weigh has itself, all inherit.
-                None => found != Some(value) || std::env::var(name).as_ref() == Ok(value),
+                // What weigh has itself, all inherit: then the arms do not differ.
+                None => found != Some(value),
             };
             let is_set = !launch.is_treated || wanted.is_some_and(|(_, wanted)| wanted == value);
             if !is_as_wanted || !is_set {
                 let show = |value: Option<&str>| value.map_or("none".into(), |v| format!("`{v}`"));
                 return Err(TreatmentError::NotInForce(format!(
-                    "the {} process should have had the variable {name} with the value {}, but had {}",
+                    "the {} process should have had the variable {name} with the value {}, but had {}; what \
+                     weigh itself has, all arms inherit",
                     launch.whose(),
                     show(wanted.map(|(_, wanted)| &**wanted)),
                     show(found)
