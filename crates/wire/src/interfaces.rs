@@ -1,0 +1,192 @@
+//! The interfaces of a network namespace: made, addressed, brought up, and read.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::namespace::Namespace;
+use crate::netlink::{CREATE, Netlink, NetlinkRequest, attribute};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+/// The address is used at once, without asking whether another has it.
+const IFA_F_NODAD: u8 = 2;
+
+/// What an interface counted (`rtnl_link_stats64`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceStatistics {
+    /// Packets of the kernel's, pieces counted once, that it received and sent.
+    pub received: u64,
+    /// The same that it sent.
+    pub sent: u64,
+    /// Received, and thrown away.
+    pub receive_dropped: u64,
+    /// Thrown away as its queue was full.
+    pub send_dropped: u64,
+}
+
+/// The interfaces of the network namespace that the thread was in when it opened this.
+pub struct Interfaces {
+    netlink: Netlink,
+}
+
+impl Interfaces {
+    /// A socket to ask the kernel through.
+    ///
+    /// # Errors
+    /// As `socket(2)`.
+    pub fn open() -> io::Result<Interfaces> {
+        Ok(Interfaces { netlink: Netlink::open()? })
+    }
+
+    /// Makes two interfaces that are each other's peer: one here, one there.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` where the kernel has no `veth`.
+    pub fn add_veth(&self, name: &str, peer: &str, there: &Namespace) -> io::Result<()> {
+        let there = there.as_fd().as_raw_fd();
+        let message = NetlinkRequest::new(RTM_NEWLINK, CREATE, &link_message(0, 0))
+            .with(IFLA_IFNAME, &text(name))
+            .nested(IFLA_LINKINFO, |message| {
+                message.with(IFLA_INFO_KIND, b"veth").nested(IFLA_INFO_DATA, |message| {
+                    message.nested(VETH_INFO_PEER, |message| {
+                        message
+                            .raw(&link_message(0, 0))
+                            .with(IFLA_IFNAME, &text(peer))
+                            .with(IFLA_NET_NS_FD, &there.to_ne_bytes())
+                    })
+                })
+            });
+        self.change(name, message)
+    }
+
+    /// Brings an interface up, with a queue of so many packets where that is given.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn bring_up(
+        &self,
+        name: &str,
+        queue_packets: Option<u32>,
+        mtu: Option<u32>,
+    ) -> io::Result<()> {
+        let up = libc::IFF_UP as u32;
+        let mut message = NetlinkRequest::new(RTM_NEWLINK, 0, &link_message(index(name)?, up));
+        if let Some(packets) = queue_packets {
+            message = message.with(IFLA_TXQLEN, &packets.to_ne_bytes());
+        }
+        if let Some(mtu) = mtu {
+            message = message.with(IFLA_MTU, &mtu.to_ne_bytes());
+        }
+        self.change(name, message)
+    }
+
+    /// Gives an interface an address, and so a route to those that begin with the same `prefix` bits.
+    ///
+    /// # Errors
+    /// Where it cannot have it.
+    pub fn add_address(&self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let (family, bytes) = match address {
+            IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+            IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+        };
+        let mut fixed = vec![family as u8, prefix, IFA_F_NODAD, 0];
+        fixed.extend(index(name)?.to_ne_bytes());
+        let message = NetlinkRequest::new(RTM_NEWADDR, CREATE, &fixed)
+            .with(IFA_LOCAL, &bytes)
+            .with(IFA_ADDRESS, &bytes);
+        self.change(name, message)
+    }
+
+    /// What it counted since it was made.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn statistics(&self, name: &str) -> io::Result<InterfaceStatistics> {
+        let answer = self.netlink.ask(NetlinkRequest::new(
+            RTM_GETLINK,
+            0,
+            &link_message(index(name)?, 0),
+        ))?;
+        let link = answer.unwrap_or_default();
+        let attributes = link.get(link_message(0, 0).len()..).unwrap_or_default();
+        let counts = attribute(attributes, IFLA_STATS64)
+            .ok_or_else(|| io::Error::other(format!("{name}: the kernel tells no statistics")))?;
+        let count = |at: usize| {
+            let bytes = counts.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u64::from_ne_bytes)
+        };
+        Ok(InterfaceStatistics {
+            received: count(0),
+            sent: count(1),
+            receive_dropped: count(6),
+            send_dropped: count(7),
+        })
+    }
+
+    fn change(&self, name: &str, message: NetlinkRequest) -> io::Result<()> {
+        let changed = self.netlink.ask(message).map(drop);
+        changed
+            .map_err(|error| io::Error::new(error.kind(), format!("the interface {name}: {error}")))
+    }
+}
+
+/// Lets an interface send nothing by itself over IPv6: no search for routers, no address of its own choice.
+/// To be called in its namespace, before it is up.
+///
+/// # Errors
+/// `NotFound` where this kernel has no IPv6.
+pub fn silence_ipv6(name: &str) -> io::Result<()> {
+    let settings = [
+        ("disable_ipv6", "0"),
+        ("addr_gen_mode", "1"),
+        ("accept_ra", "0"),
+        ("router_solicitations", "0"),
+    ];
+    let set = |(setting, value)| {
+        let path = format!("/proc/sys/net/ipv6/conf/{name}/{setting}");
+        fs::write(&path, value)
+            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    };
+    settings.into_iter().try_for_each(set)
+}
+
+/// `struct ifinfomsg`.
+fn link_message(index: u32, flags: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    // Which flags are meant.
+    bytes[12..16].copy_from_slice(&flags.to_ne_bytes());
+    bytes
+}
+
+fn text(name: &str) -> Vec<u8> {
+    [name.as_bytes(), &[0]].concat()
+}
+
+fn index(name: &str) -> io::Result<u32> {
+    let c_name = CString::new(name).map_err(io::Error::other)?;
+    // SAFETY: the name ends with a zero.
+    match unsafe { libc::if_nametoindex(c_name.as_ptr()) } {
+        0 => {
+            let error = io::Error::last_os_error();
+            Err(io::Error::new(error.kind(), format!("the interface {name}: {error}")))
+        }
+        index => Ok(index),
+    }
+}

@@ -1,0 +1,400 @@
+//! What becomes of each packet of one direction, and when: no clock and no devices, only numbers.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{Choice, Chooser};
+use crate::impairment::Impairment;
+
+/// Under a rate limit, what leaves within this time leaves together, when the last of it does: a receiver
+/// that takes interrupts gets packets in such lots, too.
+const TOGETHER_NS: u64 = 100_000;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its number.
+    Number,
+    /// Chance, for it alone.
+    Random,
+    /// Chance, for all of a burst.
+    Burst,
+    /// The queue of the rate limit was full: what a real link does, too.
+    Queue,
+    /// The memory for held packets was full: this is no property of any link, and spoils what is measured.
+    Memory,
+    /// The kernel did not take it on the other side.
+    Refused,
+}
+
+/// What becomes of some packets that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// They are gone.
+    Dropped(Cause),
+    /// They leave at this time, so often.
+    Leaves {
+        /// On the clock that the shaper is told.
+        due_ns: u64,
+        /// 2 for those that are duplicated.
+        copies: u32,
+    },
+}
+
+/// Some packets of a piece that stands for several, and what becomes of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stretch {
+    /// Which of the piece.
+    pub segments: Range<u32>,
+    /// What becomes of each.
+    pub decision: Decision,
+}
+
+/// What a shaper did so far, in packets on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Packets that entered.
+    pub packets: u64,
+    /// Bytes of them, from the IP header on.
+    pub bytes: u64,
+    /// Held for the delay, or for being late.
+    pub delayed: u64,
+    /// Arrived twice.
+    pub duplicated: u64,
+    /// Arrived late, so that others could pass.
+    pub reordered: u64,
+}
+
+/// One direction of a link.
+///
+/// ```
+/// use wire::{Impairment, Decision, Shaper};
+///
+/// let loss = vec!["1@2%3".parse().unwrap()];
+/// let mut shaper = Shaper::new(&Impairment { loss, delay_ns: 5, ..Impairment::default() });
+/// let mut stretches = Vec::new();
+/// // A piece of 4 packets of 1500 bytes comes at time 100.
+/// shaper.offer(100, 4, |_| 1500, &mut stretches);
+/// let dropped: Vec<_> =
+///     stretches.iter().filter(|s| matches!(s.decision, Decision::Dropped(_))).collect();
+/// assert_eq!(dropped[0].segments, 1..2);
+/// assert_eq!(stretches[2].decision, Decision::Leaves { due_ns: 105, copies: 1 });
+/// assert_eq!(stretches[2].segments, 2..4);
+/// ```
+#[derive(Debug)]
+pub struct Shaper {
+    impairment: Impairment,
+    loss: Vec<Chooser>,
+    duplicated: Option<Chooser>,
+    reordered: Option<Chooser>,
+    rate: Option<Rate>,
+    decided: Decided,
+    held_bytes: u64,
+    /// The latest time that any packet in order leaves: none overtakes it.
+    last_due_ns: u64,
+}
+
+impl Shaper {
+    /// Which begins to count, and to draw from the seed.
+    pub fn new(impairment: &Impairment) -> Shaper {
+        let mut stream = 0;
+        let mut chooser = |choice: &Choice| {
+            stream += 1;
+            Chooser::new(choice, impairment.seed, stream)
+        };
+        Shaper {
+            loss: impairment.loss.iter().map(&mut chooser).collect(),
+            duplicated: impairment.duplicated.as_ref().map(&mut chooser),
+            reordered: impairment.reordered.as_ref().map(&mut chooser),
+            rate: impairment.rate_bits_per_s.map(|rate| Rate::new(rate, impairment.queue_bytes())),
+            decided: Decided::default(),
+            held_bytes: 0,
+            last_due_ns: 0,
+            impairment: impairment.clone(),
+        }
+    }
+
+    /// What it decided so far.
+    pub fn decided(&self) -> &Decided {
+        &self.decided
+    }
+
+    /// What becomes of a piece of `segments` packets that comes now, of so many bytes each. Those that
+    /// share it are put together.
+    pub fn offer(
+        &mut self,
+        now_ns: u64,
+        segments: u32,
+        bytes_of: impl Fn(u32) -> usize,
+        stretches: &mut Vec<Stretch>,
+    ) {
+        stretches.clear();
+        // When the first packet of the last stretch leaves.
+        let mut first_due_ns = 0;
+        for segment in 0..segments {
+            let decision = self.decide(now_ns, bytes_of(segment) as u64);
+            let last = stretches.last_mut();
+            match (last, decision) {
+                (Some(last), _) if last.decision == decision => last.segments.end = segment + 1,
+                (
+                    Some(Stretch {
+                        segments,
+                        decision: Decision::Leaves { due_ns, copies: before },
+                    }),
+                    Decision::Leaves { due_ns: due, copies },
+                ) if *before == copies
+                    && self.reordered.is_none()
+                    && due.saturating_sub(first_due_ns) < TOGETHER_NS =>
+                {
+                    (segments.end, *due_ns) = (segment + 1, due);
+                }
+                _ => {
+                    if let Decision::Leaves { due_ns, .. } = decision {
+                        first_due_ns = due_ns;
+                    }
+                    stretches.push(Stretch { segments: segment..segment + 1, decision });
+                }
+            }
+        }
+    }
+
+    /// Packets that were held have left.
+    pub fn left(&mut self, bytes: u64) {
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+    }
+
+    fn decide(&mut self, now_ns: u64, bytes: u64) -> Decision {
+        self.decided.packets += 1;
+        self.decided.bytes += bytes;
+        let number = self.decided.packets;
+        if let Some(cause) = self.lost(number) {
+            return Decision::Dropped(cause);
+        }
+        // All are asked for every packet that is left, so that what one takes depends on no other.
+        let is_twice = self.duplicated.as_mut().is_some_and(|chooser| chooser.takes(number));
+        let is_late = self.reordered.as_mut().is_some_and(|chooser| chooser.takes(number));
+        if self.held_bytes + bytes > self.impairment.held_bytes() {
+            return Decision::Dropped(Cause::Memory);
+        }
+        let mut due_ns = now_ns;
+        if let Some(rate) = &mut self.rate {
+            match rate.departure(now_ns, bytes + u64::from(self.impairment.overhead_bytes)) {
+                Some(departure_ns) => due_ns = departure_ns,
+                None => return Decision::Dropped(Cause::Queue),
+            }
+        }
+        let delayed = &self.impairment.delayed;
+        let is_delayed =
+            self.impairment.delay_ns > 0 && delayed.as_ref().is_none_or(|these| these.mean(number));
+        if is_delayed {
+            due_ns += self.impairment.delay_ns;
+        }
+        due_ns = due_ns.max(self.last_due_ns);
+        if is_late {
+            due_ns += self.impairment.late_ns;
+        } else {
+            self.last_due_ns = due_ns;
+        }
+        self.held_bytes += bytes;
+        self.decided.delayed += u64::from(is_delayed || is_late);
+        self.decided.duplicated += u64::from(is_twice);
+        self.decided.reordered += u64::from(is_late);
+        Decision::Leaves { due_ns, copies: 1 + u32::from(is_twice) }
+    }
+
+    fn lost(&mut self, number: u64) -> Option<Cause> {
+        let mut cause = None;
+        for chooser in &mut self.loss {
+            if chooser.takes(number) && cause.is_none() {
+                cause = Some(match chooser.choice() {
+                    Choice::Numbered(_) => Cause::Number,
+                    Choice::Random { .. } => Cause::Random,
+                    Choice::Bursts { .. } => Cause::Burst,
+                });
+            }
+        }
+        cause
+    }
+}
+
+/// A link that sends one packet after the other.
+#[derive(Debug)]
+struct Rate {
+    bits_per_s: u64,
+    queue_bytes: u64,
+    /// Until when it sends what it has, and what of a nanosecond was left over, in parts of `bits_per_s`.
+    busy_until_ns: u64,
+    left_over: u64,
+}
+
+impl Rate {
+    fn new(bits_per_s: u64, queue_bytes: u64) -> Rate {
+        Rate { bits_per_s, queue_bytes, busy_until_ns: 0, left_over: 0 }
+    }
+
+    /// When the last bit of a packet that comes now is sent; `None` where it finds no room in the queue.
+    fn departure(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
+        if self.busy_until_ns <= now_ns {
+            (self.busy_until_ns, self.left_over) = (now_ns, 0);
+        }
+        let backlog_ns = u128::from(self.busy_until_ns - now_ns);
+        let backlog_bytes = backlog_ns * u128::from(self.bits_per_s) / 8_000_000_000;
+        // Whatever its size, a packet is sent where nothing waits.
+        if backlog_bytes > 0 && backlog_bytes + u128::from(bytes) > u128::from(self.queue_bytes) {
+            return None;
+        }
+        let parts = u128::from(bytes) * 8_000_000_000 + u128::from(self.left_over);
+        self.busy_until_ns += (parts / u128::from(self.bits_per_s)) as u64;
+        self.left_over = (parts % u128::from(self.bits_per_s)) as u64;
+        Some(self.busy_until_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// When each packet of 1500 bytes leaves, of those that do, by number; they come `every_ns`.
+    fn leaving(impairment: &Impairment, packets: u64, every_ns: u64) -> Vec<(u64, u64)> {
+        impairment.check().unwrap();
+        let mut shaper = Shaper::new(impairment);
+        let mut stretches = Vec::new();
+        let mut leaving = Vec::new();
+        for number in 1..=packets {
+            shaper.offer(number * every_ns, 1, |_| 1500, &mut stretches);
+            if let Decision::Leaves { due_ns, copies } = stretches[0].decision {
+                leaving.extend((0..copies).map(|_| (number, due_ns)));
+            }
+        }
+        leaving
+    }
+
+    fn impairment(json: &str) -> Impairment {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_link_that_does_nothing_counts() {
+        let mut shaper = Shaper::new(&Impairment::default());
+        let mut stretches = Vec::new();
+        shaper.offer(7, 40, |segment| if segment == 39 { 100 } else { 1500 }, &mut stretches);
+        let decision = Decision::Leaves { due_ns: 7, copies: 1 };
+        assert_eq!(stretches, [Stretch { segments: 0..40, decision }]);
+        let expected = Decided { packets: 40, bytes: 39 * 1500 + 100, ..Decided::default() };
+        assert_eq!(*shaper.decided(), expected);
+    }
+
+    #[test]
+    fn some_are_delayed_and_those_behind_them_wait_for_them() {
+        let found = leaving(&impairment(r#"{"delay_ns": 1000, "delayed": "2@3%10"}"#), 7, 400);
+        let due: Vec<u64> = found.iter().map(|(_, due)| *due).collect();
+        assert_eq!(due, [400, 800, 2200, 2600, 2600, 2600, 2800]);
+    }
+
+    #[test]
+    fn those_that_are_late_are_passed_by_others() {
+        let found = leaving(&impairment(r#"{"reordered": "1@2%4", "late_ns": 1000}"#), 5, 400);
+        let due: Vec<u64> = found.iter().map(|(_, due)| *due).collect();
+        assert_eq!(due, [400, 1800, 1200, 1600, 2000]);
+    }
+
+    #[test]
+    fn duplicates_arrive_together_and_are_counted() {
+        let found = leaving(&impairment(r#"{"duplicated": "1@2%3"}"#), 5, 10);
+        let numbers: Vec<u64> = found.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 2, 2, 3, 4, 5, 5]);
+    }
+
+    #[test]
+    fn a_rate_is_met_to_the_nanosecond_and_its_queue_loses_what_is_too_much() {
+        // 1500 bytes take 12 000/7 ns each.
+        let limited = r#"{"rate_bits_per_s": 7000000000, "queue_bytes": 15000}"#;
+        let found = leaving(&impairment(limited), 10, 0);
+        assert_eq!(found.last(), Some(&(10, 12_000 * 10 / 7)));
+        let found = leaving(&impairment(limited), 100, 0);
+        assert_eq!(found.len(), 10);
+        // Twice as many as can be sent come: half of them are lost, and the rate is that of the link.
+        let found = leaving(&impairment(limited), 70_000, 857);
+        assert!((found.len() as f64 / 35_000.0 - 1.0).abs() < 0.001, "{}", found.len());
+        // A packet that is larger than the queue is sent where nothing waits.
+        let found = leaving(
+            &impairment(r#"{"rate_bits_per_s": 12000000, "queue_bytes": 1}"#),
+            3,
+            1_000_000,
+        );
+        assert_eq!(found, [(1, 2_000_000), (2, 3_000_000), (3, 4_000_000)]);
+    }
+
+    #[test]
+    fn under_a_rate_a_piece_is_cut_where_its_parts_are_due_at_different_times() {
+        let mut shaper = Shaper::new(&impairment(r#"{"rate_bits_per_s": 1000000000}"#));
+        let mut stretches = Vec::new();
+        shaper.offer(0, 40, |_| 1500, &mut stretches);
+        // 12 µs each: the first is due at 12 µs, and with it all before 112 µs.
+        assert_eq!(stretches[0].segments, 0..9);
+        assert_eq!(stretches[0].decision, Decision::Leaves { due_ns: 108_000, copies: 1 });
+        let last = stretches.last().unwrap();
+        assert_eq!(last.decision, Decision::Leaves { due_ns: 480_000, copies: 1 });
+    }
+
+    #[test]
+    fn what_memory_cannot_hold_is_lost_and_called_so() {
+        let mut shaper = Shaper::new(&impairment(r#"{"delay_ns": 1000, "held_bytes": 4500}"#));
+        let mut stretches = Vec::new();
+        shaper.offer(0, 4, |_| 1500, &mut stretches);
+        assert_eq!(stretches[1].segments, 3..4);
+        assert_eq!(stretches[1].decision, Decision::Dropped(Cause::Memory));
+        shaper.left(4500);
+        shaper.offer(0, 3, |_| 1500, &mut stretches);
+        assert_eq!(stretches.len(), 1);
+    }
+
+    proptest! {
+        /// What is lost is the same whether packets come one by one or in pieces, and all are accounted for.
+        #[test]
+        fn offload_changes_nothing_that_is_lost(
+            pieces in prop::collection::vec(1_u32..50, 1..60),
+            loss in prop::sample::select(vec!["1@200%400+3@397%400", "1@1%2", "10%", "5%x4"]),
+        ) {
+            let loss = vec![loss.parse().unwrap(), "2%".parse().unwrap()];
+            let impairment = Impairment { loss, seed: 3, ..Impairment::default() };
+            let (mut whole, mut single) = (Shaper::new(&impairment), Shaper::new(&impairment));
+            let mut stretches = Vec::new();
+            for segments in pieces {
+                let mut one_by_one = Vec::new();
+                for _ in 0..segments {
+                    single.offer(0, 1, |_| 1500, &mut stretches);
+                    one_by_one.push(stretches[0].decision);
+                }
+                whole.offer(0, segments, |_| 1500, &mut stretches);
+                let together = stretches.iter().flat_map(|s| s.segments.clone().map(|_| s.decision));
+                prop_assert_eq!(together.collect::<Vec<_>>(), one_by_one);
+                let ends = stretches.windows(2).all(|pair| {
+                    pair[0].segments.end == pair[1].segments.start && pair[0].decision != pair[1].decision
+                });
+                prop_assert!(ends);
+            }
+            prop_assert_eq!(whole.decided(), single.decided());
+        }
+
+        /// Whatever is asked for, nothing leaves before it came, and what is in order stays so.
+        #[test]
+        fn order_is_kept(
+            delay_ns in 0_u64..5000, every_ns in 0_u64..3000, rate in 1_000_000_u64..10_000_000_000,
+        ) {
+            let impairment = Impairment {
+                delay_ns: delay_ns + 1,
+                delayed: Some("3@2%7".parse().unwrap()),
+                rate_bits_per_s: Some(rate),
+                ..Impairment::default()
+            };
+            let found = leaving(&impairment, 100, every_ns);
+            prop_assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+            prop_assert!(found.iter().all(|(number, due)| *due >= number * every_ns));
+        }
+    }
+}
