@@ -53,14 +53,16 @@ fn wanted(files: &[String]) -> Vec<String> {
 fn every_line_of_the_sets_that_debian_ships_is_accounted_for() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    // Where it is exact, every rule is left out: what is confirmed is held against the whole.
-    let (top, budget) = if Counter::works() { ("400", "10s") } else { ("3", "1s") };
     for set in SETS {
         let files = files_of(set);
         if files.is_empty() {
             println!("skipped: Debian's rule sets are not installed");
             return;
         }
+        // Where it is exact, every rule of the first set is left out: what is confirmed is held against the
+        // whole.
+        let is_exact = Counter::works() && set == SETS[0];
+        let (top, budget) = if is_exact { ("400", "10s") } else { ("3", "1s") };
         let mut arguments: Vec<&str> = files.iter().map(String::as_str).collect();
         arguments.extend(["--top", top, "--budget", budget]);
         let json = audit.weigh_rules(&home, &arguments);
@@ -71,10 +73,15 @@ fn every_line_of_the_sets_that_debian_ships_is_accounted_for() {
         assert!(loaded.count() >= 20, "{set}: {json:#}");
         let [clean, full] = ["clean", "full"].map(|level| number(&json["operations"][0][level]));
         assert!(full > 1.2 * clean, "{set}: {clean} {full}");
-        if json["metric"] == "instructions" {
+        if is_exact {
             let of_rules = number(&json["total"]) - number(&json["armed"]);
-            let confirmed = number(&json["sum_of_confirmed"]);
-            assert!((confirmed - of_rules).abs() < 0.1 * of_rules, "{set}: {confirmed} {of_rules}");
+            let confirmed = &json["sum_of_confirmed"];
+            let [low, high] = ["low", "high"].map(|bound| confirmed[bound].as_f64().unwrap());
+            assert!(
+                low < 1.1 * of_rules && 0.9 * of_rules < high,
+                "{set}: {confirmed:#} {of_rules}"
+            );
+            assert!(high - low < of_rules, "{set}: it says nothing: {confirmed:#}");
         }
     }
 }
