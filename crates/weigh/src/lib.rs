@@ -21,5 +21,7 @@ pub mod result;
 pub mod shell;
 pub mod station;
 pub mod store;
+pub mod testbed;
 pub mod treatment;
+pub mod user_namespace;
 pub mod workload;

@@ -7,6 +7,7 @@ use linux_audit::sink;
 use weighbridge::attribution::{prober, prober_process};
 use weighbridge::cli;
 use weighbridge::printable;
+use weighbridge::testbed;
 use weighbridge::treatment::audit::stream;
 use weighbridge::treatment::elsewhere::arrival;
 use weighbridge::treatment::{self, guard};
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Some(arrival::SUBCOMMAND) => arrival::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
+        Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),
         Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),
         _ => return cli::main(),
     };

@@ -9,10 +9,11 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, mount_remount, unmount,
 };
-use rustix::process::{getegid, geteuid, pivot_root};
+use rustix::process::{geteuid, pivot_root};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
+use crate::user_namespace;
 use crate::workload::setup::Act;
 
 /// In `base`: the root file system or a link to it, what lies above it, and where mounts are made.
@@ -55,19 +56,11 @@ impl Act for EnterRoot {
 /// # Errors
 /// A sentence that says what forbids it.
 pub fn own_mounts() -> Result<(), String> {
-    let (user, group) = (geteuid(), getegid());
-    let namespaces = match user.is_root() {
-        true => UnshareFlags::NEWNS,
-        false => UnshareFlags::NEWNS | UnshareFlags::NEWUSER,
-    };
-    // SAFETY: it closes no file descriptors, and the process has one thread.
-    unsafe { unshare_unsafe(namespaces) }.map_err(|error| forbidden(&error.into()))?;
-    if !user.is_root() {
-        let (user, group) = (user.as_raw(), group.as_raw());
-        fs::write("/proc/self/setgroups", "deny")
-            .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
-            .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
-            .map_err(|error| forbidden(&error))?;
+    if geteuid().is_root() {
+        // SAFETY: it closes no file descriptors, and the process has one thread.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|error| forbidden(&error.into()))?;
+    } else {
+        user_namespace::enter_new(UnshareFlags::NEWNS)?;
     }
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|error| forbidden(&error.into()))
@@ -80,19 +73,7 @@ fn forbidden(error: &io::Error) -> String {
              often lack"
         );
     }
-    let switches = [
-        ("kernel/unprivileged_userns_clone", "0", "1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
-        ("user/max_user_namespaces", "0", "10000"),
-    ];
-    let forbids = |(file, forbidding, _): &(&str, &str, &str)| {
-        fs::read_to_string(format!("/proc/sys/{file}")).is_ok_and(|text| text.trim() == *forbidding)
-    };
-    let how = switches.into_iter().find(forbids).map_or_else(
-        || "a security module or the container that we are in forbids it".to_owned(),
-        |(file, _, allowing)| format!("`sysctl {}={allowing}` allows it", file.replace('/', ".")),
-    );
-    format!("user namespaces are not permitted to ordinary users here ({error}): {how}, or be root")
+    user_namespace::forbidden(error)
 }
 
 /// What failed, for a person.

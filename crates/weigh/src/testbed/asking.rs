@@ -1,0 +1,178 @@
+//! The side that has a testbed: starting it, and asking it.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use wire::{DroppedPacket, Impairment};
+
+use super::{
+    BlackBox, Heading, LinkCount, RoundTripTimes, SUBCOMMAND, TestbedAnswer, TestbedOrder,
+    TestbedReady, TestbedSetup, Via,
+};
+use crate::lines::{LinesError, PROMPTLY};
+use crate::own_program::{self, Helper};
+
+/// A datagram that does not come back holds up a measurement of round trips for so long at most.
+const LONGEST_ROUND: Duration = Duration::from_secs(5);
+
+/// Why a testbed did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// The user asked us to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// What is missing, or what it said.
+    #[error("the testbed: {0}")]
+    Failed(String),
+}
+
+impl From<LinesError> for TestbedError {
+    fn from(error: LinesError) -> TestbedError {
+        match error {
+            LinesError::Interrupted => TestbedError::Interrupted,
+            other => TestbedError::Failed(other.to_string()),
+        }
+    }
+}
+
+/// Three hosts. They are gone when this is.
+pub struct Testbed {
+    helper: Helper,
+    pub ready: TestbedReady,
+}
+
+impl Testbed {
+    /// Makes one, in this program ([`Testbed::role`]) or in another through which that is reached.
+    ///
+    /// # Errors
+    /// Where namespaces or TUN devices are not permitted here, with what would permit them.
+    pub fn start(
+        command: Command,
+        setup: &TestbedSetup,
+        interrupted: &AtomicBool,
+    ) -> Result<Testbed, TestbedError> {
+        let failed = |error: std::io::Error| TestbedError::Failed(error.to_string());
+        let mut helper = Helper::start(command).map_err(failed)?;
+        helper.lines.send(setup).map_err(failed)?;
+        match helper.lines.receive(interrupted, Instant::now() + PROMPTLY)? {
+            TestbedAnswer::Ready(ready) => Ok(Testbed { helper, ready: *ready }),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    /// This program as a testbed.
+    pub fn role() -> Command {
+        own_program::command(SUBCOMMAND)
+    }
+
+    /// Has one direction of a link be so from now on, and count from 1.
+    ///
+    /// # Errors
+    /// Where no link can be so.
+    pub fn configure(
+        &mut self,
+        link: BlackBox,
+        heading: Heading,
+        impairment: &Impairment,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TestbedError> {
+        let impairment = Box::new(impairment.clone());
+        self.done(&TestbedOrder::Configure { link, heading, impairment }, interrupted)
+    }
+
+    /// Whether the kernels of both ends may leave segmentation and checksums to the wire.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub fn set_offload(
+        &mut self,
+        link: BlackBox,
+        is_on: bool,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TestbedError> {
+        self.done(&TestbedOrder::Offload { link, is_on }, interrupted)
+    }
+
+    /// Has both directions count from 1, and draw from their seeds again.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub fn reset(&mut self, link: BlackBox, interrupted: &AtomicBool) -> Result<(), TestbedError> {
+        self.done(&TestbedOrder::Reset(link), interrupted)
+    }
+
+    /// What a link counted.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub fn counters(
+        &mut self,
+        link: BlackBox,
+        interrupted: &AtomicBool,
+    ) -> Result<LinkCount, TestbedError> {
+        match self.ask(&TestbedOrder::Counters(link), PROMPTLY, interrupted)? {
+            TestbedAnswer::Counters(count) => Ok(*count),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    /// Which packets it dropped, where that is written down ([`Impairment::logs_drops`]).
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub fn drops(
+        &mut self,
+        link: BlackBox,
+        heading: Heading,
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<DroppedPacket>, TestbedError> {
+        match self.ask(&TestbedOrder::Drops { link, heading }, PROMPTLY, interrupted)? {
+            TestbedAnswer::Drops(drops) => Ok(drops),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    /// How long datagrams take there and back, as the link is now. For the calibration, it does nothing then.
+    ///
+    /// # Errors
+    /// Where none comes back.
+    pub fn round_trips(
+        &mut self,
+        link: BlackBox,
+        via: Via,
+        rounds: u32,
+        interrupted: &AtomicBool,
+    ) -> Result<RoundTripTimes, TestbedError> {
+        let limit = PROMPTLY + LONGEST_ROUND * rounds;
+        match self.ask(&TestbedOrder::RoundTrips { link, via, rounds }, limit, interrupted)? {
+            TestbedAnswer::RoundTrips(times) => Ok(times),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    fn done(&mut self, order: &TestbedOrder, interrupted: &AtomicBool) -> Result<(), TestbedError> {
+        match self.ask(order, PROMPTLY, interrupted)? {
+            TestbedAnswer::Done => Ok(()),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        order: &TestbedOrder,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<TestbedAnswer, TestbedError> {
+        let sent = self.helper.lines.send(order);
+        sent.map_err(|error| TestbedError::Failed(error.to_string()))?;
+        Ok(self.helper.lines.receive(interrupted, Instant::now() + limit)?)
+    }
+}
+
+fn unexpected(answer: TestbedAnswer) -> TestbedError {
+    TestbedError::Failed(match answer {
+        TestbedAnswer::Error(problem) => problem,
+        _ => "it sent an unexpected answer".into(),
+    })
+}

@@ -1,0 +1,255 @@
+//! The hosts: network namespaces with their devices and addresses. Nothing of it is seen from outside, and no
+//! route leads out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use wire::{Interfaces, Namespace, Tun, silence_ipv6};
+
+use super::{Addresses, BlackBox, Ends, HostName, HostReady, LinkReady, Via};
+use crate::user_namespace;
+use crate::workload::setup::kind::join_network::JoinNetwork;
+
+/// Packets; with the usual 500 a TUN device loses what a busy machine does not fetch in time.
+const QUEUE_PACKETS: u32 = 10_000;
+/// Of Ethernet; a packet on the wire is no longer.
+pub const MTU: u32 = 1500;
+const IPV4_PREFIX: u8 = 24;
+const IPV6_PREFIX: u8 = 64;
+/// The wire's interface at a black box.
+pub const WIRE: &str = "wire";
+const LAN: &str = "lan";
+
+/// What TCP remembers of a peer must not pass from one measurement to the next.
+const SETTINGS: [(&str, &str); 1] = [("ipv4/tcp_no_metrics_save", "1")];
+/// What else a result may depend on, and is told with it.
+const TOLD: [&str; 18] = [
+    "core/rmem_max",
+    "core/somaxconn",
+    "core/wmem_max",
+    "ipv4/tcp_allowed_congestion_control",
+    "ipv4/tcp_available_congestion_control",
+    "ipv4/tcp_congestion_control",
+    "ipv4/tcp_early_retrans",
+    "ipv4/tcp_ecn",
+    "ipv4/tcp_min_rtt_wlen",
+    "ipv4/tcp_moderate_rcvbuf",
+    "ipv4/tcp_no_metrics_save",
+    "ipv4/tcp_recovery",
+    "ipv4/tcp_rmem",
+    "ipv4/tcp_sack",
+    "ipv4/tcp_slow_start_after_idle",
+    "ipv4/tcp_timestamps",
+    "ipv4/tcp_window_scaling",
+    "ipv4/tcp_wmem",
+];
+
+/// The interface of W_test that leads to a black box.
+pub fn interface(link: BlackBox, via: Via) -> &'static str {
+    match (link, via) {
+        (BlackBox::Active, Via::Wire) => "wire-active",
+        (BlackBox::Passive, Via::Wire) => "wire-passive",
+        (BlackBox::Active, Via::Lan) => "lan-active",
+        (BlackBox::Passive, Via::Lan) => "lan-passive",
+    }
+}
+
+/// The devices of a wire: that of W_test, and that of the black box.
+pub type WireEnds = (BlackBox, [Tun; 2]);
+
+/// The three, and whether it takes a user namespace to have them.
+pub struct Hosts {
+    namespaces: Vec<(HostName, Namespace)>,
+    is_rootless: bool,
+    /// Why there is no IPv6.
+    pub no_ipv6: Option<String>,
+}
+
+impl Hosts {
+    /// Makes them, with interfaces that are up. This process must have one thread, and is in a network
+    /// namespace of its own from then on: it reaches nobody.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing.
+    pub fn make() -> Result<(Hosts, Vec<WireEnds>), String> {
+        let is_rootless = leave_network()?;
+        let make = |name| {
+            let made = Namespace::new().map(|namespace| (name, namespace));
+            made.map_err(|error| format!("cannot make a network namespace: {error}"))
+        };
+        let namespaces = HostName::ALL.into_iter().map(make).collect::<Result<_, _>>()?;
+        let ipv6 = fs::metadata("/proc/sys/net/ipv6/conf");
+        let no_ipv6 = ipv6.err().map(|_| "this kernel has no IPv6".to_owned());
+        let hosts = Hosts { namespaces, is_rootless, no_ipv6 };
+        for name in HostName::ALL {
+            hosts.run(name, begin).map_err(|error| format!("a host of the testbed: {error}"))?;
+        }
+        let mut wires = Vec::new();
+        for link in BlackBox::ALL {
+            let (wire, lan) = (hosts.lay_wire(link), hosts.lay_lan(link));
+            lan.map_err(|error| format!("the testbed's LAN: {error}"))?;
+            wires.push((link, wire.map_err(|error| format!("the testbed's wire: {error}"))?));
+        }
+        Ok((hosts, wires))
+    }
+
+    /// Whether it takes a user namespace.
+    pub fn is_rootless(&self) -> bool {
+        self.is_rootless
+    }
+
+    /// Does something in the namespace of a host.
+    ///
+    /// # Errors
+    /// As what is done.
+    pub fn run<T: Send>(
+        &self,
+        name: HostName,
+        action: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        self.namespace(name)?.run(action)
+    }
+
+    fn namespace(&self, name: HostName) -> io::Result<&Namespace> {
+        let found = self.namespaces.iter().find(|(of, _)| *of == name);
+        found
+            .map(|(_, namespace)| namespace)
+            .ok_or_else(|| io::Error::other("there is no such host"))
+    }
+
+    /// What is told of each of them.
+    ///
+    /// # Errors
+    /// Where `/proc` is missing.
+    pub fn ready(&self) -> io::Result<Vec<HostReady>> {
+        let pid = std::process::id();
+        let path = |file: String| PathBuf::from(format!("/proc/{pid}/{file}"));
+        let ready = |(name, namespace): &(HostName, Namespace)| {
+            let join = JoinNetwork {
+                user_namespace: self.is_rootless.then(|| path("ns/user".into())),
+                namespace: path(format!("fd/{}", namespace.as_fd().as_raw_fd())),
+                inode: namespace.inode()?,
+            };
+            Ok(HostReady { name: *name, join, settings: namespace.run(|| Ok(settings()))? })
+        };
+        self.namespaces.iter().map(ready).collect()
+    }
+
+    /// The addresses of a link.
+    pub fn link(&self, with: BlackBox) -> LinkReady {
+        let addresses = |via| Addresses {
+            ipv4: ends(with, via, false),
+            ipv6: self.no_ipv6.is_none().then(|| ends(with, via, true)),
+        };
+        LinkReady { with, wire: addresses(Via::Wire), lan: addresses(Via::Lan) }
+    }
+
+    fn lay_wire(&self, link: BlackBox) -> io::Result<[Tun; 2]> {
+        let ours = interface(link, Via::Wire);
+        let lay = |host, name: &'static str| {
+            self.run(host, || {
+                let tun = Tun::open(name)?;
+                self.begin_ipv6(name)?;
+                Interfaces::open()?.bring_up(name, Some(QUEUE_PACKETS), Some(MTU))?;
+                Ok(tun)
+            })
+        };
+        let ends = [lay(HostName::Test, ours)?, lay(link.host(), WIRE)?];
+        self.give_addresses(link, Via::Wire, (ours, WIRE))?;
+        Ok(ends)
+    }
+
+    fn lay_lan(&self, link: BlackBox) -> io::Result<()> {
+        let ours = interface(link, Via::Lan);
+        let there = self.namespace(link.host())?;
+        self.run(HostName::Test, || Interfaces::open()?.add_veth(ours, LAN, there))?;
+        for (host, name) in [(HostName::Test, ours), (link.host(), LAN)] {
+            self.run(host, || {
+                self.begin_ipv6(name)?;
+                Interfaces::open()?.bring_up(name, None, Some(MTU))
+            })?;
+        }
+        self.give_addresses(link, Via::Lan, (ours, LAN))
+    }
+
+    fn begin_ipv6(&self, interface: &str) -> io::Result<()> {
+        if self.no_ipv6.is_some() { Ok(()) } else { silence_ipv6(interface) }
+    }
+
+    fn give_addresses(&self, link: BlackBox, via: Via, names: (&str, &str)) -> io::Result<()> {
+        for is_ipv6 in [false, true] {
+            if is_ipv6 && self.no_ipv6.is_some() {
+                continue;
+            }
+            let Ends { test, other } = ends(link, via, is_ipv6);
+            let prefix = if is_ipv6 { IPV6_PREFIX } else { IPV4_PREFIX };
+            for (host, name, address) in
+                [(HostName::Test, names.0, test), (link.host(), names.1, other)]
+            {
+                self.run(host, || Interfaces::open()?.add_address(name, address, prefix))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves this process into a network namespace of its own, and says whether that took a user namespace.
+fn leave_network() -> Result<bool, String> {
+    // SAFETY: it closes no file descriptors.
+    match unsafe { unshare_unsafe(UnshareFlags::NEWNET) } {
+        Ok(()) => Ok(false),
+        Err(Errno::PERM) => user_namespace::enter_new(UnshareFlags::NEWNET).map(|()| true),
+        Err(error) => Err(format!("cannot make a network namespace: {}", io::Error::from(error))),
+    }
+}
+
+/// The first thing in a new namespace.
+fn begin() -> io::Result<()> {
+    Interfaces::open()?.bring_up("lo", None, None)?;
+    for (setting, value) in SETTINGS {
+        fs::write(sysctl(setting), value)
+            .map_err(|error| io::Error::other(format!("{}: {error}", sysctl(setting))))?;
+    }
+    Ok(())
+}
+
+/// What is told of the settings of this namespace; some are those of the whole machine, and hidden here.
+fn settings() -> BTreeMap<String, String> {
+    let read = |name: &str| {
+        let value = fs::read_to_string(sysctl(name)).ok()?;
+        let words: Vec<&str> = value.split_whitespace().collect();
+        Some((format!("net.{}", name.replace('/', ".")), words.join(" ")))
+    };
+    TOLD.into_iter().filter_map(read).collect()
+}
+
+fn sysctl(name: &str) -> String {
+    format!("/proc/sys/net/{name}")
+}
+
+/// Addresses that are reserved for benchmarks (RFC 2544, RFC 5180): nobody has them.
+fn ends(link: BlackBox, via: Via, is_ipv6: bool) -> Ends {
+    let number = match link {
+        BlackBox::Active => 1,
+        BlackBox::Passive => 2,
+    };
+    let address = |host: u8| -> IpAddr {
+        match (is_ipv6, via) {
+            (false, Via::Wire) => Ipv4Addr::new(198, 18, number, host).into(),
+            (false, Via::Lan) => Ipv4Addr::new(198, 19, number, host).into(),
+            (true, Via::Wire) => ipv6(number.into(), host),
+            (true, Via::Lan) => ipv6(0x100 + u16::from(number), host),
+        }
+    };
+    Ends { test: address(1), other: address(2) }
+}
+
+fn ipv6(network: u16, host: u8) -> IpAddr {
+    Ipv6Addr::new(0x2001, 2, 0, network, 0, 0, 0, host.into()).into()
+}

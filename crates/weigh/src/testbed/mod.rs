@@ -1,0 +1,214 @@
+//! Three hosts on this machine, and the links between them: W_test, which is weighed, and the two black
+//! boxes, W_active and W_passive (Maly, Gupta and Mynam, 1996). `docs/link.md` describes it.
+//!
+//! A hidden role of `weigh` (`__testbed`) holds all of it by file descriptors alone: network namespaces,
+//! devices, the threads that carry packets. However it ends, nothing is left. It is asked by lines of JSON;
+//! [`Testbed`] is the asking side. A host is joined by a launcher's set-up step
+//! ([`JoinNetwork`](crate::workload::setup::kind::join_network::JoinNetwork)).
+//!
+//! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
+//! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
+
+mod asking;
+pub mod hosts;
+pub mod process;
+mod round_trips;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use wire::{DroppedPacket, Impairment, LinkCounters};
+
+pub use asking::{Testbed, TestbedError};
+
+use crate::workload::setup::kind::join_network::JoinNetwork;
+
+/// The hidden subcommand that turns `weigh` into a testbed.
+pub const SUBCOMMAND: &str = "__testbed";
+
+/// What a testbed is told first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestbedSetup {
+    /// Where the wires' threads run; on any CPU where it is empty. Not on those of W_test.
+    pub wire_cpus: Vec<usize>,
+    /// Whether they run before all others, where that is allowed.
+    pub real_time: bool,
+}
+
+/// One of the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostName {
+    Test,
+    Active,
+    Passive,
+}
+
+impl HostName {
+    pub const ALL: [HostName; 3] = [HostName::Test, HostName::Active, HostName::Passive];
+}
+
+/// Those at the far side of a link: a link is named by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BlackBox {
+    Active,
+    Passive,
+}
+
+impl BlackBox {
+    pub const ALL: [BlackBox; 2] = [BlackBox::Active, BlackBox::Passive];
+
+    /// Its host.
+    pub fn host(self) -> HostName {
+        match self {
+            BlackBox::Active => HostName::Active,
+            BlackBox::Passive => HostName::Passive,
+        }
+    }
+}
+
+/// A direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heading {
+    FromTest,
+    ToTest,
+}
+
+/// How W_test and a black box reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    Wire,
+    Lan,
+}
+
+/// What stands when a testbed is ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestbedReady {
+    pub pid: u32,
+    pub hosts: Vec<HostReady>,
+    pub links: Vec<LinkReady>,
+    /// Whether it does without root, in a user namespace.
+    pub is_rootless: bool,
+    /// Why the wires have no real-time priority, though they were to have one.
+    pub not_real_time: Option<String>,
+    /// Why their memory may be swapped out.
+    pub not_locked: Option<String>,
+    /// What the kernel leaves to the wires to segment, at best: `off`, `tcp`, `tcp and udp`.
+    pub offload: String,
+    /// Why there are no IPv6 addresses.
+    pub no_ipv6: Option<String>,
+}
+
+impl TestbedReady {
+    /// A host of it.
+    pub fn host(&self, name: HostName) -> Option<&HostReady> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The link to a black box.
+    pub fn link(&self, with: BlackBox) -> Option<&LinkReady> {
+        self.links.iter().find(|link| link.with == with)
+    }
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostReady {
+    pub name: HostName,
+    /// How a launcher gets there.
+    pub join: JoinNetwork,
+    /// What the kernel does there that a result may depend on (`net.ipv4.tcp_…`), by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The addresses of a link: of W_test, and of the black box.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkReady {
+    pub with: BlackBox,
+    pub wire: Addresses,
+    pub lan: Addresses,
+}
+
+/// The two ends of a way, over IPv4 and over IPv6.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Addresses {
+    pub ipv4: Ends,
+    /// `None` where the kernel has no IPv6.
+    pub ipv6: Option<Ends>,
+}
+
+/// Both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    pub test: IpAddr,
+    pub other: IpAddr,
+}
+
+/// What a testbed is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestbedOrder {
+    /// From now on, this direction is so, and counts from 1.
+    Configure {
+        link: BlackBox,
+        heading: Heading,
+        impairment: Box<Impairment>,
+    },
+    /// Whether the kernel may leave segmentation to the wire.
+    Offload {
+        link: BlackBox,
+        is_on: bool,
+    },
+    /// Both directions count from 1 again, and draw again from their seeds.
+    Reset(BlackBox),
+    Counters(BlackBox),
+    Drops {
+        link: BlackBox,
+        heading: Heading,
+    },
+    /// How long a datagram takes there and back, as the link is configured now.
+    RoundTrips {
+        link: BlackBox,
+        via: Via,
+        rounds: u32,
+    },
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestbedAnswer {
+    Ready(Box<TestbedReady>),
+    Done,
+    Counters(Box<LinkCount>),
+    Drops(Vec<DroppedPacket>),
+    RoundTrips(RoundTripTimes),
+    Error(String),
+}
+
+/// What a link counted since it was configured or reset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkCount {
+    pub from_test: LinkCounters,
+    pub to_test: LinkCounters,
+    /// Pieces that a host's own kernel threw away before the wire saw them, as the device's queue was full.
+    pub device_dropped_from_test: u64,
+    pub device_dropped_to_test: u64,
+}
+
+/// Times of datagrams of 64 bytes there and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundTripTimes {
+    pub rounds: u32,
+    /// Not back after a second more than the link's delay.
+    pub lost: u32,
+    pub min_ns: u64,
+    pub p50_ns: u64,
+    pub p90_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+}

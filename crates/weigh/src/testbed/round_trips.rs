@@ -1,0 +1,93 @@
+//! How long a datagram takes there and back.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::hosts::Hosts;
+use super::{BlackBox, Ends, HostName, RoundTripTimes};
+
+const DATAGRAM_BYTES: usize = 64;
+/// Below the wires' priority, and above what disturbs.
+const PRIORITY: i32 = 40;
+/// Datagrams that nobody counts: the first ones find cold caches, and over a LAN no neighbour.
+const WARM_UP: u32 = 16;
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// Sends so many, one after the other; one that is not back after `limit` is lost.
+///
+/// # Errors
+/// Where there can be no sockets, or not one of them comes back.
+pub fn measure(
+    hosts: &Hosts,
+    link: BlackBox,
+    ends: Ends,
+    rounds: u32,
+    limit: Duration,
+) -> io::Result<RoundTripTimes> {
+    let open =
+        |host, address| hosts.run(host, move || UdpSocket::bind(SocketAddr::new(address, 0)));
+    let (near, far) = (open(HostName::Test, ends.test)?, open(link.host(), ends.other)?);
+    near.connect(far.local_addr()?)?;
+    near.set_read_timeout(Some(limit))?;
+    far.set_read_timeout(Some(LOOK_UP))?;
+    let is_over = AtomicBool::new(false);
+    let times = thread::scope(|scope| {
+        scope.spawn(|| echo(&far, &is_over));
+        let times = scope.spawn(|| send(&near, rounds)).join();
+        is_over.store(true, Ordering::Relaxed);
+        times.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+    })?;
+    summarise(times, rounds)
+}
+
+/// Sends back what comes.
+fn echo(socket: &UdpSocket, is_over: &AtomicBool) {
+    // Without it the times are longer, and say so.
+    let _ = wire::be_real_time(PRIORITY);
+    let mut datagram = [0; DATAGRAM_BYTES];
+    while !is_over.load(Ordering::Relaxed) {
+        if let Ok((length, from)) = socket.recv_from(&mut datagram) {
+            let _ = socket.send_to(&datagram[..length], from);
+        }
+    }
+}
+
+fn send(socket: &UdpSocket, rounds: u32) -> io::Result<Vec<u64>> {
+    let _ = wire::be_real_time(PRIORITY);
+    let mut times = Vec::with_capacity(rounds as usize);
+    for number in 0..WARM_UP + rounds {
+        let mut datagram = [0; DATAGRAM_BYTES];
+        datagram[..4].copy_from_slice(&number.to_be_bytes());
+        let began = Instant::now();
+        socket.send(&datagram)?;
+        loop {
+            match socket.recv(&mut datagram) {
+                // One that was given up may come yet.
+                Ok(_) if datagram[..4] != number.to_be_bytes() => {}
+                Ok(_) => {
+                    if number >= WARM_UP {
+                        times.push(began.elapsed().as_nanos() as u64);
+                    }
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(times)
+}
+
+fn summarise(mut times: Vec<u64>, rounds: u32) -> io::Result<RoundTripTimes> {
+    times.sort_unstable();
+    let (Some(&min_ns), Some(&max_ns)) = (times.first(), times.last()) else {
+        return Err(io::Error::other("no datagram came back"));
+    };
+    let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+    let lost = rounds - times.len() as u32;
+    let (p50_ns, p90_ns, p99_ns) = (at(0.5), at(0.9), at(0.99));
+    Ok(RoundTripTimes { rounds, lost, min_ns, p50_ns, p90_ns, p99_ns, max_ns })
+}
