@@ -9,13 +9,18 @@ pub fn measure(weigh: &Weigh) -> Result<Part, String> {
     let result =
         weigh.json(&["compare", "audit", "-w", "unixbench", "--budget", &budget, "--no-detail"])?;
     let results = list(&result, "/results");
-    let mut total_per_s = 0.0;
+    let (mut total_per_s, mut counted) = (0.0, 0);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in results {
-        let treated_s = number(row, "/evidence/treated_s").unwrap_or(0.0);
-        let log_bytes = number(row, "/evidence/log_bytes").unwrap_or(0.0);
-        let per_s = if treated_s > 0.0 { log_bytes / treated_s } else { 0.0 };
-        total_per_s += per_s;
+        // Absent where records could not be counted: then nothing is known, which is not 0.
+        let log_bytes = number(row, "/evidence/log_bytes");
+        let treated_s = number(row, "/evidence/treated_s").filter(|&seconds| seconds > 0.0);
+        let per_s = log_bytes.zip(treated_s).map(|(bytes, seconds)| bytes / seconds);
+        if let Some(per_s) = per_s {
+            counted += 1;
+            total_per_s += per_s;
+        }
+        let log_in = |seconds: f64| per_s.map_or("–".into(), |per_s| bytes(per_s * seconds));
         let per_op = |path| number(row, path).map_or("–".into(), |value| format!("{value:.1}"));
         rows.push(vec![
             format!("`{}`", text(row, "/workload")),
@@ -23,14 +28,15 @@ pub fn measure(weigh: &Weigh) -> Result<Part, String> {
             text(row, "/verdict").into(),
             per_op("/evidence/records_per_op"),
             per_op("/evidence/log_bytes_per_op"),
-            bytes(per_s),
-            bytes(per_s * 10.0),
+            log_in(1.0),
+            log_in(10.0),
         ]);
     }
     let lost: f64 = results.iter().filter_map(|row| number(row, "/evidence/lost")).sum();
     let sentence = format!(
-        "A run of UnixBench's {} tests, ten seconds each, would write {} of audit trail with every system \
-         call audited; {lost:.0} records were lost while this was measured.",
+        "A run of the {counted} of UnixBench's {} tests whose records were counted, ten seconds each, would \
+         write {} of audit trail with every system call audited; {lost:.0} records were lost while this was \
+         measured.",
         results.len(),
         bytes(total_per_s * 10.0),
     );

@@ -80,6 +80,7 @@ pub fn ns_per_op(rate: f64) -> f64 {
 /// A time that a person can read.
 pub fn time(ns: f64) -> String {
     match ns.abs() {
+        size if size < 0.5 => "0 ns".into(),
         size if size < 1e3 => format!("{ns:.0} ns"),
         size if size < 1e6 => format!("{:.2} µs", ns / 1e3),
         size if size < 1e9 => format!("{:.2} ms", ns / 1e6),
