@@ -1,0 +1,91 @@
+//! Links within the documents lead somewhere, down to the heading, and README.md names every page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+const AT_THE_TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Paths relative to the root, with the text outside of blocks of code.
+fn documents() -> BTreeMap<PathBuf, String> {
+    let below_docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages =
+        below_docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let pages = pages.map(|path| path.strip_prefix(root()).unwrap().to_owned());
+    pages.chain(AT_THE_TOP.map(PathBuf::from)).map(|path| (path.clone(), prose(&path))).collect()
+}
+
+fn prose(path: &Path) -> String {
+    let text = fs::read_to_string(root().join(path)).unwrap();
+    let mut is_code = false;
+    let is_prose = |line: &&str| {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    };
+    text.lines().filter(is_prose).collect::<Vec<_>>().join("\n")
+}
+
+/// What a link may name after `#`: headings as GitHub writes them, and anchors.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let headings = headings.filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+    let slug = |heading: &str| {
+        let kept = heading.to_lowercase().replace(' ', "-");
+        kept.chars().filter(|c| c.is_alphanumeric() || *c == '-' || *c == '_').collect()
+    };
+    let ids = text.split("<a id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    headings.map(slug).chain(ids).collect()
+}
+
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
+
+/// `docs/../README.md` is `README.md`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            normal.pop();
+        } else {
+            normal.push(part);
+        }
+    }
+    normal
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let documents = documents();
+    let mut broken = Vec::new();
+    for (path, text) in &documents {
+        for link in links(text).filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => path.clone(),
+                file => normal(&path.with_file_name(file)),
+            };
+            let has_anchor =
+                documents.get(&target).is_none_or(|text| anchors(text).contains(anchor));
+            if !root().join(&target).exists() || !(anchor.is_empty() || has_anchor) {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "these lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_index() {
+    let documents = documents();
+    let readme = &documents[Path::new("README.md")];
+    let named: BTreeSet<PathBuf> = links(readme).map(PathBuf::from).collect();
+    let missing: Vec<_> =
+        documents.keys().filter(|path| **path != *"README.md" && !named.contains(*path)).collect();
+    assert!(missing.is_empty(), "README.md does not name {missing:?}");
+}
