@@ -21,6 +21,7 @@ use weighbridge::workload::detail::Detail;
 use weighbridge::workload::sample::Sample;
 use weighbridge::workload::suite;
 use weighbridge::{import, label, treatment};
+use wire::{Choice, Packet, VNET_HEADER};
 
 /// The files of a directory below this tree.
 fn files(directory: &str) -> Vec<Vec<u8>> {
@@ -206,4 +207,68 @@ fn profiles() {
             "plain_elapsed_s":0.1,"user_s":0.01,"system_s":0.02,"calls":{"read":10,"openat":3}}"#,
     ]));
     fuzz("profiles", &inputs, |input| drop(SyscallProfile::parse(input)));
+}
+
+/// Pieces as a TUN device gives them: TCP over IPv4 and IPv6, UDP, and one that is not to be cut.
+fn pieces() -> Vec<Vec<u8>> {
+    let piece = |gso_type: u8, transport: u16, header: u16, protocol: u8| {
+        let checksum_offset = if protocol == 6 { 16_u16 } else { 6 };
+        let mut bytes = vec![1, gso_type];
+        for word in [transport + header, 1000, transport, checksum_offset] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        let total = transport + header + 2500;
+        let mut ip = vec![0; usize::from(total)];
+        if transport == 20 {
+            ip[0] = 0x45;
+            ip[2..4].copy_from_slice(&total.to_be_bytes());
+            ip[9] = protocol;
+        } else {
+            ip[0] = 0x60;
+            ip[4..6].copy_from_slice(&(total - 40).to_be_bytes());
+            ip[6] = protocol;
+        }
+        ip[usize::from(transport) + 12] = 0x80;
+        bytes.extend(ip);
+        bytes
+    };
+    vec![
+        piece(1, 20, 32, 6),
+        piece(4, 40, 32, 6),
+        piece(5, 20, 8, 17),
+        piece(5, 40, 8, 17),
+        vec![0; 90],
+    ]
+}
+
+#[test]
+fn packets_of_a_link() {
+    let inputs = pieces();
+    assert!(inputs[..4].iter().all(|piece| Packet::new(piece).segments() == 3));
+    let mut head = Vec::new();
+    fuzz("packets of a link", &inputs, |input| {
+        let packet = Packet::new(input);
+        let segments = packet.segments();
+        let cut = segments / 2;
+        for part in [0..segments, 0..cut, cut..segments] {
+            if !part.is_empty() {
+                let rest = packet.part(part.clone(), &mut head);
+                assert!(head.len() + rest.len() <= input.len());
+            }
+        }
+        assert!(
+            (0..segments).map(|at| packet.segment_bytes(at)).sum::<usize>() + VNET_HEADER
+                >= input.len()
+        );
+    });
+}
+
+#[test]
+fn choices_of_packets() {
+    let choices = ["1@200%400+3@397%400", "1%", "0.5%x4", "3@400%400"];
+    fuzz("choices of packets", &texts(&choices), |input| {
+        if let Ok(choice) = String::from_utf8_lossy(input).parse::<Choice>() {
+            assert!(choice.to_string().parse::<Choice>().is_ok(), "{choice}");
+        }
+    });
 }

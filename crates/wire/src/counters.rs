@@ -30,7 +30,11 @@ pub struct LinkCounters {
     /// Packets that left more than a millisecond after they were due: the link could not keep up, or did not
     /// run.
     pub overruns: u64,
-    /// The most that any left after it was due.
+    /// So long after it was due, or less, half of the held packets left; within an eighth.
+    pub late_p50_ns: u64,
+    /// The same of 99 in 100.
+    pub late_p99_ns: u64,
+    /// The latest that any left.
     pub latest_ns: u64,
     /// Drops that found no room in the log.
     pub not_logged: u64,
@@ -52,6 +56,48 @@ pub struct DroppedPacket {
     pub at_ns: u64,
     /// Why.
     pub cause: Cause,
+}
+
+/// How late packets left: how many, by eighths of powers of two nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Lateness {
+    packets: [u64; 64 * PARTS],
+}
+
+const PARTS: usize = 8;
+
+impl Lateness {
+    pub(crate) fn new() -> Lateness {
+        Lateness { packets: [0; 64 * PARTS] }
+    }
+
+    pub(crate) fn add(&mut self, late_ns: u64, packets: u64) {
+        self.packets[Lateness::place(late_ns)] += packets;
+    }
+
+    fn place(late_ns: u64) -> usize {
+        let power = late_ns.max(1).ilog2();
+        match power.checked_sub(PARTS.ilog2()) {
+            None => late_ns as usize,
+            // The highest bit says which power, the three behind it which eighth.
+            Some(shift) => (shift as usize + 1) * PARTS + (late_ns >> shift) as usize - PARTS,
+        }
+    }
+
+    /// No more than this for so large a share of them; 0 where there were none.
+    pub(crate) fn quantile(&self, share: f64) -> u64 {
+        let all: u64 = self.packets.iter().sum();
+        let mut left = (all as f64 * share).ceil() as u64;
+        for (place, packets) in self.packets.iter().enumerate() {
+            if *packets >= left && left > 0 {
+                let shift = (place / PARTS).saturating_sub(1);
+                let first = if place < PARTS { place } else { PARTS + place % PARTS };
+                return ((first as u64 + 1) << shift) - 1;
+            }
+            left = left.saturating_sub(*packets);
+        }
+        0
+    }
 }
 
 /// The drops of one direction, in order.
@@ -83,5 +129,46 @@ impl DropLog {
             at_ns,
             cause,
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_share_was_no_later_than_its_quantile() {
+        let mut lateness = Lateness::new();
+        assert_eq!(lateness.quantile(0.5), 0);
+        lateness.add(0, 1);
+        assert_eq!(lateness.quantile(1.0), 0);
+        lateness.add(1_000, 98);
+        lateness.add(1_000_000, 1);
+        assert!((1_000..1_125).contains(&lateness.quantile(0.5)));
+        assert!((1_000..1_125).contains(&lateness.quantile(0.99)));
+        assert!((1_000_000..1_125_000).contains(&lateness.quantile(1.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_lateness_has_its_place(late_ns in any::<u64>(), shift in 0_u32..64) {
+            let late_ns = late_ns >> shift;
+            let mut lateness = Lateness::new();
+            lateness.add(late_ns, 1);
+            let found = lateness.quantile(0.5);
+            prop_assert!(found >= late_ns && found - late_ns <= late_ns / 8, "{late_ns}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_full_counts_on() {
+        let mut counters = LinkCounters::default();
+        let mut log = DropLog { is_kept: true, ..DropLog::default() };
+        log.add(1, LONGEST_LOG as u64 + 5, 7, Cause::Random, &mut counters);
+        log.add(LONGEST_LOG as u64 + 6, 2, 8, Cause::Random, &mut counters);
+        assert_eq!((log.packets.len(), counters.not_logged), (LONGEST_LOG, 7));
+        assert_eq!(counters.all_dropped(), LONGEST_LOG as u64 + 7);
     }
 }

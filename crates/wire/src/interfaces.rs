@@ -3,8 +3,10 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::namespace::Namespace;
 use crate::netlink::{CREATE, Netlink, NetlinkRequest, attribute};
@@ -25,6 +27,10 @@ const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 /// The address is used at once, without asking whether another has it.
 const IFA_F_NODAD: u8 = 2;
+
+const IPV6_ROUTES: &str = "/proc/thread-self/net/ipv6_route";
+const RTF_LOCAL: u32 = 0x8000_0000;
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// What an interface counted (`rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +101,8 @@ impl Interfaces {
         self.change(name, message)
     }
 
-    /// Gives an interface an address, and so a route to those that begin with the same `prefix` bits.
+    /// Gives an interface an address, and so a route to those that begin with the same `prefix` bits. What is
+    /// sent to it arrives from then on. The interface has to be up.
     ///
     /// # Errors
     /// Where it cannot have it.
@@ -109,7 +116,11 @@ impl Interfaces {
         let message = NetlinkRequest::new(RTM_NEWADDR, CREATE, &fixed)
             .with(IFA_LOCAL, &bytes)
             .with(IFA_ADDRESS, &bytes);
-        self.change(name, message)
+        self.change(name, message)?;
+        match address {
+            IpAddr::V4(_) => Ok(()),
+            IpAddr::V6(address) => wait_until_local(address),
+        }
     }
 
     /// What it counted since it was made.
@@ -163,6 +174,28 @@ pub fn silence_ipv6(name: &str) -> io::Result<()> {
             .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     };
     settings.into_iter().try_for_each(set)
+}
+
+/// The kernel takes an IPv6 address into its routes in a worker of its own, a moment after it answered; what
+/// comes before that is thrown away.
+fn wait_until_local(address: Ipv6Addr) -> io::Result<()> {
+    let wanted: String = address.octets().iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_local = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let flags = words.get(8).and_then(|flags| u32::from_str_radix(flags, 16).ok());
+        words.first() == Some(&wanted.as_str()) && flags.unwrap_or(0) & RTF_LOCAL != 0
+    };
+    let deadline = Instant::now() + LIMIT;
+    while !fs::read_to_string(IPV6_ROUTES)?.lines().any(is_local) {
+        if Instant::now() > deadline {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("the kernel has no route to its own address {address}"),
+            ));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// `struct ifinfomsg`.

@@ -1,6 +1,6 @@
 //! One direction of a link at work: from what is read on one side to what is written on the other.
 
-use crate::counters::{DropLog, LinkCounters, OVERRUN_NS};
+use crate::counters::{DropLog, Lateness, LinkCounters, OVERRUN_NS};
 use crate::held::HeldPackets;
 use crate::impairment::Impairment;
 use crate::packet::Packet;
@@ -14,6 +14,7 @@ pub(crate) struct Lane {
     shaper: Shaper,
     held: HeldPackets,
     counters: LinkCounters,
+    lateness: Lateness,
     pub(crate) drops: DropLog,
     stretches: Vec<Stretch>,
     head: Vec<u8>,
@@ -26,6 +27,7 @@ impl Lane {
             shaper: Shaper::new(&Impairment::default()),
             held: HeldPackets::default(),
             counters: LinkCounters::default(),
+            lateness: Lateness::new(),
             drops: DropLog::default(),
             stretches: Vec::new(),
             head: Vec::new(),
@@ -42,11 +44,17 @@ impl Lane {
     pub(crate) fn reset(&mut self) {
         self.shaper = Shaper::new(&self.impairment);
         self.counters = LinkCounters { held: self.counters.held, ..LinkCounters::default() };
+        self.lateness = Lateness::new();
         self.drops = DropLog { is_kept: self.impairment.logs_drops, ..DropLog::default() };
     }
 
     pub(crate) fn counters(&self) -> LinkCounters {
-        LinkCounters { decided: *self.shaper.decided(), ..self.counters.clone() }
+        LinkCounters {
+            decided: *self.shaper.decided(),
+            late_p50_ns: self.lateness.quantile(0.5),
+            late_p99_ns: self.lateness.quantile(0.99),
+            ..self.counters.clone()
+        }
     }
 
     /// When there is something to do without a packet.
@@ -110,6 +118,7 @@ impl Lane {
     pub(crate) fn release(&mut self, now_ns: u64, to: &Tun) {
         while let Some(packet) = self.held.take_due(now_ns) {
             let late_ns = now_ns - packet.due_ns;
+            self.lateness.add(late_ns, packet.packets);
             self.counters.latest_ns = self.counters.latest_ns.max(late_ns);
             if late_ns > OVERRUN_NS {
                 self.counters.overruns += packet.packets;
