@@ -151,6 +151,7 @@ mod tests {
             &[
                 ("workload", WORKLOADS),
                 ("base", &["seccomp", "audit:backlog=64,wait=0"]),
+                ("factorial", FLAG),
                 ("fixture", &["fs:ext4", "busy:memory=64M"]),
                 ("budget", TIMES),
                 ("pairs", &["8", "4294967295"]),

@@ -11,6 +11,7 @@ use super::mixes::Mixes;
 use super::pairing::Pairing;
 use super::{Context, copies, output, value};
 use crate::experiment::request::{Plan, Request};
+use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
 use crate::store::record::Kind;
 use crate::treatment;
@@ -35,6 +36,8 @@ Examples:
       A build: without --prepare, every run but the first would find nothing to do.
   sudo weigh compare fs:ext4 --base fs:xfs -w fstime
       File systems against each other, on a new one for every sample.
+  weigh compare --factorial seccomp nice:5 -w getppid
+      The effect of each, and what they do together beyond that.
   weigh compare none
       Two identical arms (an A/A test): every difference found is a false alarm.
 
@@ -64,6 +67,10 @@ pub struct CompareArgs {
     /// Treatment to compare against
     #[arg(long, value_name = "TREATMENT", default_value = "none")]
     base: String,
+    /// Measure every combination of two to four treatments, and tell the effect of each and what they do
+    /// together beyond what each does alone
+    #[arg(long, conflicts_with = "base")]
+    factorial: bool,
     /// What the workloads of all arms have around them (`weigh list fixtures`), such as fs:xfs; may be
     /// repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
@@ -81,7 +88,7 @@ pub struct CompareArgs {
     /// Continue a stored experiment for the time of --budget: measure more pairs of the same treatments and
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
-    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "pairs", "sample", "timeout", "fdr",
+    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout", "fdr",
         "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
         "metrics", "command"])]
     go_on: Option<String>,
@@ -129,8 +136,12 @@ impl CompareArgs {
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {
-        let labels = std::iter::once(&self.base).chain(&self.treatments);
-        let arms = labels.map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
+        let labels = match self.factorial {
+            true => combinations(&self.base, &self.treatments)?,
+            false => std::iter::once(&self.base).chain(&self.treatments).cloned().collect(),
+        };
+        let arms =
+            labels.iter().map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let pairing = &self.pairing;
         let seed = pairing.seed();
         // What was drawn, and what depends on the machine.
@@ -170,6 +181,18 @@ impl CompareArgs {
             fail_above: pairing.fail_above,
         })
     }
+}
+
+/// The labels of all combinations, the baseline first.
+fn combinations(base: &str, treatments: &[String]) -> Result<Vec<String>, String> {
+    if !(2..=MOST_FACTORS).contains(&treatments.len()) {
+        return Err(format!(
+            "--factorial takes two to four treatments, and measures all their combinations; here are {}",
+            treatments.len()
+        ));
+    }
+    let labels = subsets(treatments).skip(1).map(|combination| combination.join("+"));
+    Ok(std::iter::once(base.to_owned()).chain(labels).collect())
 }
 
 /// Auditing is what most come for; who cannot change it gets an answer all the same.

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use super::effects;
 use super::order::Coins;
 use super::platform::{Observer, PairError, PairSlot, Platform, Stop};
-use super::row::{Row, Unit, judge, time_left, worth_measuring};
+use super::row::{Row, Unit, time_left, worth_measuring};
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
@@ -28,11 +29,11 @@ pub fn run_set(
     loop {
         let end = deadline(&rows);
         let left = end.saturating_sub(platform.elapsed());
-        let mut chosen = worth_measuring(&rows, design, left);
+        let mut chosen = effects::in_step(&rows, worth_measuring(&rows, design, left));
         let pairs = rows.iter().map(|row| row.betting.pairs()).sum();
         if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
             judged_pairs = pairs;
-            judge(&mut rows, design);
+            effects::judge(&mut rows, design);
             let left = end.saturating_sub(platform.elapsed());
             observer.round(&rows, platform.elapsed(), time_left(&rows, design, left));
             continue;
@@ -51,7 +52,7 @@ pub fn run_set(
             if let Err(stop) =
                 measure_pair(state, set, coins.baseline_first(), &mut after_treated, platform)
             {
-                judge(&mut rows, design);
+                effects::judge(&mut rows, design);
                 return (rows, Err(stop));
             }
             spread_failure(&mut rows, row);

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::detail::{self, run_detail};
 use super::earlier::Earlier;
+use super::effects;
 use super::engine::run_set;
 use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
@@ -168,7 +169,8 @@ impl Session<'_> {
         let mut observer = audience.set_begins(set, &names);
         let design = &self.design();
         let coins = |set| Coins::new(self.request.seed, set, *sessions);
-        let rows = units.iter().map(|unit| self.row(*unit, design)).collect();
+        let mut rows: Vec<Row> = units.iter().map(|unit| self.row(*unit, design)).collect();
+        effects::attach(&mut rows, &self.request.arms, design);
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
         let budget = self.request.budget / planned;
         let had = |unit: &Unit| self.earlier.detail(unit);
@@ -215,7 +217,8 @@ impl Session<'_> {
     fn design(&self) -> Design {
         Design {
             planned_pairs: self.planned_pairs,
-            rows: self.works.len() * (self.request.arms.len() - 1) * self.request.metrics().len(),
+            rows: self.works.len() * (self.request.arms.len() - 1) * self.request.metrics().len()
+                + effects::claims(&self.request.arms, self.works.len()),
             ..self.request.design.clone()
         }
     }

@@ -11,6 +11,7 @@ pub mod diff;
 mod disturbed;
 mod drift;
 pub mod earlier;
+pub mod effects;
 pub mod engine;
 pub mod evidence;
 mod filled;
@@ -40,5 +41,6 @@ pub mod session;
 mod sets;
 #[cfg(test)]
 mod simulation;
+mod stored_effects;
 pub mod summarise;
 pub mod work;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::result::factorial::{Effect, Factorial};
 use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -28,12 +29,23 @@ pub struct Further {
     pub judgement: Judgement,
 }
 
+/// An effect of a full factorial design, judged as a claim of its own.
+pub struct EffectClaim {
+    pub factorial: Factorial,
+    pub effect: Effect,
+    /// Of the contrasts of whole rounds.
+    pub betting: Betting,
+    pub judgement: Judgement,
+}
+
 /// A row as it is measured.
 pub struct Row {
     pub unit: Unit,
     pub betting: Betting,
     pub judgement: Judgement,
     pub further: Vec<Further>,
+    /// In a full factorial design, with the last arm of each workload: the effects of its factors.
+    pub effects: Vec<EffectClaim>,
     /// Why this workload gives no result.
     pub failure: Option<String>,
     /// Whether that was in the baseline's arm.
@@ -74,6 +86,7 @@ impl Row {
             unit,
             betting,
             further: Vec::new(),
+            effects: Vec::new(),
             judgement,
             failure: None,
             failed_alone: false,
@@ -97,6 +110,19 @@ impl Row {
         };
         self.further = others.map(further).collect();
         self
+    }
+
+    /// The same row with the claims on the effects of this design, of which it has no rounds yet.
+    pub fn claim_effects(&mut self, factorial: &Factorial, design: &Design) {
+        let betting = Betting::new(start(self.unit, design));
+        let judgement = judge_rows([&betting], design).remove(0);
+        let claim = |effect| EffectClaim {
+            factorial: factorial.clone(),
+            effect,
+            betting: betting.clone(),
+            judgement: judgement.clone(),
+        };
+        self.effects = factorial.effects().into_iter().map(claim).collect();
     }
 
     /// A row with the pairs of an earlier session.
@@ -134,7 +160,8 @@ impl Row {
         let is_known =
             |further: &&Further| further.betting.pairs() > 0 || self.betting.pairs() < MIN_PAIRS;
         let wanted = self.further.iter().filter(|further| further.is_wanted).filter(is_known);
-        let judgements = wanted.map(|further| &further.judgement);
+        let effects = self.effects.iter().map(|claim| &claim.judgement);
+        let judgements = wanted.map(|further| &further.judgement).chain(effects);
         judgements.filter(|judgement| judgement.verdict == Verdict::Inconclusive)
     }
 
@@ -188,12 +215,13 @@ fn start(unit: Unit, design: &Design) -> Start {
 
 /// Judges all rows together. Those that failed have no result, but count among those compared.
 pub fn judge(rows: &mut [Row], design: &Design) {
-    let claims = rows.iter().map(|row| 1 + row.further.len()).sum();
+    let claims = rows.iter().map(|row| 1 + row.further.len() + row.effects.len()).sum();
     let design = &Design { rows: design.rows.max(claims), ..design.clone() };
     let measured = || rows.iter().filter(|row| row.failure.is_none());
     let further = measured().flat_map(|row| row.further.iter().map(|further| &further.betting));
+    let effects = measured().flat_map(|row| row.effects.iter().map(|claim| &claim.betting));
     let primary = measured().map(|row| &row.betting);
-    let mut judgements = judge_rows(primary.chain(further), design).into_iter();
+    let mut judgements = judge_rows(primary.chain(further).chain(effects), design).into_iter();
     let measured: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].failure.is_none()).collect();
     for &row in &measured {
         rows[row].judgement = judgements.next().expect("one for each");
@@ -201,6 +229,11 @@ pub fn judge(rows: &mut [Row], design: &Design) {
     for &row in &measured {
         for further in &mut rows[row].further {
             further.judgement = judgements.next().expect("one for each");
+        }
+    }
+    for &row in &measured {
+        for claim in &mut rows[row].effects {
+            claim.judgement = judgements.next().expect("one for each");
         }
     }
 }

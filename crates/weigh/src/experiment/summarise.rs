@@ -2,6 +2,7 @@
 //! `weigh show` says is what `weigh compare` said.
 
 use super::disturbed;
+use super::effects;
 use super::evidence;
 use super::log_ratio::{bound, percent};
 use super::metrics;
@@ -9,7 +10,9 @@ use super::notes::{self, Judged};
 use super::pairs::{Measurements, gather};
 use super::ranking;
 use super::sets::{self, Set};
+use super::stored_effects;
 use crate::result::cost::{AddedCost, treated};
+use crate::result::factorial::FactorialEffect;
 use crate::result::gate::{Above, Gate};
 use crate::result::metrics::Metrics;
 use crate::result::reading::Reading;
@@ -40,14 +43,15 @@ pub fn design(stored: &Stored) -> Design {
         planned_pairs: stored.header.planned_pairs,
         rows: stored.header.works.len()
             * stored.header.arms.len().saturating_sub(1)
-            * stored.header.metrics.len(),
+            * stored.header.metrics.len()
+            + effects::claims(&stored.header.arms, stored.header.works.len()),
     }
 }
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
-    let results = rows(stored);
+    let (results, effects) = rows(stored);
     let mut warnings = stored.warnings.clone();
     warnings.extend(disturbed::warning(&results));
     let versus = ranking::versus(stored, &results);
@@ -80,6 +84,7 @@ pub fn summarise(stored: &Stored) -> Summary {
             .collect(),
         versus,
         results,
+        effects,
         failures: stored.failures.clone(),
         warnings,
         gate: stored.fail_above.map(|limit| gate(limit, stored)),
@@ -96,7 +101,7 @@ fn several_differences(header: &Header, arm: usize) -> Vec<String> {
     Some(all).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
-fn rows(stored: &Stored) -> Vec<Row> {
+fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let measurements = gather(stored);
     let design = design(stored);
     let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
@@ -111,7 +116,10 @@ fn rows(stored: &Stored) -> Vec<Row> {
             map_rows(&measurements, |row| pairs(row), |of_row| of_row.betting_of(metric))
         })
         .collect();
-    let mut judgements = judge_rows(bettings.iter().chain(of_further.iter().flatten()), &pooled);
+    let claimed = stored_effects::claimed(stored, &measurements, &bettings);
+    let of_effects = claimed.iter().map(|claimed| &claimed.betting);
+    let all = bettings.iter().chain(of_further.iter().flatten()).chain(of_effects);
+    let mut judgements = judge_rows(all, &pooled);
     if has_failed {
         for judgement in &mut judgements {
             judgement.verdict = Verdict::Inconclusive;
@@ -119,6 +127,8 @@ fn rows(stored: &Stored) -> Vec<Row> {
             judgement.within_margin = false;
         }
     }
+    let judged_effects = judgements.split_off(judgements.len() - claimed.len());
+    let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, &judgements);
     let judged_further = judgements.split_off(bettings.len());
     let readings: Vec<Vec<Reading>> = (0..bettings.len())
         .map(|row| {
@@ -137,7 +147,7 @@ fn rows(stored: &Stored) -> Vec<Row> {
         .collect();
     let forecasts = forecasts(stored, &bettings, &judgements, &pooled);
     let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
-    map_rows(
+    let rows = map_rows(
         measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
         |((of_row, _), _)| of_row.series.len(),
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
@@ -161,7 +171,8 @@ fn rows(stored: &Stored) -> Vec<Row> {
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
         },
-    )
+    );
+    (rows, effects)
 }
 
 fn row(

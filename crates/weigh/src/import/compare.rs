@@ -101,6 +101,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         baseline_facts: Vec::new(),
         treatments: Vec::new(),
         versus: None,
+        effects: Vec::new(),
         results: Vec::new(),
         failures: Vec::new(),
         warnings,

@@ -15,7 +15,8 @@ use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, evidence, facts, imported, latency, readings, sentence, sets, versus,
+    bounds, by_treatment, evidence, factorial, facts, imported, latency, readings, sentence, sets,
+    versus,
 };
 use crate::format;
 use crate::machine::Facts;
@@ -113,6 +114,11 @@ fn page(s: &Summary) -> Value {
         }).collect::<Vec<Value>>(),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
+        factors => factorial::table(s).map(|factors| context! {
+            title => factorial::TITLE,
+            legend => factorial::LEGEND,
+            table => table(&factors),
+        }),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         drifts => drifts.collect::<Vec<Value>>(),

@@ -19,6 +19,7 @@ pub mod curve_text;
 pub mod dialect;
 pub mod diff;
 mod evidence;
+mod factorial;
 mod facts;
 mod findings;
 pub mod gate;

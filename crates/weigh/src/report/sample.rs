@@ -40,6 +40,7 @@ pub fn audit() -> Summary {
             quantities: of_before(),
         }],
         versus: None,
+        effects: Vec::new(),
         results: rows(),
         failures: vec![Failure {
             workload: "fsdisk".into(),

@@ -9,7 +9,7 @@ use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
-use super::{bounds, evidence, facts, imported, latency, sentence, versus};
+use super::{bounds, evidence, factorial, facts, imported, latency, sentence, versus};
 use crate::format;
 use crate::machine::described;
 use crate::result::summary::Summary;
@@ -78,6 +78,7 @@ fn top(page: &mut Page, s: &Summary) {
 /// What fits a small terminal.
 fn brief(page: &mut Page, s: &Summary) {
     top(page, s);
+    factors(page, s);
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);
     }
@@ -88,6 +89,13 @@ fn brief(page: &mut Page, s: &Summary) {
     page.brief_list("Note", &notes(s), MOST_REMARKS);
     let warnings: Vec<String> = s.warnings.iter().map(|warning| first_sentence(warning)).collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);
+}
+
+fn factors(page: &mut Page, s: &Summary) {
+    if let Some(factors) = factorial::table(s) {
+        page.table(factorial::TITLE, &factors);
+        page.legend(factorial::LEGEND);
+    }
 }
 
 /// The first sentence of a warning: what is the matter, without what to do.
@@ -101,6 +109,7 @@ fn whole(page: &mut Page, s: &Summary) {
     if let Some(bounds) = bounds::sentence(s).filter(|_| !is_figures) {
         page.lines.extend(wrap(&bounds, page.width, 2));
     }
+    factors(page, s);
     for MetricTable { title, legend, table } in readings::tables(s) {
         page.table(&title, &table);
         page.legend(legend);

@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod cost;
 pub mod curve;
 pub mod diff;
+pub mod factorial;
 pub mod gate;
 pub mod imported;
 pub mod load;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::{AddedCost, unit_name};
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
+use super::factorial::FactorialEffect;
 use super::gate::Gate;
 use super::imported::Imported;
 use super::metrics::Metrics;
@@ -82,6 +83,9 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub versus: Option<Versus>,
     pub results: Vec<Row>,
+    /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub effects: Vec<FactorialEffect>,
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,

@@ -26,6 +26,13 @@ pub fn differences(base: &str, arm: &str) -> Vec<String> {
     found
 }
 
+/// What an arm is made of, each as a label; none for the baseline, and `None` for a label that cannot be read.
+pub fn factors(label: &str) -> Option<Vec<String>> {
+    let terms = terms(read_label(label).ok()?);
+    let written = |term| ArmLabel { places: Vec::new(), treatments: vec![term] }.written(is_name);
+    Some(terms.into_iter().map(written).collect())
+}
+
 fn terms(label: ArmLabel) -> Vec<Term> {
     let all = label.places.into_iter().chain(label.treatments);
     all.filter(|term| term.name != none::KIND.name()).collect()

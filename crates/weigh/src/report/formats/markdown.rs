@@ -9,7 +9,7 @@ use crate::report::readings::{self, MetricTable};
 use crate::report::results::measured;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
-use crate::report::{bounds, evidence, facts, imported, latency, sentence, sets, versus};
+use crate::report::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, versus};
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
 
@@ -44,6 +44,14 @@ pub fn render(s: &Summary) -> String {
             "Latency per operation ({}):\n\n{}",
             latency::LEGEND,
             latencies.to_markdown()
+        ));
+    }
+    if let Some(factors) = factorial::table(s) {
+        parts.push(format!(
+            "{} ({}):\n\n{}",
+            factorial::TITLE,
+            factorial::LEGEND,
+            factors.to_markdown()
         ));
     }
     if let Some(sets) = sets::sets_table(s) {

@@ -1,0 +1,77 @@
+//! The effects of a full factorial design, from the pairs of a stored experiment.
+
+use super::effects::{contrasts, factorial, withhold};
+use super::log_ratio::{bound, percent};
+use super::pairs::Measurements;
+use crate::result::factorial::FactorialEffect;
+use crate::store::record::Stored;
+use paired::betting::Betting;
+use paired::judge::Judgement;
+
+/// A claim on an effect of a workload, as while it was measured.
+pub struct Claimed {
+    work: usize,
+    factors: Vec<String>,
+    pub betting: Betting,
+}
+
+/// Of each workload that was measured in all arms; `bettings` are those of `measurements`.
+pub fn claimed(
+    stored: &Stored,
+    measurements: &[Measurements],
+    bettings: &[Betting],
+) -> Vec<Claimed> {
+    let Some(factorial) = factorial(&stored.header.arms) else { return Vec::new() };
+    let mut all = Vec::new();
+    for work in 0..stored.header.works.len() {
+        let of_work = of_work(measurements, work);
+        let Some(first) = of_work.first().filter(|_| of_work.len() == stored.header.arms.len() - 1)
+        else {
+            continue;
+        };
+        let start = measurements[*first].start;
+        let series: Vec<&[f64]> = of_work.iter().map(|row| bettings[*row].values()).collect();
+        for effect in factorial.effects() {
+            let usable = contrasts(&factorial, effect, &series).filter(|d| d.is_finite());
+            let betting = Betting::from_log_ratios(&usable.collect::<Vec<f64>>(), start)
+                .expect("only finite values are left");
+            let factors = factorial.factors_of(effect);
+            all.push(Claimed { work, factors, betting });
+        }
+    }
+    all
+}
+
+/// What is told of them: `judgements` are theirs, `of_rows` those of `measurements`.
+pub fn told(
+    stored: &Stored,
+    measurements: &[Measurements],
+    claimed: Vec<Claimed>,
+    judgements: Vec<Judgement>,
+    of_rows: &[Judgement],
+) -> Vec<FactorialEffect> {
+    let judged = claimed.into_iter().zip(judgements);
+    let told = judged.map(|(claimed, mut judgement)| {
+        let rows = of_work(measurements, claimed.work);
+        withhold(&mut judgement, rows.into_iter().map(|row| &of_rows[row]));
+        FactorialEffect {
+            workload: stored.header.works[claimed.work].name.clone(),
+            factors: claimed.factors,
+            effect_pct: percent(judgement.estimate),
+            low_pct: bound(judgement.interval.low),
+            high_pct: bound(judgement.interval.high),
+            verdict: judgement.verdict,
+            withheld: judgement.withheld,
+            rounds: claimed.betting.pairs(),
+        }
+    });
+    told.collect()
+}
+
+/// The measurements of a workload, by their arms.
+fn of_work(measurements: &[Measurements], work: usize) -> Vec<usize> {
+    let mut of_work: Vec<usize> =
+        (0..measurements.len()).filter(|row| measurements[*row].work == work).collect();
+    of_work.sort_by_key(|row| measurements[*row].arm);
+    of_work
+}

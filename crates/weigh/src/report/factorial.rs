@@ -1,0 +1,55 @@
+//! The table of a full factorial design: what each factor does, and what they do together.
+
+use super::table::{Align, Table};
+use crate::format;
+use crate::result::factorial::FactorialEffect;
+use crate::result::summary::Summary;
+use paired::Verdict;
+
+pub const TITLE: &str = "Effects of the factors";
+pub const LEGEND: &str = "of one factor: the mean over all settings of the others; of A × B: what both together do beyond what \
+     each does alone";
+
+/// A row per workload and effect; `None` where the arms are no full factorial design.
+pub fn table(s: &Summary) -> Option<Table> {
+    if s.effects.is_empty() {
+        return None;
+    }
+    let cells = s.effects.iter().map(|effect| {
+        vec![
+            format::label(&effect.workload),
+            name(effect),
+            format::percent(effect.effect_pct),
+            format::interval(effect.low_pct, effect.high_pct),
+            verdict(effect, s.margin_pct),
+            format::integer(effect.rounds as u64),
+        ]
+    });
+    let columns = vec![
+        ("workload", Align::Left),
+        ("factor", Align::Left),
+        ("effect", Align::Right),
+        ("interval", Align::Left),
+        ("verdict", Align::Left),
+        ("rounds", Align::Right),
+    ];
+    Some(Table::new(columns, cells.collect()))
+}
+
+fn name(effect: &FactorialEffect) -> String {
+    let factors: Vec<String> = effect.factors.iter().map(|factor| format::label(factor)).collect();
+    factors.join(" × ")
+}
+
+fn verdict(effect: &FactorialEffect, margin_pct: f64) -> String {
+    let margin = format::margin(margin_pct);
+    match (effect.is_interaction(), effect.verdict) {
+        (true, Verdict::Slower) => "slower together".into(),
+        (true, Verdict::Faster) => "faster together".into(),
+        (true, Verdict::Equivalent) => format!("none beyond {margin}"),
+        (false, Verdict::Slower) => "slower".into(),
+        (false, Verdict::Faster) => "faster".into(),
+        (false, Verdict::Equivalent) => format!("equivalent {margin}"),
+        (_, Verdict::Inconclusive) => "inconclusive".into(),
+    }
+}
