@@ -88,8 +88,8 @@ pub struct CompareArgs {
     /// Continue a stored experiment for the time of --budget: measure more pairs of the same treatments and
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
-    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout", "fdr",
-        "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
+    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
+        "fdr", "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
         "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU

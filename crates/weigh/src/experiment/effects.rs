@@ -1,9 +1,9 @@
 //! The effects of a full factorial design (`result/factorial.rs`): claims on the contrasts of rounds.
 //!
-//! In a round each arm of a workload has a pair. Given what the machine does, its log-ratio is symmetric about
-//! the arm's effect, by the coin that orders it; so a weighted sum of those of one round is symmetric about the
-//! weighted sum of the effects, and the bets on it are fair as those on a pair are. For that the arms go in
-//! step: whether an arm has a pair in a round must not depend on what another had in it.
+//! In a round each arm of a workload has a pair. Given what the machine does, its log-ratio is symmetric
+//! about the arm's effect, by the coin that orders it; so a weighted sum of those of one round is symmetric
+//! about the weighted sum of the effects, and the bets on it are fair as those on a pair are. For that the
+//! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
 
 use super::row::{self, Row};
 use crate::result::factorial::{Effect, Factorial};

@@ -121,11 +121,7 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let all = bettings.iter().chain(of_further.iter().flatten()).chain(of_effects);
     let mut judgements = judge_rows(all, &pooled);
     if has_failed {
-        for judgement in &mut judgements {
-            judgement.verdict = Verdict::Inconclusive;
-            judgement.withheld = None;
-            judgement.within_margin = false;
-        }
+        judgements.iter_mut().for_each(conclude_nothing);
     }
     let judged_effects = judgements.split_off(judgements.len() - claimed.len());
     let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, &judgements);
@@ -223,6 +219,12 @@ fn row(
         sets: Vec::new(),
         series: measurements.series,
     }
+}
+
+fn conclude_nothing(judgement: &mut Judgement) {
+    judgement.verdict = Verdict::Inconclusive;
+    judgement.withheld = None;
+    judgement.within_margin = false;
 }
 
 /// What is judged besides the rate.

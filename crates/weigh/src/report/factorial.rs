@@ -7,8 +7,8 @@ use crate::result::summary::Summary;
 use paired::Verdict;
 
 pub const TITLE: &str = "Effects of the factors";
-pub const LEGEND: &str = "of one factor: the mean over all settings of the others; of A × B: what both together do beyond what \
-     each does alone";
+pub const LEGEND: &str = "of one factor: the mean over all settings of the others; of A × B: what both \
+                          together do beyond what each does alone";
 
 /// A row per workload and effect; `None` where the arms are no full factorial design.
 pub fn table(s: &Summary) -> Option<Table> {

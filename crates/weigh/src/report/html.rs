@@ -61,6 +61,15 @@ pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
     environment.get_template(template)?.render(values)
 }
 
+fn factors(s: &Summary) -> Option<Value> {
+    let factors = factorial::table(s)?;
+    Some(context! {
+        title => factorial::TITLE,
+        legend => factorial::LEGEND,
+        table => table(&factors),
+    })
+}
+
 fn page(s: &Summary) -> Value {
     let said = sentence::sentences(s);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
@@ -114,11 +123,7 @@ fn page(s: &Summary) -> Value {
         }).collect::<Vec<Value>>(),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
-        factors => factorial::table(s).map(|factors| context! {
-            title => factorial::TITLE,
-            legend => factorial::LEGEND,
-            table => table(&factors),
-        }),
+        factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         drifts => drifts.collect::<Vec<Value>>(),
