@@ -61,6 +61,18 @@ pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
     environment.get_template(template)?.render(values)
 }
 
+/// What the pairs say of other metrics than the rate.
+fn of_metrics(s: &Summary) -> Vec<Value> {
+    let of_metric = |metric: &readings::MetricTable| {
+        context! {
+            title => &metric.title,
+            legend => metric.legend,
+            table => table(&metric.table),
+        }
+    };
+    readings::tables(s).iter().map(of_metric).collect()
+}
+
 fn factors(s: &Summary) -> Option<Value> {
     let factors = factorial::table(s)?;
     Some(context! {
@@ -116,11 +128,7 @@ fn page(s: &Summary) -> Value {
         titles => versus::titles(s).to_vec(),
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
-        readings => readings::tables(s).iter().map(|readings| context! {
-            title => &readings.title,
-            legend => readings.legend,
-            table => table(&readings.table),
-        }).collect::<Vec<Value>>(),
+        readings => of_metrics(s),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         factors => factors(s),

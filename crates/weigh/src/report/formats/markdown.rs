@@ -9,7 +9,9 @@ use crate::report::readings::{self, MetricTable};
 use crate::report::results::measured;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
-use crate::report::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, versus};
+use crate::report::{
+    bounds, evidence, factorial, facts, imported, latency, sentence, sets, versus,
+};
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
 
