@@ -37,7 +37,7 @@ pub fn table(s: &Summary) -> Option<Table> {
 }
 
 fn name(effect: &FactorialEffect) -> String {
-    let factors: Vec<String> = effect.factors.iter().map(|factor| format::label(factor)).collect();
+    let factors: Vec<String> = effect.factors.iter().map(format::label).collect();
     factors.join(" × ")
 }
 
