@@ -16,7 +16,7 @@ use crate::{LINK_PRIORITY, real_time, row, table_of};
 const PRIORITY: i32 = 40;
 /// The delay of one direction, and how many datagrams.
 const DELAYS: [(u64, usize); 5] =
-    [(0, 5000), (100_000, 5000), (1_000_000, 5000), (10_000_000, 2000), (100_000_000, 400)];
+    [(0, 5000), (100_000, 5000), (1_000_000, 5000), (10_000_000, 1000), (100_000_000, 150)];
 
 /// How often a bare timer is tried.
 const TIMERS: usize = 4;
