@@ -71,10 +71,20 @@ struct load_options {
 };
 void take_load(const struct load_options *options);
 
+/* comm_options.c: the commands `comm` and `comm-peer` */
+int comm(int argc, char **argv);
+int comm_peer(int argc, char **argv);
+
 /* copies.c */
 void take_copies(const struct options *options);
 
 /* main.c */
+_Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The value of an option. */
+uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most);
+const struct workload *find_workload(const char *name);
+/* A parent's habits must not reach the workload. */
+void keep_habits_out(void);
 /* What there is to clean up is this process's from now on. */
 void take_charge(void);
 void remove_scratch_directory(void);

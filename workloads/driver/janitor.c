@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ static _Noreturn void tidy_up_at_the_end(void)
 {
 	pid_t left = 0;
 
+	prctl(PR_SET_NAME, "weigh-janitor");
 	setpgid(0, 0); /* a signal to the driver's group is none for us */
 	close(to_janitor[1]);
 	while (read(to_janitor[0], &left, sizeof left) == sizeof left)

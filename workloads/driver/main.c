@@ -33,6 +33,11 @@ static const char help[] =
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
 	"  weigh-workloads load [--users N] [--seed N] [--think-us N] [--file-kib N]\n"
 	"                        NAME=COUNT ...\n"
+	"  weigh-workloads comm --chunk BYTES [--send | --receive BYTES,ADDRESS,SOCKET] ...\n"
+	"                        [--beside NAME=COUNT [--beside-copies N]] [--no-delay]\n"
+	"                        [--congestion NAME] [--[peer-]send-buffer BYTES]\n"
+	"                        [--[peer-]receive-buffer BYTES]\n"
+	"  weigh-workloads comm-peer SOCKET [ADDRESS PORT]\n"
 	"  weigh-workloads help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"
@@ -46,6 +51,13 @@ static const char help[] =
 	"  --seed N               of the order in which each user does them\n"
 	"  --think-us N           how long a user waits between two, in microseconds\n"
 	"  --file-kib N           the size of the files of disk jobs; what is read is made beforehand\n"
+	"  --send, --receive      a connection to the peer at this Unix socket, which listens on ADDRESS,\n"
+	"                         and how much payload it carries\n"
+	"  --chunk BYTES          how much is written at a time, and read at most\n"
+	"  --beside NAME=COUNT    do this workload at the same time, and time COUNT operations of it\n"
+	"  --beside-copies N      in so many processes\n"
+	"  --no-delay             without Nagle's algorithm, at both ends\n"
+	"  --congestion NAME      the congestion control of both ends\n"
 	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
@@ -150,7 +162,7 @@ void expect_exit(int pid, int expected)
 		fail("a child exited with status %d, not %d", WEXITSTATUS(status), expected);
 }
 
-static const struct workload *find(const char *name)
+const struct workload *find_workload(const char *name)
 {
 	for (const struct workload *const *w = __start_workloads; w < __stop_workloads; w++)
 		if (strcmp((*w)->name, name) == 0)
@@ -207,7 +219,7 @@ static int list(void)
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static _Noreturn void usage_error(const char *format, ...)
+_Noreturn void usage_error(const char *format, ...)
 {
 	va_list arguments;
 
@@ -219,7 +231,7 @@ static _Noreturn void usage_error(const char *format, ...)
 	exit(2);
 }
 
-static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
 {
 	char *end;
 	errno = 0;
@@ -246,8 +258,7 @@ static _Noreturn void execute_small_image(char **argv)
 }
 #endif
 
-/* A parent's habits must not reach the workload. */
-static void keep_habits_out(void)
+void keep_habits_out(void)
 {
 	/* The locale changes what sort and grep cost. Once, as it makes a heap, which forks would copy: not
 	 * again in the small image. */
@@ -294,7 +305,7 @@ static int run(int argc, char **argv)
 		usage_error("run takes the name of one workload");
 	if (options.copies > 1 && (options.slices || options.count_instructions || options.latencies))
 		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
-	current = find(argv[optind]);
+	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
 
@@ -323,7 +334,7 @@ static struct job job_of(char *text)
 	if (!equals)
 		usage_error("'%s': a test of a load is NAME=COUNT", text);
 	*equals = '\0';
-	const struct workload *test = find(text);
+	const struct workload *test = find_workload(text);
 	if (!test)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
 	if (test->placement != ANYWHERE || test->reenter) {
@@ -371,7 +382,7 @@ int main(int argc, char **argv)
 {
 	/* First, because it is part of what exec and execl time. */
 	if (argc > 0 && argv[0][0] == '@') {
-		current = find(argv[0] + 1);
+		current = find_workload(argv[0] + 1);
 		return current && current->reenter ? current->reenter(argc, argv) : 2;
 	}
 	if (argc < 2)
@@ -381,6 +392,10 @@ int main(int argc, char **argv)
 #ifndef WEIGH_IS_SMALL
 	if (strcmp(argv[1], "load") == 0)
 		return load(argc - 1, argv + 1);
+	if (strcmp(argv[1], "comm") == 0)
+		return comm(argc - 1, argv + 1);
+	if (strcmp(argv[1], "comm-peer") == 0)
+		return comm_peer(argc - 1, argv + 1);
 #endif
 	if (argc == 2 && strcmp(argv[1], "list") == 0)
 		return list();

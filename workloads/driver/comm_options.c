@@ -1,0 +1,106 @@
+/* The command lines of COMM and of a peer. */
+#include "comm.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+/* BYTES,ADDRESS,SOCKET; the path may have commas. */
+static void add_connection(struct comm_options *options, bool is_send, char *text)
+{
+	struct connection *connection = &options->connections[options->count];
+	char *address = strchr(text, ','), *control = address ? strchr(address + 1, ',') : NULL;
+	const char *option = is_send ? "send" : "receive";
+
+	if (options->count == MOST_CONNECTIONS)
+		usage_error("there are more than %d connections", MOST_CONNECTIONS);
+	if (!control)
+		usage_error("--%s takes BYTES,ADDRESS,SOCKET, not '%s'", option, text);
+	*address++ = *control++ = '\0';
+	if (strlen(address) >= ADDRESS_TEXT)
+		usage_error("'%s' is no address", address);
+	connection->is_send = is_send;
+	connection->bytes = number(option, text, 1, 1ull << 44);
+	strcpy(connection->address, address);
+	connection->control = control;
+	options->count++;
+}
+
+/* NAME=COUNT */
+static void set_activity(struct beside *beside, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (!equals)
+		usage_error("--beside takes NAME=COUNT, not '%s'", text);
+	*equals = '\0';
+	beside->activity = find_workload(text);
+	if (!beside->activity)
+		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
+	if (beside->activity->placement != ANYWHERE || beside->activity->reenter)
+		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
+	beside->units = number("beside", equals + 1, 1, 1ull << 40);
+}
+
+static void set_congestion(struct comm_options *options, const char *name)
+{
+	if (strlen(name) >= CONGESTION_NAME)
+		usage_error("'%s' is no congestion control", name);
+	strcpy(options->own.congestion, name);
+	strcpy(options->peers.congestion, name);
+}
+
+int comm(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"chunk", required_argument, NULL, 'c'},
+		{"send", required_argument, NULL, 's'},
+		{"receive", required_argument, NULL, 'r'},
+		{"beside", required_argument, NULL, 'b'},
+		{"beside-copies", required_argument, NULL, 'n'},
+		{"no-delay", no_argument, NULL, 'd'},
+		{"congestion", required_argument, NULL, 'g'},
+		{"send-buffer", required_argument, NULL, 'S'},
+		{"receive-buffer", required_argument, NULL, 'R'},
+		{"peer-send-buffer", required_argument, NULL, 'P'},
+		{"peer-receive-buffer", required_argument, NULL, 'Q'},
+		{0},
+	};
+	static struct comm_options options = {.chunk = 65536, .beside.copies = 1};
+	const uint64_t buffer = 1 << 30;
+
+	opterr = 0;
+	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+		switch (option) {
+		case 'c': options.chunk = number("chunk", optarg, 1, LONGEST_CHUNK); break;
+		case 's': add_connection(&options, true, optarg); break;
+		case 'r': add_connection(&options, false, optarg); break;
+		case 'b': set_activity(&options.beside, optarg); break;
+		case 'n': options.beside.copies = number("beside-copies", optarg, 1, 1024); break;
+		case 'd': options.own.no_delay = options.peers.no_delay = 1; break;
+		case 'g': set_congestion(&options, optarg); break;
+		case 'S': options.own.send_buffer = number("send-buffer", optarg, 1, buffer); break;
+		case 'R': options.own.receive_buffer = number("receive-buffer", optarg, 1, buffer); break;
+		case 'P': options.peers.send_buffer = number("peer-send-buffer", optarg, 1, buffer); break;
+		case 'Q': options.peers.receive_buffer = number("peer-receive-buffer", optarg, 1, buffer); break;
+		case ':': usage_error("%s needs a value", argv[optind - 1]);
+		default: usage_error("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		usage_error("comm takes options only, not '%s'", argv[optind]);
+	if (!options.count && !options.beside.activity)
+		usage_error("comm takes a connection (--send, --receive) or an activity (--beside)");
+	keep_habits_out();
+	take_comm(&options);
+	return 0;
+}
+
+int comm_peer(int argc, char **argv)
+{
+	if (argc != 2 && argc != 4)
+		usage_error("comm-peer takes the path of a socket, and perhaps ADDRESS and PORT for FTP");
+	unsigned int port = argc == 4 ? number("comm-peer", argv[3], 1, 65535) : 0;
+	keep_habits_out();
+	serve_peers(argv[1], argc == 4 ? argv[2] : NULL, port);
+}
