@@ -29,6 +29,9 @@ fn bash_knows_workloads_suites_treatments_and_experiments() {
     offers(&["run", "lat-pi"], "lat-pipe@same-cpu");
     offers(&["compare", "sec"], "seccomp");
     offers(&["compare", "--base", "no"], "none");
+    offers(&["compare", "-w", "load"], "load:shared");
+    offers(&["load", "sh"], "shared");
+    offers(&["show", "--as", "nitz"], "nitzberg");
     offers(&["comp"], "compare");
     offers(&["vers"], "versus");
     offers(&["versus", "a", "b", "--same"], "--same-output");
@@ -60,6 +63,7 @@ fn man_shows_the_pages_without_a_complaint() {
         command.args(["--warnings", "-P", "cat", "-l"]).arg(&page);
         let outcome = home.start(command).finish();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{}", page.display());
+        assert!(!outcome.stdout.contains("weigh-help"), "there is no such page");
         for title in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
             assert!(outcome.stdout.contains(title), "{title}: {}", page.display());
         }

@@ -18,7 +18,7 @@ use crate::shell::command_line;
 const EXAMPLES: &str = "\
 Examples:
   sudo weigh budget -w exec                          every system call audited, starting programs
-  sudo weigh budget audit:rules=my.rules -w create --rate 200
+  sudo weigh budget audit:rules=my.rules -w create-unlink --rate 200
                                                      my rules, at 200 files created a second
   sudo weigh budget audit:rules=my.rules --rate 5 --rate 50 -- ./handle-one-request
   sudo weigh budget audit:sink=auditd -w getppid --burst 20000

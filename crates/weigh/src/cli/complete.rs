@@ -1,5 +1,5 @@
 //! `weigh __complete`: what the last word of a command line may become. The completions of a shell ask
-//! for the names that only weigh knows: workloads, suites, treatments and experiments.
+//! for the names that only weigh knows: workloads, suites, mixes, treatments, experiments and tables.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,10 @@ use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
 use crate::fixture::FIXTURES;
+use crate::report::dialect;
 use crate::store::Store;
 use crate::treatment;
-use crate::workload::suite;
+use crate::workload::{mix, suite};
 
 /// Print what the last word may become
 #[derive(Debug, Args)]
@@ -23,9 +24,12 @@ pub struct CompleteArgs {
 #[derive(Debug, PartialEq)]
 enum NameKind {
     Workloads,
+    Suites,
+    Mixes,
     Treatments,
     Fixtures,
     Experiments,
+    Tables,
 }
 
 impl CompleteArgs {
@@ -34,6 +38,9 @@ impl CompleteArgs {
         let names = match wanted(root, typed, current) {
             None => return Ok(0),
             Some(NameKind::Workloads) => workloads()?,
+            Some(NameKind::Suites) => suites()?,
+            Some(NameKind::Mixes) => mixes()?,
+            Some(NameKind::Tables) => dialect::names().map(str::to_owned).collect(),
             Some(NameKind::Treatments) => {
                 treatment::kinds().map(|kind| kind.name().to_owned()).collect()
             }
@@ -52,7 +59,7 @@ impl CompleteArgs {
 fn wanted(root: &Command, typed: &[String], current: &str) -> Option<NameKind> {
     let mut command = root;
     let mut option: Option<&Arg> = None;
-    let mut positionals = 0;
+    let mut positionals: Vec<&str> = Vec::new();
     for word in typed {
         if word == "--" {
             return None;
@@ -66,7 +73,7 @@ fn wanted(root: &Command, typed: &[String], current: &str) -> Option<NameKind> {
         } else if std::ptr::eq(command, root) {
             command = root.find_subcommand(word)?;
         } else {
-            positionals += 1;
+            positionals.push(word);
         }
     }
     let argument = match option {
@@ -75,11 +82,20 @@ fn wanted(root: &Command, typed: &[String], current: &str) -> Option<NameKind> {
         None => {
             let all: Vec<&Arg> = command.get_positionals().filter(|a| !a.is_last_set()).collect();
             // The last may be repeated.
-            all.get(positionals).or(all.last()).copied()?
+            all.get(positionals.len()).or(all.last()).copied()?
         }
     };
     match (command.get_name(), argument.get_id().as_str()) {
-        ("list", "name") => Some(NameKind::Workloads),
+        ("list", "name") => match *positionals.first()? {
+            "workloads" => Some(NameKind::Workloads),
+            "suites" => Some(NameKind::Suites),
+            "mixes" => Some(NameKind::Mixes),
+            "treatments" => Some(NameKind::Treatments),
+            "fixtures" => Some(NameKind::Fixtures),
+            _ => None,
+        },
+        (_, "mix") => Some(NameKind::Mixes),
+        (_, "dialect") => Some(NameKind::Tables),
         (_, "workload" | "workloads") => Some(NameKind::Workloads),
         (_, "treatment" | "treatments" | "base") => Some(NameKind::Treatments),
         (_, "fixtures") => Some(NameKind::Fixtures),
@@ -98,9 +114,20 @@ fn find_option<'a>(root: &'a Command, command: &'a Command, word: &str) -> Optio
     command.get_arguments().chain(root.get_arguments()).find(is_it).filter(takes_word)
 }
 
+/// What `-w` takes: suites, load points and workloads.
 fn workloads() -> Result<Vec<String>, String> {
-    let suites = suite::embedded()?.into_iter().map(|suite| suite.name);
-    Ok(suites.chain(list::read_workloads()?.into_iter().map(|workload| workload.name)).collect())
+    let mut names = suites()?;
+    names.extend(mixes()?.into_iter().map(|mix| format!("load:{mix}")));
+    names.extend(list::read_workloads()?.into_iter().map(|workload| workload.name));
+    Ok(names)
+}
+
+fn suites() -> Result<Vec<String>, String> {
+    Ok(suite::embedded()?.into_iter().map(|suite| suite.name).collect())
+}
+
+fn mixes() -> Result<Vec<String>, String> {
+    Ok(mix::embedded()?.into_iter().map(|mix| mix.name).collect())
 }
 
 /// The database that the command line names, if it does.
@@ -150,6 +177,11 @@ mod tests {
             ("forget a b ", Some(NameKind::Experiments)),
             ("--database x.db export ", Some(NameKind::Experiments)),
             ("list workloads fu", Some(NameKind::Workloads)),
+            ("list mixes ", Some(NameKind::Mixes)),
+            ("list ", None),
+            ("load sh", Some(NameKind::Mixes)),
+            ("show --as ", Some(NameKind::Tables)),
+            ("import --as ", None),
             ("compare --json ", None),
             ("compare -", None),
             ("compare audit -- ", None),

@@ -35,7 +35,7 @@ complete -F _weigh_with_names -o bashdefault -o default weigh
 
 /// Print the completions for a shell
 ///
-/// Those for bash also complete the names of workloads, suites, treatments and experiments.
+/// Those for bash also complete the names of workloads, suites, mixes, treatments, fixtures and experiments.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArgs {

@@ -43,7 +43,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Find out how many users a machine carries
 ///
-/// Every user does about a hundred jobs of a mix, in an order of his own, as AIM's Suite VII and re-aim
+/// Every user does about a hundred jobs of a mix, in an order of its own, as AIM's Suite VII and re-aim
 /// have it. Measures the throughput with more and more users until it no longer grows, then takes fresh
 /// samples at the peak until its interval is narrow.
 #[derive(Debug, Args)]

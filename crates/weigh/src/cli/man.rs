@@ -37,6 +37,8 @@ const EXIT_STATUS: &str = "0 done, 2 error.";
 /// A sentence; a page in memory can always be written.
 pub fn page(command: &Command) -> Result<String, String> {
     let mut text = Vec::new();
+    // `weigh help` has no page: it prints the help of others.
+    let command = command.clone().disable_help_subcommand(true);
     let man = clap_mangen::Man::new(command.clone()).manual("Weighbridge");
     let mut render = || {
         man.render_title(&mut text)?;

@@ -64,6 +64,7 @@ Examples:
   sudo weigh rules my.rules             what does each of these audit rules cost?
   weigh calibrate                       what is the smallest detectable change?
   weigh run unixbench                   this machine alone, with UnixBench's index
+  weigh load shared                     how many users does it carry?
   weigh show                            the latest experiment again
   weigh doctor                          is this machine fit to measure?
 
@@ -93,21 +94,21 @@ pub struct Cli {
 enum Command {
     Compare(Box<compare::CompareArgs>),
     Versus(Box<versus::VersusArgs>),
+    Rules(rules::RulesArgs),
+    Budget(budget::BudgetArgs),
     Run(run::RunArgs),
     Load(Box<load::LoadArgs>),
+    Profile(profile::ProfileArgs),
     Calibrate(calibrate::CalibrateArgs),
-    Budget(budget::BudgetArgs),
+    Doctor(doctor::DoctorArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
+    History(history::HistoryArgs),
     Diff(diff::DiffArgs),
-    Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
-    Profile(profile::ProfileArgs),
-    History(history::HistoryArgs),
     Tag(naming::TagArgs),
     Forget(forget::ForgetArgs),
-    Rules(rules::RulesArgs),
     Restore(restore::RestoreArgs),
     Completions(generate::CompletionsArgs),
     #[command(name = "__complete", hide = true)]

@@ -30,7 +30,7 @@ Exit status: 0 done, 2 error, 130 interrupted.";
 /// Measure what each audit rule costs
 ///
 /// Loads the rules with auditctl, reads back what the kernel holds, and adds and removes them one by one
-/// and class by class while a process of weigh's own makes system calls. The rules of this host stay in
+/// and kind by kind while a process of weigh's own makes system calls. The rules of this host stay in
 /// force, and everything is restored at the end. See docs/guide-rules.md.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -23,16 +23,18 @@ Examples:
   weigh list workloads futex      what these do, their system calls and their sources
   weigh list workloads syscalls   those of a suite or a group
   weigh list treatments           which work on this machine, found out by trying
+  weigh list treatments audit     one of them with its parameters
   weigh list fixtures             what a workload can have around it, such as a file system
+  weigh list mixes                what the users of `weigh load` do
   weigh list workloads --json";
 
-/// List workloads, suites, treatments and fixtures
+/// List workloads, suites, mixes, treatments and fixtures
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// What to list
     what: Option<What>,
-    /// Only those in this group or suite, or with this in their name
+    /// Only those with this in their name; workloads also of this group or suite
     #[arg(requires = "what")]
     name: Option<String>,
     /// As JSON
@@ -49,6 +51,19 @@ enum What {
     Mixes,
 }
 
+impl What {
+    /// Its field in JSON.
+    fn key(self) -> &'static str {
+        match self {
+            What::Workloads => "workloads",
+            What::Suites => "suites",
+            What::Treatments => "treatments",
+            What::Fixtures => "fixtures",
+            What::Mixes => "mixes",
+        }
+    }
+}
+
 impl ListArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let wants = |what| self.what.is_none_or(|chosen| chosen == what);
@@ -57,7 +72,7 @@ impl ListArgs {
         let mut values = serde_json::Map::new();
         if wants(What::Workloads) {
             let all = read_workloads()?;
-            let chosen = self.choose(&all, &suites)?;
+            let chosen = self.choose(&all, &suites);
             text.push_str(&match self.what {
                 None => workloads::overview(&all, output::width()),
                 Some(_) if output::wants_colour(context.color, &io::stdout()) => {
@@ -65,31 +80,31 @@ impl ListArgs {
                 }
                 Some(_) => workloads::table(&chosen, str::to_owned),
             });
-            values.insert("workloads".into(), json!(chosen));
+            values.insert(What::Workloads.key().into(), json!(chosen));
         }
+        let is_chosen = |name: &str| self.name.as_ref().is_none_or(|part| name.contains(part));
         if wants(What::Suites) {
-            let is_chosen =
-                |suite: &&Suite| self.name.as_ref().is_none_or(|n| suite.name.contains(n));
-            let chosen: Vec<&Suite> = suites.iter().filter(is_chosen).collect();
-            text.push_str(&describe_suites(&chosen, self.what.is_some()));
-            values.insert("suites".into(), chosen.into_iter().map(suite_value).collect());
-        }
-        if wants(What::Treatments) {
-            text.push_str(&describe_kinds("Treatments", KINDS.iter().copied()));
-            values.insert("treatments".into(), KINDS.iter().copied().map(kind_value).collect());
-        }
-        if wants(What::Fixtures) {
-            let all = || FIXTURES.iter().map(|fixture| fixture as &dyn Kind);
-            text.push_str(&describe_kinds("Fixtures", all()));
-            values.insert("fixtures".into(), all().map(kind_value).collect());
+            let chosen: Vec<&Suite> =
+                suites.iter().filter(|suite| is_chosen(&suite.name)).collect();
+            text.push_str(&of_suites(&chosen, self.what.is_some()));
+            values.insert(What::Suites.key().into(), chosen.into_iter().map(suite_value).collect());
         }
         if wants(What::Mixes) {
-            let mixes = mix::embedded()?;
-            text.push_str("\nMixes, for `weigh load` and as `load:NAME`\n");
-            for JobMix { name, summary, tests, .. } in &mixes {
-                let _ = writeln!(text, "  {name:<17} {:>3}  {summary}", tests.len());
-            }
-            values.insert("mixes".into(), json!(mixes));
+            let mut mixes = mix::embedded()?;
+            mixes.retain(|mix| is_chosen(&mix.name));
+            text.push_str(&of_mixes(&mixes));
+            values.insert(What::Mixes.key().into(), json!(mixes));
+        }
+        let fixtures = || FIXTURES.iter().map(|fixture| fixture as &dyn Kind);
+        let both: [(What, Vec<&dyn Kind>); 2] =
+            [(What::Treatments, KINDS.to_vec()), (What::Fixtures, fixtures().collect())];
+        for (what, mut kinds) in both.into_iter().filter(|(what, _)| wants(*what)) {
+            kinds.retain(|kind| is_chosen(kind.name()));
+            text.push_str(&of_kinds(what, &kinds));
+            values.insert(what.key().into(), kinds.into_iter().map(kind_value).collect());
+        }
+        if values.values().all(|value| value.as_array().is_some_and(Vec::is_empty)) {
+            return Err(self.nothing_found());
         }
         match self.json {
             false => output::print(text.trim_start())?,
@@ -98,12 +113,8 @@ impl ListArgs {
         Ok(0)
     }
 
-    fn choose<'a>(
-        &self,
-        all: &'a [Workload],
-        suites: &[Suite],
-    ) -> Result<Vec<&'a Workload>, String> {
-        let Some(name) = &self.name else { return Ok(all.iter().collect()) };
+    fn choose<'a>(&self, all: &'a [Workload], suites: &[Suite]) -> Vec<&'a Workload> {
+        let Some(name) = &self.name else { return all.iter().collect() };
         let suite = suites.iter().find(|suite| suite.name == *name);
         let is_member = |workload: &Workload| {
             suite.is_some_and(|suite| suite.members.iter().any(|m| m.name == workload.name))
@@ -112,13 +123,19 @@ impl ListArgs {
             Some(_) => is_member(workload),
             None => workload.group == *name || workload.name.contains(name),
         };
-        let chosen: Vec<&Workload> = all.iter().filter(is_chosen).collect();
-        if chosen.is_empty() {
-            return Err(format!(
-                "no workload, group or suite has `{name}` in its name; `weigh list` shows all"
-            ));
-        }
-        Ok(chosen)
+        all.iter().filter(is_chosen).collect()
+    }
+
+    fn nothing_found(&self) -> String {
+        let what = match self.what {
+            Some(What::Workloads) | None => "workload, group or suite",
+            Some(What::Suites) => "suite",
+            Some(What::Treatments) => "treatment",
+            Some(What::Fixtures) => "fixture",
+            Some(What::Mixes) => "mix",
+        };
+        let name = self.name.as_deref().unwrap_or_default();
+        format!("no {what} has `{name}` in its name; `weigh list` shows all")
     }
 }
 
@@ -133,18 +150,35 @@ pub fn read_workloads() -> Result<Vec<Workload>, String> {
     Executable::unpack(directory.path())?.workloads()
 }
 
-fn describe_suites(suites: &[&Suite], with_members: bool) -> String {
+fn of_suites(suites: &[&Suite], with_members: bool) -> String {
     let mut text = String::from("\nSuites\n");
     for suite in suites {
-        let _ =
-            writeln!(text, "  {:<17} {:>3}  {}", suite.name, suite.members.len(), suite.summary);
-        if !with_members {
-            continue;
+        let head = format!("  {:<17} {:>3}", suite.name, suite.members.len());
+        text.push_str(&entry(&head, 24, &suite.summary));
+        if with_members {
+            let names: Vec<&str> = suite.members.iter().map(|m| m.name.as_str()).collect();
+            text.push_str(&entry("", 24, &names.join(" ")));
         }
-        let names: Vec<&str> = suite.members.iter().map(|member| member.name.as_str()).collect();
-        for line in wrap(&names.join(" "), 100, 0) {
-            let _ = writeln!(text, "  {:<17} {line}", "");
-        }
+    }
+    text
+}
+
+fn of_mixes(mixes: &[JobMix]) -> String {
+    let mut text = String::from("\nMixes, for `weigh load` and as `load:NAME`\n");
+    for JobMix { name, summary, tests, .. } in mixes {
+        text.push_str(&entry(&format!("  {name:<17} {:>3}", tests.len()), 24, summary));
+    }
+    text
+}
+
+/// What stands left of a column, and a text that is wrapped right of it.
+fn entry(head: &str, column: usize, body: &str) -> String {
+    let mut text = String::new();
+    for (number, line) in
+        wrap(body, output::width().saturating_sub(column), 0).into_iter().enumerate()
+    {
+        let head = if number == 0 { head } else { "" };
+        let _ = writeln!(text, "{head:<column$}{line}");
     }
     text
 }
@@ -154,14 +188,23 @@ fn suite_value(suite: &Suite) -> Value {
     json!({"name": suite.name, "summary": suite.summary, "source": suite.source, "workloads": names})
 }
 
-fn describe_kinds<'a>(heading: &str, kinds: impl Iterator<Item = &'a dyn Kind>) -> String {
-    let mut text = format!("\n{heading}\n");
+fn of_kinds(what: What, kinds: &[&dyn Kind]) -> String {
+    let mut text = match what {
+        What::Fixtures => String::from("\nFixtures\n"),
+        _ => String::from("\nTreatments\n"),
+    };
+    let label = |kind: &dyn Kind, form: &str| format!("      {}:{form}", kind.name());
+    let forms = kinds.iter().flat_map(|kind| {
+        kind.parameters().iter().map(|parameter| label(*kind, parameter.form).chars().count())
+    });
+    let column = forms.max().unwrap_or(0) + 2;
     for kind in kinds {
         let probe = kind.probe();
         let here = probe.obstacle().map_or("works here".into(), |why| format!("not here: {why}"));
-        let _ = writeln!(text, "  {:<17} {}\n  {:<17} {here}", kind.name(), kind.summary(), "");
+        text.push_str(&entry(&format!("  {}", kind.name()), 20, kind.summary()));
+        text.push_str(&entry("", 20, &here));
         for Parameter { form, help } in kind.parameters() {
-            let _ = writeln!(text, "      {:<20} {help}", format!("{}:{form}", kind.name()));
+            text.push_str(&entry(&label(*kind, form), column, help));
         }
     }
     text
