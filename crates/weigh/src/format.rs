@@ -183,6 +183,15 @@ pub fn shorten(text: &str, width: usize) -> String {
     short
 }
 
+/// The same for a sentence: no word is cut, as half of one is hard to read.
+pub fn shorten_sentence(text: &str, width: usize) -> String {
+    let short = shorten(text, width);
+    match short.rsplit_once(' ') {
+        Some((words, _)) if short != text => format!("{words} …"),
+        _ => short,
+    }
+}
+
 fn minus(value: f64) -> &'static str {
     if value < 0.0 { "−" } else { "" }
 }
@@ -271,5 +280,7 @@ mod tests {
         assert_eq!(label("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}".to_string());
         assert_eq!(shorten("syscall", 4), "sys…");
         assert_eq!(shorten("syscall", 0), "");
+        assert_eq!(shorten_sentence("most in `dhry2reg`", 12), "most in …");
+        assert_eq!(shorten_sentence("most in `dhry2reg`", 18), "most in `dhry2reg`");
     }
 }

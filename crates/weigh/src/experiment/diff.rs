@@ -49,8 +49,11 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     }
     if before.header.kind != after.header.kind {
         return Err(format!(
-            "{} and {} are of different kinds: one is a run, the other a comparison",
-            before.id, after.id
+            "{} and {} are of different kinds: one is of `weigh {}`, the other of `weigh {}`",
+            before.id,
+            after.id,
+            before.header.kind.as_str(),
+            after.header.kind.as_str()
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));

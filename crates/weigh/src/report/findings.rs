@@ -25,7 +25,7 @@ pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
     } else if !faster.is_empty() {
         clauses.push(led(&name, "speeds up", &faster, rows.len(), margin_pct));
     } else {
-        return no_difference(&format!("no difference found under {name}"), rows, margin_pct);
+        return no_difference(&format!(" under {name}"), rows, margin_pct);
     }
     clauses.extend(undistinguished(rows, margin_pct));
     format!("{}.", clauses.join("; "))
@@ -67,10 +67,22 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
             format::margin(margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "The effect of {name} on {workload} is inconclusive: {effect} after {}{}.",
-            format::plural(row.pairs, "pair"),
+            "The effect of {name} on {workload} is inconclusive{}{}.",
+            so_far(row),
             needed::of(&[row])
         ),
+    }
+}
+
+/// What an inconclusive row shows; no number before there is an interval.
+pub(super) fn so_far(row: &Row) -> String {
+    let pairs = format::plural(row.pairs, "pair");
+    match (row.low_pct, row.high_pct) {
+        (None, None) => format!(" after {pairs}"),
+        (low, high) => {
+            let effect = format::percent(row.effect_pct);
+            format!(": {effect} {} after {pairs}", format::interval(low, high))
+        }
     }
 }
 
@@ -82,7 +94,7 @@ pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
         .copied()
         .collect();
     let Some(most) = largest(&alarms) else {
-        return no_difference("no difference found", rows, margin_pct);
+        return no_difference("", rows, margin_pct);
     };
     let mut clauses = vec![format!(
         "False alarm: both arms are the same, yet {} of {} differ{}, {}{} {} {}",
@@ -98,20 +110,19 @@ pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
     format!("{}.", clauses.join("; "))
 }
 
-fn no_difference(found: &str, rows: &[&Row], margin_pct: f64) -> String {
+fn no_difference(under: &str, rows: &[&Row], margin_pct: f64) -> String {
     let equivalent = with(rows, Verdict::Equivalent).len();
     let inconclusive = with(rows, Verdict::Inconclusive);
     let of = format::plural(rows.len(), "workload");
     if equivalent == 0 {
         return format!(
-            "No verdict: {} of {of} inconclusive{}.",
+            "No verdict{under}: {} of {of} inconclusive{}.",
             inconclusive.len(),
             needed::of(&inconclusive)
         );
     }
     let mut clauses = vec![format!(
-        "{}: {equivalent} of {of} equivalent within {}",
-        capital(found),
+        "No difference found{under}: {equivalent} of {of} equivalent within {}",
         format::margin(margin_pct)
     )];
     if !inconclusive.is_empty() {
@@ -180,11 +191,6 @@ fn most_of_all(rows: &[&Row]) -> &'static str {
 
 fn are(count: usize) -> String {
     format!("{count} {}", if count == 1 { "is" } else { "are" })
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -274,7 +280,8 @@ mod tests {
         let text = said(&s, "audit");
         assert_eq!(
             text,
-            "No verdict: 12 of 12 workloads inconclusive (needs 20 to 110 more pairs, 4.2 s to 23 s)."
+            "No verdict under `audit`: 12 of 12 workloads inconclusive (needs 20 to 110 more pairs, 4.2 s to \
+             23 s)."
         );
     }
 }

@@ -140,8 +140,13 @@ fn used(
     both.map(|(baseline, treated)| change(baseline, treated)).unwrap_or_default()
 }
 
+/// With a prefix where all digits would make the column wider than a page.
 fn change_count(baseline: f64, treated: f64) -> String {
-    format!("{} → {}", format::rare(baseline), format::rare(treated))
+    const LARGE: f64 = 1e5;
+    match baseline.max(treated) >= LARGE {
+        true => format!("{} → {}", format::rate(baseline, ""), format::rate(treated, "")),
+        false => format!("{} → {}", format::rare(baseline), format::rare(treated)),
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ pub(super) fn of(rows: &[&Row]) -> String {
         parts.push(format!("{} more for all of them together", time(&futures)));
     }
     if unknown > 0 {
-        let of = if rows.len() == 1 { String::new() } else { format!(" for {unknown} of them") };
+        let is_all = unknown == rows.len();
+        let of = if is_all { String::new() } else { format!(" for {unknown} of them") };
         parts.push(format!("too few pairs to tell how many more are needed{of}"));
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }

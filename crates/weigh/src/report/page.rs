@@ -54,7 +54,8 @@ impl Page {
     pub fn brief_list(&mut self, title: &str, items: &[String], most: usize) {
         let shown = if items.len() <= most { items.len() } else { most - 1 };
         for item in &items[..shown] {
-            let line = format::shorten(&format!("{title}: {}", format::label(item)), self.width);
+            let line = format!("{title}: {}", format::label(item));
+            let line = format::shorten_sentence(&line, self.width);
             let rest = line.strip_prefix(title).unwrap_or_default();
             self.lines.push(paint(title, WARNING, self.colour) + rest);
         }

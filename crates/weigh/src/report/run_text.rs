@@ -56,9 +56,10 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         let failed = format!("{} gave no result: {}", failure.workload, failure.reason);
         text.push_str(&paragraph(&failed, width));
     }
-    for warning in &report.warnings {
+    for (number, warning) in report.warnings.iter().enumerate() {
         let short = if screen.is_verbose { warning } else { &first_sentence(warning) };
-        text.push_str(&paragraph(&format!("Warning: {}", format::label(short)), width));
+        let lines = paragraph(&format!("Warning: {}", format::label(short)), width);
+        text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
     }
     let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
     if !screen.is_verbose {

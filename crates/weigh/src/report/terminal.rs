@@ -165,7 +165,7 @@ fn context(page: &mut Page, s: &Summary) {
     }
     let machine = described::line(&s.machine);
     if !machine.is_empty() {
-        lines.push(format::shorten(&format!("machine: {machine}"), page.width));
+        lines.push(format::shorten_sentence(&format!("machine: {machine}"), page.width));
     }
     page.lines.push(String::new());
     page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));

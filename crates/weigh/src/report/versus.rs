@@ -67,9 +67,8 @@ fn found(row: &Row, s: &Summary) -> String {
             format::margin(s.margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "Whether {name} is slower or faster than {first} is inconclusive: {effect} {interval} \
-             after {}{}.",
-            format::plural(row.pairs, "pair"),
+            "Whether {name} is slower or faster than {first} is inconclusive{}{}.",
+            super::findings::so_far(row),
             needed::of(&[row])
         ),
     }

@@ -370,9 +370,11 @@ impl Failure {
     }
 }
 
-/// The effects of one treatment as charts.
+/// The effects of one treatment as charts; of a row without an interval there is no point yet.
 pub fn charts_of_effects(rows: &[&Row]) -> Vec<Chart> {
-    curve::charts(rows.iter().filter(|row| row.effect_pct.is_finite()).filter_map(|row| {
+    let is_bounded = |row: &&&Row| row.low_pct.or(row.high_pct).is_some();
+    let rows = rows.iter().filter(is_bounded).filter(|row| row.effect_pct.is_finite());
+    curve::charts(rows.filter_map(|row| {
         let point = CurvePoint {
             workload: row.workload.clone(),
             x: row.on_curve.as_ref()?.x,

@@ -49,7 +49,12 @@ pub(super) fn boost(seen: &CheckInput) -> Option<Finding> {
 
 pub(super) fn smt(seen: &CheckInput) -> Option<Finding> {
     let state = seen.facts.smt.as_deref()?;
-    let found = |severity, effect| Finding::new("SMT", severity, state, effect);
+    let now = match state {
+        "notsupported" | "notimplemented" => "none: not supported here",
+        "forceoff" => "off until the next boot",
+        state => state,
+    };
+    let found = |severity, effect| Finding::new("SMT", severity, now, effect);
     Some(if state == "on" {
         found(
             Note,

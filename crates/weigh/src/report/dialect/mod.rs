@@ -44,15 +44,19 @@ const DIALECTS: [(Dialect, &str); 6] = [
     (Dialect::Whitcher, "whitcher"),
 ];
 
+/// As they are given to `--as`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    DIALECTS.iter().map(|(_, name)| *name)
+}
+
 impl FromStr for Dialect {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Dialect, String> {
         let known = DIALECTS.iter().find(|(_, known)| *known == name);
-        known.map(|(dialect, _)| *dialect).ok_or_else(|| {
-            let names: Vec<&str> = DIALECTS.iter().map(|(_, name)| *name).collect();
-            format!("it is one of {}", names.join(", "))
-        })
+        known
+            .map(|(dialect, _)| *dialect)
+            .ok_or_else(|| format!("it is one of {}", names().collect::<Vec<_>>().join(", ")))
     }
 }
 

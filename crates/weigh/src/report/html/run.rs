@@ -2,7 +2,7 @@
 
 use minijinja::{Error, Value, context};
 
-use super::{chart, fill, machine_facts, table, unbroken};
+use super::{chart, fill, machine_facts, parts, table};
 use crate::format;
 use crate::machine::Facts;
 use crate::report::table::Table;
@@ -37,7 +37,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             workload => format::label(&failure.workload), reason => format::label(&failure.reason),
         }
     });
-    let sentences = page.sentences.iter().map(|sentence| unbroken(&format::label(sentence)));
+    let sentences = page.sentences.iter().map(|sentence| parts(&format::label(sentence)));
     let charts = page.charts.iter().flat_map(|chart| chart::figures(chart, None));
     fill(
         "run.html",
@@ -45,14 +45,14 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             id => format::label(page.id),
             started => format::label(page.started),
             plain => format::label(&page.title),
-            sentences => sentences.collect::<Vec<String>>(),
+            sentences => sentences.collect::<Vec<_>>(),
             scaling => page.charts.iter().any(Chart::is_scaling),
             charts => charts.collect::<Vec<Value>>(),
             scored => page.is_scored,
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
             failures => failures.collect::<Vec<Value>>(),
-            warnings => page.warnings.iter().map(format::label).collect::<Vec<String>>(),
+            warnings => page.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
             machine => machine_facts(page.machine),
             command => format::label(page.command),
         },

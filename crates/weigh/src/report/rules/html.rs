@@ -28,7 +28,8 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
     let placed = |said: Vec<(String, &LineReport)>| {
         let rows = said
             .into_iter()
-            .map(|(reason, line)| vec![names.place(line), reason, format::label(&line.text)]);
+            .map(|(reason, line)| (names.place(line), reason.replace('`', ""), &line.text))
+            .map(|(place, reason, text)| vec![place, reason, format::label(text)]);
         let columns = [("line", Align::Left), ("reason", Align::Left), ("text", Align::Left)];
         let table_of = Table::new(columns.to_vec(), rows.collect());
         (!table_of.rows.is_empty()).then(|| table(&table_of))
@@ -45,14 +46,14 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             rewrites => r.rewrites.iter().map(|one| cheaper(r, one, &names)).collect::<Vec<Value>>(),
             left_out => placed(tables::left_out(r)),
             warned => placed(tables::warned(r)),
-            not_measured => words::not_measured(r),
-            warnings => r.warnings.iter().map(format::label).collect::<Vec<String>>(),
-            notes => words::notes(r).iter().map(format::label).collect::<Vec<String>>(),
+            not_measured => sentences(&words::not_measured(r)),
+            warnings => sentences(&r.warnings),
+            notes => sentences(&words::notes(r)),
             mix => format::label(&r.mix),
             unit => words::unit(r.metric),
             sums => (!lines.is_empty()).then(|| table(&tables::sums(r))),
             operations => table(&tables::operations(r)),
-            elapsed => tables::elapsed(r).map(|elapsed| table(&elapsed)),
+            by_the_clock => tables::elapsed(r).map(|elapsed| table(&elapsed)),
             classes => table(&tables::classes(r)),
             lines => table(&rule_table::most_expensive(r, &lines, usize::MAX)),
             legend => rule_table::legend(r).trim_end_matches('.'),
@@ -61,6 +62,11 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             elapsed => format::seconds(r.elapsed_s),
         },
     )
+}
+
+/// Each in pieces, with the names of which are between backticks.
+fn sentences(all: &[String]) -> Vec<Vec<Value>> {
+    all.iter().map(|sentence| parts(&format::label(sentence))).collect()
 }
 
 /// Bars for what there is something to draw of.
@@ -242,6 +248,14 @@ mod tests {
         // Seventeen with `exe=`, and 96 lists.
         assert_eq!(text.matches("class=\"alike\"").count(), 2);
         assert!(text.contains("gives up") && text.contains("No hardware counters"));
+    }
+
+    #[test]
+    fn operations_are_timed_by_the_clock_too() {
+        let text = page(&sample::nginx()).expect("the template renders");
+        let (_, below) = text.split_once("The same in nanoseconds").expect("the table's caption");
+        let table = below.split("</table>").next().unwrap_or_default();
+        assert_eq!(table.matches("<tr>").count(), 1 + sample::nginx().operations.len(), "{table}");
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn cheaper(page: &mut Page, r: &RuleReport) {
     if r.rewrites.is_empty() {
         return;
     }
-    page.heading("Cheaper rewrites, each measured in place of the lines that it replaces");
+    page.heading("Rewrites, each measured in place of the lines that it replaces");
     let files = FileNames::of(r);
     for rewrite in &r.rewrites {
         let text = format!("- {}: {}", format::label(&rewrite.title), words::saving(r, rewrite));
@@ -129,7 +129,7 @@ fn context(page: &mut Page, r: &RuleReport) {
     let mut lines = vec![format!("measured in {}", format::seconds(r.elapsed_s))];
     let machine = described::line(&r.machine);
     if !machine.is_empty() {
-        lines.push(format::shorten(&format!("machine: {machine}"), page.width));
+        lines.push(format::shorten_sentence(&format!("machine: {machine}"), page.width));
     }
     page.lines.push(String::new());
     page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
