@@ -60,7 +60,8 @@ impl Subject {
 pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",
-        Work::Command { .. } | Work::Contest { .. } => "run",
+        Work::Interpreted(one) if one.times_itself() => "operation",
+        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } => "run",
         Work::Load(_) => "job",
     }
 }
@@ -135,7 +136,7 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
-        Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
+        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (job, operations)
         }

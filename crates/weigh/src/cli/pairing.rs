@@ -16,6 +16,7 @@ use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
 use crate::experiment::summarise::summarise;
 use crate::format;
+use crate::report::failed;
 use crate::result::gate::Above;
 use crate::result::summary::{Failure, State, Summary};
 use crate::result::versus::name_in_arm;
@@ -191,7 +192,7 @@ fn tell_errors(summary: &Summary) {
     }
     if !summary.failures.is_empty() {
         let names: BTreeSet<String> = summary.failures.iter().map(Failure::name).collect();
-        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let names = failed::some(&names.into_iter().collect::<Vec<_>>());
         output::problem(&format!("there is no result for {names}; the report says why"));
     }
 }

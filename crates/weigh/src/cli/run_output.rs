@@ -17,6 +17,7 @@ use crate::experiment::request::Request;
 use crate::experiment::run_report;
 use crate::experiment::session::execute;
 use crate::report::dialect::Dialect;
+use crate::report::failed;
 use crate::report::terminal::Screen;
 use crate::report::{run_page, run_text};
 use crate::result::summary::State;
@@ -127,7 +128,7 @@ fn tell_errors(stored: &Stored) {
         let names: Vec<String> = names.into_iter().collect();
         output::problem(&format!(
             "there is no result for {}; the report says why",
-            names.join(", ")
+            failed::some(&names)
         ));
     }
 }

@@ -77,11 +77,11 @@ pub fn planned_pairs(
         let of_work = rows.iter().filter(|(name, _)| *name == work.name());
         let known = median(&of_work.map(|(_, pair_s)| *pair_s).collect::<Vec<_>>());
         known.or_else(|| match work {
-            Work::Builtin { .. } => {
+            work if work.has_length() => {
                 let sample_ms = request.sample_ms.unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
             }
-            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
+            _ => None,
         })
     };
     let round_s: f64 = works.iter().map(pair_s).sum::<Option<f64>>()?;

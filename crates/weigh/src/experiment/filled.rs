@@ -2,25 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::work::Work;
 use crate::treatment::Named;
+use crate::workload::interpreted::Language;
 use crate::workload::setup::kind::filled_command::FilledCommand;
 
 /// Every `{NAME}` of the command that one arm fills, all do, and no arm fills another.
 ///
 /// # Errors
 /// A sentence that names what is not filled, or not there.
-pub fn check_filled(command: Option<&[String]>, treatments: &[Named]) -> Result<(), String> {
+pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), String> {
     let names: Vec<BTreeSet<String>> = treatments.iter().map(filled_by).collect();
     let all: BTreeSet<&String> = names.iter().flatten().collect();
-    let Some(command) = command else {
-        return match all.first() {
-            None => Ok(()),
-            Some(name) => Err(format!(
-                "`with:{name}=…` fills {{{name}}} in a command, and workloads have none: put a command \
-                 after `--`"
-            )),
-        };
-    };
     for name in all {
         let blank = format!("{{{name}}}");
         if !command.iter().any(|word| word.contains(&blank)) {
@@ -44,6 +37,35 @@ pub fn check_filled(command: Option<&[String]>, treatments: &[Named]) -> Result<
     Ok(())
 }
 
+/// Every name is that of a language, and every work is a program in one of them: of any other work there
+/// would be a number without a treatment.
+///
+/// # Errors
+/// A sentence that names what has no place.
+pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), String> {
+    let names: BTreeSet<String> = treatments.iter().flat_map(filled_by).collect();
+    let is_language = |name: &&String| Language::all().iter().any(|one| one.name == **name);
+    if let Some(name) = names.iter().find(|name| !is_language(name)) {
+        let known: Vec<&str> = Language::all().iter().map(|one| one.name.as_str()).collect();
+        return Err(format!(
+            "`with:{name}=…` fills {{{name}}} in a command, and workloads have none: put a command after \
+             `--`, or name a language of `interp:` ({})",
+            known.join(", ")
+        ));
+    }
+    let is_of_none = |work: &&Work| match work {
+        Work::Interpreted(one) => !names.contains(&one.language.name),
+        _ => true,
+    };
+    match (names.first(), works.iter().find(is_of_none)) {
+        (Some(name), Some(work)) => Err(format!(
+            "`with:{name}=…` changes nothing for `{}`: weigh -w interp-{name} alone",
+            work.name()
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn filled_by(named: &Named) -> BTreeSet<String> {
     let setup = named.treatment.setup(true);
     let values = setup.get::<FilledCommand>().map_or(&[][..], |step| &step.values);
@@ -54,11 +76,23 @@ fn filled_by(named: &Named) -> BTreeSet<String> {
 mod tests {
     use super::*;
     use crate::treatment::parse;
+    use crate::workload::interpreted::Interpreted;
 
     fn check(command: Option<&str>, labels: &[&str]) -> Result<(), String> {
-        let words = command.map(|line| line.split(' ').map(String::from).collect::<Vec<_>>());
         let treatments: Vec<Named> = labels.iter().map(|label| parse(label).unwrap()).collect();
-        check_filled(words.as_deref(), &treatments)
+        match command {
+            Some(line) => {
+                let words: Vec<String> = line.split(' ').map(String::from).collect();
+                check_filled(&words, &treatments)
+            }
+            None => {
+                let works: Vec<Work> = ["interp:perl.fib", "interp:php.fib"]
+                    .into_iter()
+                    .filter_map(|name| Interpreted::named(name).map(Work::Interpreted))
+                    .collect();
+                check_interpreters(&works, &treatments)
+            }
+        }
     }
 
     #[test]
@@ -77,6 +111,10 @@ mod tests {
         let said = check(command, &["with:k=1", "with:k=2"]).unwrap_err();
         assert!(said.contains("no {k} in the command"), "{said}");
         let said = check(None, &["none", "with:n=1"]).unwrap_err();
-        assert!(said.contains("workloads have none"), "{said}");
+        assert!(said.contains("workloads have none") && said.contains("perl, python"), "{said}");
+        let said = check(None, &["none", "with:perl=x"]).unwrap_err();
+        assert!(said.contains("changes nothing for `interp:php.fib`"), "{said}");
+        assert_eq!(check(None, &["none", "with:perl=x,php=y"]), Ok(()));
+        assert_eq!(check(None, &["none", "nice:3"]), Ok(()));
     }
 }

@@ -4,6 +4,7 @@
 mod around;
 mod contest;
 mod detail;
+mod interpreters;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -228,7 +229,7 @@ impl<'a> Host<'a> {
         let failure = Failure {
             workload: self.site.works[work].name(),
             arm: self.arms.label(arm).to_owned(),
-            reason: reason.to_owned(),
+            reason: self.site.works[work].explained(reason.to_owned()),
         };
         Ok(self.site.store.add_failure(self.site.id, &failure)?)
     }

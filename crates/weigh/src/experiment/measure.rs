@@ -121,6 +121,9 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let has_failed = |work, arm| self.has_failed(work, arm);
         let broken = host.try_all(has_failed)?;
+        if set == 0 && self.earlier.sessions == 0 {
+            host.ask_interpreters(&broken, audience)?;
+        }
         for shown in host.shown.drain(..) {
             audience.shows(&shown);
         }
@@ -313,6 +316,6 @@ fn classic_ms(work: &Work) -> Option<u64> {
 fn member(work: &Work) -> Option<&Member> {
     match work {
         Work::Builtin { member, .. } => member.as_ref(),
-        Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
+        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
     }
 }

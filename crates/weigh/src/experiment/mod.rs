@@ -16,6 +16,7 @@ pub mod engine;
 pub mod evidence;
 mod filled;
 mod host;
+mod interpreters;
 pub mod length;
 pub mod load_answers;
 pub mod log_ratio;

@@ -1,7 +1,6 @@
 //! What an experiment was made of, kept with it: another session may go on with it if all is as it was.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,8 +12,8 @@ use crate::machine::Facts;
 use crate::result::summary::State;
 use crate::store::record::{Kind, Stored};
 use crate::treatment::Named;
+use crate::treatment::digest::{digest_of_file, hex};
 use crate::workload::executable::Executable;
-use trust::user_file;
 
 /// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
 /// another kernel.
@@ -167,25 +166,8 @@ fn contents(
     contents
 }
 
-/// A program may be larger than memory should hold, and what is named as one may be a pipe.
-fn digest_of_file(path: &Path) -> io::Result<String> {
-    let mut file = user_file::open(path)?;
-    let mut hash = Sha256::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut chunk)? {
-            0 => return Ok(hex(&hash.finalize())),
-            length => hash.update(&chunk[..length]),
-        }
-    }
-}
-
 fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The file that execvp(3) would execute.

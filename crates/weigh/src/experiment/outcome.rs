@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use super::contest::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
 use crate::format;
 use crate::printable;
 use crate::workload::catalogue::Workload;
 use crate::workload::detail::Detail;
+use crate::workload::interpreted::Interpreted;
 use crate::workload::launcher::Launched;
 use crate::workload::metric::{Direction, Percentile};
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
@@ -51,6 +54,12 @@ impl Work {
                 }
                 None => Ok(whole_process(launched)),
             },
+            Work::Interpreted(one) => {
+                if let Some(size) = flood(launched) {
+                    return Err(format!("it printed {size} instead of its result"));
+                }
+                of_program(one, sample, launched)
+            }
             Work::Load(load) => {
                 let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
                 with_latencies(is_all_done(sample, load, launched)?, launched, load.users)
@@ -67,6 +76,43 @@ impl Work {
         }?;
         Ok(with_usage(sample, launched))
     }
+}
+
+/// Holds what a small program gave against what it must give.
+fn of_program(
+    one: &Interpreted,
+    sample: Option<Sample>,
+    launched: &Launched,
+) -> Result<Sample, String> {
+    let expected = one.result();
+    let is_right = |given: &str| match given == expected {
+        true => Ok(()),
+        false => {
+            let given = format::shorten(&printable::line(given), MAX_WORDS_CHARS);
+            Err(format!("its result is `{given}`, not `{expected}`"))
+        }
+    };
+    if !one.times_itself() {
+        is_right(launched.stdout.trim_end())?;
+        return Ok(whole_process(launched));
+    }
+    let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
+    let given: GivenResult = launched
+        .stdout
+        .lines()
+        .rev()
+        .find_map(|line| serde_json::from_str(line).ok())
+        .ok_or("its line has no `result`")?;
+    is_right(&given.result)?;
+    is_possible(&sample, &one.listed(), 1)?;
+    sample.hold_against_wall_time(launched.wall_ns)?;
+    Ok(sample)
+}
+
+/// The part of a small program's line that tells what it gave.
+#[derive(Deserialize)]
+struct GivenResult {
+    result: String,
 }
 
 fn instead_of_a_result(launched: &Launched) -> String {
@@ -323,6 +369,26 @@ mod tests {
             wall_ns: 2_000_000,
             ..Launched::default()
         }
+    }
+
+    #[test]
+    fn a_small_program_that_gives_something_else_is_no_sample() {
+        let read = |name: &str, stdout: &str| {
+            let work = Work::Interpreted(Interpreted::named(name).unwrap());
+            work.read(&ended(0, stdout, ""))
+        };
+        let line = |result: &str| {
+            let numbers = r#""operations":5,"elapsed_ns":1000000,"unit":"ops/s""#;
+            format!("{{{numbers},\"result\":\"{result}\"}}\n")
+        };
+        assert_eq!(read("interp:perl.fib", &line("6765")).unwrap().rate(), 5000.0);
+        let problem = read("interp:perl.fib", &line("6766")).unwrap_err();
+        assert_eq!(problem, "its result is `6766`, not `6765`");
+        assert!(read("interp:perl.fib", "6765\n").unwrap_err().contains("no result"));
+        assert!(read("interp:perl.fib", &line("6765").replace("result", "r")).is_err());
+        let whole = read("interp:lua.fib", "6765\n").unwrap();
+        assert_eq!((whole.operations, whole.unit.as_deref()), (1.0, Some(WHOLE_RUNS)));
+        assert!(read("interp:lua.fib", "6764\n").is_err());
     }
 
     #[test]

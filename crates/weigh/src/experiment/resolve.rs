@@ -7,6 +7,7 @@ use super::work::{UserLoad, Work};
 use crate::result::work_name::WorkName;
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
+use crate::workload::interpreted::{GROUP, Interpreted};
 use crate::workload::mix::{self, JobMix, MixFromFile};
 use crate::workload::suite::{self, Member, Suite};
 
@@ -32,6 +33,12 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
         let own = name.load.is_some().then(|| vec![name.copies()]);
         for work in resolve_one(&name.name, &workloads, &suites)? {
             for copies in own.as_deref().unwrap_or(copies) {
+                if *copies != 1 && matches!(work, Work::Interpreted(_)) {
+                    return Err(format!(
+                        "`{}` is done by one process: leave the copies out",
+                        work.name()
+                    ));
+                }
                 let work = work.clone().with_copies(*copies);
                 if !works.iter().any(|other| other.name() == work.name()) {
                     works.push(work);
@@ -51,7 +58,8 @@ fn loads(
     let label = &name.name;
     let mix = find_mix(label, asked_for.mixes)?;
     for test in mix.tests.keys() {
-        if !workloads.iter().any(|workload| workload.name == *test) {
+        let is_this = |workload: &Workload| workload.name == *test && workload.group != GROUP;
+        if !workloads.iter().any(is_this) {
             return Err(format!(
                 "the mix `{}` has a test that does not exist: {}",
                 mix.name,
@@ -87,10 +95,22 @@ fn resolve_one(
     workloads: &[Workload],
     suites: &[(&str, &Suite)],
 ) -> Result<Vec<Work>, String> {
-    let find =
-        |name: &str| workloads.iter().find(|workload| workload.name == name).cloned().map(Box::new);
-    if let Some(workload) = find(name) {
-        return Ok(vec![Work::Builtin { workload, member: None, copies: 1 }]);
+    let find = |name: &str, member: Option<Member>| {
+        if let Some(one) = Interpreted::named(name) {
+            return Some(Work::Interpreted(one));
+        }
+        let workload = workloads.iter().find(|workload| workload.name == name)?.clone();
+        Some(Work::Builtin { workload: Box::new(workload), member, copies: 1 })
+    };
+    if let Some(work) = find(name, None) {
+        return Ok(vec![work]);
+    }
+    let of_language =
+        |one: &Interpreted| one.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    let programs: Vec<Work> =
+        Interpreted::all().filter(of_language).map(Work::Interpreted).collect();
+    if !programs.is_empty() {
+        return Ok(programs);
     }
     // One of two processes is a row per placement: NAME@same-cpu and NAME@cross-cpu.
     let placed: Vec<Work> = workloads
@@ -112,11 +132,10 @@ fn resolve_one(
         .find(|(word, _)| *word == name)
         .ok_or_else(|| unknown(name, workloads, suites))?;
     let member = |member: &Member| {
-        let workload = find(&member.name).ok_or_else(|| {
+        find(&member.name, Some(member.clone())).ok_or_else(|| {
             let problem = unknown(&member.name, workloads, &[]);
             format!("the suite `{name}` names a workload that does not exist: {problem}")
-        })?;
-        Ok(Work::Builtin { workload, member: Some(member.clone()), copies: 1 })
+        })
     };
     suite.members.iter().map(member).collect()
 }
@@ -146,7 +165,7 @@ mod tests {
             group: "ipc".into(),
             unit: "ops/s".into(),
             units_per_op: 1.0,
-            syscalls_per_op: 4.0,
+            syscalls_per_op: Some(4.0),
             syscalls_note: None,
             source: String::new(),
             only_in_batches: false,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::calibration::{RECENT, history, planned_pairs, start_scales};
 use super::earlier::Earlier;
-use super::filled::check_filled;
+use super::filled::{check_filled, check_interpreters};
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::origin::{Origin, check_machine};
@@ -110,11 +110,19 @@ fn conduct(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = request.treatments()?;
-    check_filled(request.command.as_deref(), &treatments)?;
+    if let Some(command) = &request.command {
+        check_filled(command, &treatments)?;
+    }
     check_reach(request, &treatments)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
+    let place = place.and_then(|place| {
+        if request.command.is_none() {
+            check_interpreters(&place.works, &treatments)?;
+        }
+        Ok(place)
+    });
     let begun = place.and_then(|place| {
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
@@ -239,10 +247,7 @@ fn begin(
                 name: work.name(),
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
-                sample_ms: match work {
-                    Work::Builtin { .. } => Some(request.sample_ms.unwrap_or(start_ms)),
-                    Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
-                },
+                sample_ms: work.has_length().then(|| request.sample_ms.unwrap_or(start_ms)),
                 start_scale: scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
                 on_curve: work.on_curve(),
             })

@@ -10,6 +10,7 @@ use crate::result::work_name::WorkName;
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
+use crate::workload::interpreted::{Interpreted, RUNS, WorkAmount};
 use crate::workload::launcher::Job;
 use crate::workload::mix::{JobMix, JobSizes};
 use crate::workload::place::LaunchPlace;
@@ -19,12 +20,15 @@ use crate::workload::suite::Member;
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
 
+/// ENOENT, as it is told.
+const NO_SUCH_FILE: &str = ": No such file or directory (os error 2)";
+
 /// re-aim gives each user ten seconds.
 const MS_PER_USER: u64 = 10_000;
 
 /// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
 /// that the two are never held against each other.
-pub const WHOLE_RUNS: &str = "runs/s";
+pub const WHOLE_RUNS: &str = RUNS;
 /// The unit of the sample that a command prints without one.
 pub const OWN_OPERATIONS: &str = "ops/s";
 
@@ -36,6 +40,7 @@ pub enum Work {
         member: Option<Member>,
         copies: usize,
     },
+    Interpreted(Interpreted),
     Command {
         argv: Vec<String>,
         directory: PathBuf,
@@ -84,6 +89,7 @@ impl Work {
     pub fn name(&self) -> WorkName {
         match self {
             Work::Builtin { workload, copies, .. } => WorkName::of_copies(&workload.name, *copies),
+            Work::Interpreted(one) => (*one.name()).into(),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
             Work::Contest { .. } => WORK.into(),
             Work::Load(load) => WorkName::of_users(&load.label, load.users),
@@ -94,6 +100,7 @@ impl Work {
     pub fn unit(&self) -> String {
         match self {
             Work::Builtin { workload, .. } => workload.unit.clone(),
+            Work::Interpreted(one) => one.unit().into(),
             Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
             Work::Load(_) => UserLoad::UNIT.into(),
         }
@@ -108,8 +115,10 @@ impl Work {
 
     pub fn syscalls_per_op(&self) -> Option<f64> {
         match self {
-            Work::Builtin { workload, .. } => Some(workload.syscalls_per_op),
-            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
+            Work::Builtin { workload, .. } => workload.syscalls_per_op,
+            Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
+                None
+            }
         }
     }
 
@@ -131,6 +140,10 @@ impl Work {
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
                 stdout: StdoutUse::KeepEnd,
             },
+            Work::Interpreted(one) => Work::interpreted(one, place, {
+                let Length { target_ms, warm_up_ms, .. } = length;
+                WorkAmount::Time { target_ms, warm_up_ms }
+            }),
             // The directory of here is not there.
             Work::Command { argv, .. } if !place.is_here() => {
                 Work::whole(argv.clone(), &place.work_directory)
@@ -147,6 +160,22 @@ impl Work {
         }
     }
 
+    fn interpreted(one: &Interpreted, place: &LaunchPlace, amount: WorkAmount) -> Job {
+        let executable = &place.executable;
+        let interpreter = executable.interpreter(one.language);
+        let timeout_ms = match amount {
+            WorkAmount::Time { target_ms, .. } => KERNEL_TIMEOUT_MS + 2 * target_ms,
+            WorkAmount::Operations(_) => KERNEL_TIMEOUT_MS,
+        };
+        Job {
+            argv: one.argv(executable.directory(), interpreter, amount),
+            environment: Vec::new(),
+            directory: place.work_directory.clone(),
+            timeout_ms,
+            stdout: StdoutUse::KeepEnd,
+        }
+    }
+
     fn whole(argv: Vec<String>, directory: &Path) -> Job {
         Job {
             argv,
@@ -160,7 +189,7 @@ impl Work {
     /// Where a command is executed.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Work::Builtin { .. } | Work::Load(_) => None,
+            Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) => None,
             Work::Command { directory, .. } | Work::Contest { directory, .. } => Some(directory),
         }
     }
@@ -169,13 +198,43 @@ impl Work {
     pub fn contest(&self) -> Option<&Contest> {
         match self {
             Work::Contest { contest, .. } => Some(contest),
-            Work::Builtin { .. } | Work::Command { .. } | Work::Load(_) => None,
+            Work::Builtin { .. } | Work::Interpreted(_) | Work::Command { .. } | Work::Load(_) => {
+                None
+            }
+        }
+    }
+
+    /// Whether a sample is about as long as it is asked to be.
+    pub fn has_length(&self) -> bool {
+        match self {
+            Work::Builtin { .. } => true,
+            Work::Interpreted(one) => one.times_itself(),
+            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => false,
+        }
+    }
+
+    /// Why it cannot be launched, with the way out where it is known.
+    pub fn explained(&self, problem: String) -> String {
+        match self {
+            Work::Interpreted(one) if problem.ends_with(NO_SUCH_FILE) => {
+                let own = format!("cannot run `{}`", one.language.program);
+                let place =
+                    problem.strip_prefix(&own).and_then(|rest| rest.strip_suffix(NO_SUCH_FILE));
+                place.map_or(problem.clone(), |place| one.language.how_to_get_it(place))
+            }
+            _ => problem,
         }
     }
 
     /// A launch that does as good as nothing, for telling a workload's start from its operations.
     pub fn startup_job(&self, place: &LaunchPlace) -> Option<Job> {
-        let Work::Builtin { workload, copies, .. } = self else { return None };
+        let (workload, copies) = match self {
+            Work::Builtin { workload, copies, .. } => (workload, copies),
+            Work::Interpreted(one) if one.times_itself() => {
+                return Some(Work::interpreted(one, place, WorkAmount::Operations(1)));
+            }
+            _ => return None,
+        };
         Some(Job {
             argv: place.executable.operations_argv(&workload.name, *copies, 1),
             environment: Vec::new(),

@@ -21,6 +21,7 @@ pub mod diff;
 mod evidence;
 mod factorial;
 mod facts;
+pub mod failed;
 mod findings;
 pub mod gate;
 pub mod html;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::run_page;
 use crate::format;
 use crate::report::curve_text;
+use crate::report::failed;
 use crate::report::load_text;
 use crate::report::paint::{BOLD, paint};
 use crate::report::table::{Align, Table};
@@ -52,8 +53,8 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         }
     }
     text.push_str(&compare_copies(report, width, colour));
-    for failure in &report.failures {
-        let failed = format!("{} gave no result: {}", failure.workload, failure.reason);
+    for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
+        let failed = format!("{names} gave no result: {reason}");
         text.push_str(&paragraph(&failed, width));
     }
     for (number, warning) in report.warnings.iter().enumerate() {

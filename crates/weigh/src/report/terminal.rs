@@ -9,10 +9,10 @@ use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
-use super::{bounds, evidence, factorial, facts, imported, latency, sentence, versus};
+use super::{bounds, evidence, factorial, facts, failed, imported, latency, sentence, versus};
 use crate::format;
 use crate::machine::described;
-use crate::result::summary::Summary;
+use crate::result::summary::{Failure, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
 const MOST_REMARKS: usize = 3;
@@ -139,8 +139,8 @@ fn notes(s: &Summary) -> Vec<String> {
 }
 
 fn failures(s: &Summary) -> Vec<String> {
-    let failures = s.failures.iter();
-    failures.map(|f| format!("{}: {}", f.name_in_arm(), f.reason)).collect()
+    let failures = failed::by_reason(&s.failures, Failure::name_in_arm);
+    failures.into_iter().map(|(names, reason)| format!("{names}: {reason}")).collect()
 }
 
 /// What was changed, on which machine, and how to do it again.

@@ -33,6 +33,7 @@ mod commons;
 pub mod contender;
 pub mod control_group;
 pub mod differences;
+pub mod digest;
 pub mod elsewhere;
 mod evidence;
 mod furnished;

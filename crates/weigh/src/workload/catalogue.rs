@@ -14,8 +14,9 @@ pub struct Workload {
     pub unit: String,
     /// rate = operations × this / seconds.
     pub units_per_op: f64,
-    /// System calls that one operation makes.
-    pub syscalls_per_op: f64,
+    /// System calls that one operation makes, where that is known.
+    #[serde(default)]
+    pub syscalls_per_op: Option<f64>,
     /// What that number depends on, where it is not exact everywhere.
     pub syscalls_note: Option<String>,
     /// Where the definition is from.

@@ -2,6 +2,7 @@
 //! directory. The static build stands in where the dynamic one finds no loader, and another build
 //! altogether where the user names one.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue::{self, Workload};
+use super::interpreted::{self, Interpreted, Language};
 use super::mix::JobSizes;
 use trust::path::trusted_also;
 use trust::user_file;
@@ -80,6 +82,9 @@ pub struct Executable {
     pub is_static: bool,
     /// The user's own build, where it is that.
     pub foreign: Option<PathBuf>,
+    /// What is executed in place of a language's own interpreter, by the language's name.
+    #[serde(default)]
+    interpreters: BTreeMap<String, String>,
 }
 
 impl Executable {
@@ -103,7 +108,7 @@ impl Executable {
         for (bytes, is_static) in [(DYNAMIC, false), (STATIC, true)] {
             write_executable(&path, bytes).map_err(|error| cannot_unpack(&path, &error))?;
             match list(&path, LISTING_LIMIT) {
-                Ok(listing) => return Ok(Executable { path, listing, is_static, foreign: None }),
+                Ok(listing) => return Executable::at(path, listing, is_static, None),
                 Err(error) => problem = error.to_string(),
             }
         }
@@ -122,7 +127,20 @@ impl Executable {
         let listing = list(&path, LISTING_LIMIT)
             .map_err(|error| format!("cannot execute {}: {error}", path.display()))?;
         catalogue::read(&listing)?;
-        Ok(Executable { path, listing, is_static: false, foreign: None })
+        Executable::at(path, listing, false, None)
+    }
+
+    /// With the programs that are interpreted beside it.
+    fn at(
+        path: PathBuf,
+        listing: String,
+        is_static: bool,
+        foreign: Option<PathBuf>,
+    ) -> Result<Executable, String> {
+        let own = Executable { path, listing, is_static, foreign, interpreters: BTreeMap::new() };
+        let directory = own.directory();
+        interpreted::unpack(directory).map_err(|error| cannot_unpack(directory, &error))?;
+        Ok(own)
     }
 
     /// A copy, so that a build that is made anew meanwhile changes no experiment.
@@ -153,7 +171,7 @@ impl Executable {
         let listing = list(&path, LISTING_LIMIT).map_err(|error| is_no_build(error.to_string()))?;
         match catalogue::read(&listing) {
             Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
-            Ok(_) => Ok(Executable { path, listing, is_static: false, foreign }),
+            Ok(_) => Executable::at(path, listing, false, foreign),
             Err(problem) => Err(is_no_build(problem)),
         }
     }
@@ -174,7 +192,7 @@ impl Executable {
             .map_err(|error| cannot_unpack(&path, &error))?;
         let listing = list(&path, LISTING_LIMIT)
             .map_err(|error| format!("cannot execute {}: {error}", path.display()))?;
-        Ok(Some(Executable { path, listing, is_static: true, foreign: None }))
+        Executable::at(path, listing, true, None).map(Some)
     }
 
     /// Where the executable is.
@@ -187,7 +205,26 @@ impl Executable {
     /// # Errors
     /// Where its listing is not what this version expects.
     pub fn workloads(&self) -> Result<Vec<Workload>, String> {
-        catalogue::read(&self.listing)
+        let mut workloads = catalogue::read(&self.listing)?;
+        workloads.extend(Interpreted::all().map(|one| one.listed()));
+        workloads.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(workloads)
+    }
+
+    /// The same with another interpreter of a language.
+    pub fn with_interpreter(mut self, language: &str, program: &str) -> Executable {
+        self.interpreters.insert(language.to_owned(), program.to_owned());
+        self
+    }
+
+    /// What is executed for a program in this language.
+    pub fn interpreter<'a>(&'a self, language: &'a Language) -> &'a str {
+        self.interpreters.get(&language.name).unwrap_or(&language.program)
+    }
+
+    /// Where it is, with what was unpacked beside it.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
     }
 
     /// The command of one sample of about this length.

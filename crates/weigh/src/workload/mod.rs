@@ -7,6 +7,7 @@ pub mod detail;
 pub mod executable;
 mod hold;
 pub mod instance;
+pub mod interpreted;
 pub mod keeper;
 pub mod launcher;
 pub mod launcher_process;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::format::NONE;
 use crate::report::text::wrap;
 use crate::workload::catalogue::Workload;
 
@@ -33,7 +34,7 @@ pub fn table(workloads: &[&Workload], dim: fn(&str) -> String) -> String {
             dim(&format!("  {:<name_width$} {:>8}  {:<6} one operation", "", "calls/op", "unit"))
         );
         for workload in members {
-            let calls = calls(workload.syscalls_per_op);
+            let calls = workload.syscalls_per_op.map_or(NONE.into(), calls);
             let _ = writeln!(
                 text,
                 "  {:<name_width$} {calls:>8}  {:<6} {}",
@@ -116,7 +117,7 @@ mod tests {
             group: "memory".into(),
             unit: "ops/s".into(),
             units_per_op: 1.0,
-            syscalls_per_op: 0.0078,
+            syscalls_per_op: Some(0.0078),
             syscalls_note: None,
             source: "lmbench".into(),
             only_in_batches: false,

@@ -19,6 +19,7 @@ use paired::estimate::median;
 mod lmbench;
 mod lmbench_columns;
 mod nitzberg;
+mod perlbench;
 mod reaim;
 mod smalley;
 pub mod unixbench;

@@ -1,6 +1,7 @@
 //! The tables of Whitcher's report on Lunar Linux and Red Hat (2003): two systems beside each other,
 //! the one that is of interest first, in UnixBench's indices and in lmbench's times; and lmbench's
-//! summary with the ratio of the two, as in its appendix.
+//! summary with the ratio of the two, as in its appendix; of perl, perlbench's points and his own two
+//! programs.
 //!
 //! A difference is how much faster the first is: its index over the other's, less 1, and the other's
 //! time over its own. The ratio is always that of the second line over the first, so that it says the
@@ -9,6 +10,7 @@
 use super::super::table::{Align, Table};
 use super::lmbench::in_two_lines;
 use super::lmbench_columns::{SECTIONS, Section};
+use super::perlbench;
 use super::unixbench::{ArmIndex, index_of};
 use super::{Sheet, format, lines, three_digits, whole_percent};
 
@@ -63,6 +65,8 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
         let title = "lmbench - times in microseconds - smaller is better";
         parts.push(format!("{title}\n{}Difference: {other} over {own}, less 1.\n", lines(&table)));
     }
+    parts.extend(perlbench::in_points(sheet, OWN, OTHER));
+    parts.extend(perlbench::in_seconds(sheet, OWN, OTHER));
     let sections = SECTIONS.iter().filter_map(|section| {
         let table = in_two_lines(section.table(sheet, &[OWN, OTHER], true)?);
         Some(format!("{}\n{}", section.title, lines(&table)))
@@ -73,11 +77,13 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     }
     if parts.is_empty() {
         return Err("none of its workloads is in these tables; they are those of the suites \
-                    unixbench-4.1 and lmbench"
+                    unixbench-4.1, lmbench and interp-perl"
             .into());
     }
     if sheet.head.is_none() {
-        parts.push("Compatible with UnixBench and lmbench, from workloads of our own.\n".into());
+        parts.push(
+            "Compatible with UnixBench, lmbench and perlbench, from workloads of our own.\n".into(),
+        );
     }
     Ok(parts.join("\n"))
 }

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use crate::label::Parameters;
+use crate::treatment::digest::digest_of_file;
 use crate::treatment::{
     Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
 };
+use crate::workload::executable::Executable;
+use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::filled_command::FilledCommand;
 
@@ -19,13 +22,14 @@ impl Kind for With {
     }
 
     fn summary(&self) -> &'static str {
-        "words in place of each {NAME} in the command"
+        "words in place of each {NAME} in the command, or an interpreter for interp:NAME"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[Parameter {
             form: "NAME=VALUE",
-            help: "one or several; all arms, and so the baseline (--base), fill the same",
+            help: "one or several; all arms, and so the baseline (--base), fill the same; with \
+                   workloads, perl=PATH and the like",
         }]
     }
 
@@ -60,6 +64,16 @@ impl Treatment for Filling {
         Reach::Processes
     }
 
+    /// Of programs of ours, a value is the interpreter of the language that its name is.
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        let is_here = place.is_here();
+        let own = |executable: Executable, (language, value): &(String, String)| {
+            executable.with_interpreter(language, &found_from_anywhere(value, is_here))
+        };
+        let executable = self.values.iter().fold(place.executable, own);
+        LaunchPlace { executable, ..place }
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         let values = if is_treated { self.values.clone() } else { Vec::new() };
         Setup::default().with(FilledCommand { values })
@@ -77,14 +91,52 @@ impl Treatment for Filling {
                 seen.replace('\0', " ").trim_end()
             )));
         }
+        if launch.is_treated {
+            self.is_executed(launch).map_err(TreatmentError::NotInForce)?;
+        }
         Ok(Evidence::default())
+    }
+
+    /// The programs that values name.
+    fn content(&self) -> Vec<u8> {
+        let mut content = Vec::new();
+        for (name, file) in (FilledCommand { values: self.values.clone() }).programs() {
+            if let Ok(digest) = digest_of_file(&file) {
+                content.extend(format!("{name} {digest}\n").into_bytes());
+            }
+        }
+        content
     }
 
     fn facts(&self) -> Vec<String> {
         let show = |(name, value): &(String, String)| format!("{{{name}}} is `{value}`");
         let all: Vec<String> = self.values.iter().map(show).collect();
-        vec![format!("In the command, {}.", all.join(", "))]
+        vec![format!("In what is executed, {}.", all.join(", "))]
     }
+}
+
+impl Filling {
+    /// Proves that a program that was executed in place of a name is the file that the value names.
+    fn is_executed(&self, launch: &Launch) -> Result<(), String> {
+        let Some(program) = launch.launched.executed.first() else { return Ok(()) };
+        let is_this = |(_, value): &&(String, String)| {
+            [value.clone(), found_from_anywhere(value, true)].contains(program)
+        };
+        let Some((name, value)) = self.values.iter().find(is_this) else { return Ok(()) };
+        let seen = |name: &str| launch.launched.seen.get(name);
+        match (seen(&FilledCommand::wanted(name)), seen(FilledCommand::PROGRAM)) {
+            (Some(wanted), Some(found)) if wanted != found => {
+                Err(format!("`{value}` is {wanted}, but the kernel executed {found}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A path that programs of ours, which are executed in another directory, can be given.
+fn found_from_anywhere(value: &str, is_here: bool) -> String {
+    let path = (is_here && value.contains('/')).then(|| std::path::absolute(value).ok()).flatten();
+    path.map_or(value.to_owned(), |path| path.display().to_string())
 }
 
 /// Whether the kernel shows the words that were executed. Of a script it shows those of the interpreter

@@ -1,7 +1,10 @@
 //! Words in place of `{NAME}` in the command that every worker executes.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::env;
+use std::fs;
+use std::io::{self, Read};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +20,20 @@ impl FilledCommand {
     /// The command line of the program as it was executed, as in `/proc/PID/cmdline`; absent where it ended
     /// before anybody could look.
     pub const SEEN: &str = "command line";
+    /// The file that the kernel executed, where a value names one that is none of its scripts.
+    pub const PROGRAM: &str = "program";
+
+    /// What a value that names a program makes the kernel execute, below this prefix and the value's name. A
+    /// script's interpreter is the script's own affair.
+    #[must_use]
+    pub fn wanted(name: &str) -> String {
+        format!("program of {name}")
+    }
+
+    /// The programs that values name, as they are found where the launcher is.
+    pub fn programs(&self) -> impl Iterator<Item = (&str, PathBuf)> {
+        self.values.iter().filter_map(|(name, value)| Some((name.as_str(), program(value)?)))
+    }
 
     /// The word with the values in it. What stands in a value stays as it is.
     fn filled(&self, word: &str) -> String {
@@ -37,6 +54,19 @@ impl FilledCommand {
     }
 }
 
+/// The file that would be executed for this word; `None` where there is none, or it is a script.
+fn program(word: &str) -> Option<PathBuf> {
+    let found = match word.contains('/') {
+        true => PathBuf::from(word),
+        false => env::split_paths(&env::var_os("PATH")?)
+            .map(|directory| directory.join(word))
+            .find(|file| file.is_file())?,
+    };
+    let mut first = [0; 2];
+    fs::File::open(&found).ok()?.read_exact(&mut first).ok()?;
+    (first != *b"#!").then(|| found.canonicalize().ok())?
+}
+
 impl Act for FilledCommand {
     fn holds(&self) -> bool {
         true
@@ -49,6 +79,12 @@ impl Act for FilledCommand {
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         if let Some(found) = look::of_program(worker, "cmdline")? {
             seen.insert(FilledCommand::SEEN.into(), String::from_utf8_lossy(&found).into_owned());
+        }
+        for (name, wanted) in self.programs() {
+            seen.insert(FilledCommand::wanted(name), wanted.display().to_string());
+            if let Ok(program) = fs::read_link(format!("/proc/{worker}/exe")) {
+                seen.insert(FilledCommand::PROGRAM.into(), program.display().to_string());
+            }
         }
         Ok(())
     }

@@ -1,0 +1,136 @@
+//! Which interpreter the programs of `interp:` were executed by in each arm, how each was built, and what
+//! differs: two builds of a language seldom differ in one thing alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::work::Work;
+use crate::format;
+use crate::workload::interpreted::Language;
+use crate::workload::launcher::{Job, Launched};
+use crate::workload::place::LaunchPlace;
+use crate::workload::stdout_use::StdoutUse;
+
+/// Where two interpreters may lie apart without being different.
+const PATH: &str = "path";
+const TIMEOUT_MS: u64 = 30_000;
+/// A list of flags or extensions is told this far.
+const MOST_CHARS: usize = 300;
+
+/// What an interpreter tells of itself, by name.
+pub type InterpreterBuild = BTreeMap<String, String>;
+
+/// The languages of these works, each once.
+pub fn languages<'a>(works: impl Iterator<Item = &'a Work>) -> Vec<&'static Language> {
+    let mut found: Vec<&'static Language> = Vec::new();
+    for work in works {
+        if let Work::Interpreted(one) = work
+            && !found.contains(&one.language)
+        {
+            found.push(one.language);
+        }
+    }
+    found
+}
+
+/// A launch in which the interpreter of this place tells how it was built.
+pub fn job(language: &Language, place: &LaunchPlace) -> Job {
+    let executable = &place.executable;
+    let interpreter = executable.interpreter(language);
+    Job {
+        argv: language.describing_argv(executable.directory(), interpreter),
+        environment: Vec::new(),
+        directory: place.work_directory.clone(),
+        timeout_ms: TIMEOUT_MS,
+        stdout: StdoutUse::KeepEnd,
+    }
+}
+
+/// What it told; nothing where it could not.
+pub fn read(launched: &Launched) -> Option<InterpreterBuild> {
+    let line = launched.stdout.lines().rev().find(|line| !line.trim().is_empty())?;
+    (launched.exit_code == Some(0)).then(|| serde_json::from_str(line).ok())?
+}
+
+/// As a sentence: `perl is /usr/bin/perl 5.36.0; threads: yes; …`
+pub fn sentence(language: &Language, own: &InterpreterBuild) -> String {
+    let of = |name: &str| own.get(name).map(String::as_str);
+    let shown = |(name, value): (&String, &String)| match value.trim() {
+        "" => None,
+        value => Some(format!("{name}: {}", format::shorten(value, MOST_CHARS))),
+    };
+    let known = own.iter().filter(|(name, _)| *name != PATH && *name != "version");
+    let head = [of(PATH), of("version")].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let parts: Vec<String> = std::iter::once(head).chain(known.filter_map(shown)).collect();
+    format!("{} is {}.", language.name, parts.join("; "))
+}
+
+/// How one differs from the baseline's, in a sentence; with a warning where it does in several ways.
+pub fn difference(
+    language: &Language,
+    baseline: &InterpreterBuild,
+    own: &InterpreterBuild,
+) -> Option<(String, Option<String>)> {
+    let names: BTreeSet<&String> = baseline.keys().chain(own.keys()).collect();
+    let value = |of: &InterpreterBuild, name: &String| match of.get(name).map(|value| value.trim())
+    {
+        None | Some("") => "nothing".to_owned(),
+        Some(value) => format!("`{}`", format::shorten(value, MOST_CHARS)),
+    };
+    let differs =
+        |name: &&&String| name.as_str() != PATH && value(baseline, name) != value(own, name);
+    let factors: Vec<&String> = names.iter().filter(differs).copied().collect();
+    let told =
+        |name: &&String| format!("{name}: {}, not {}", value(own, name), value(baseline, name));
+    let name = &language.name;
+    if factors.is_empty() {
+        let is_same = baseline.get(PATH) == own.get(PATH);
+        let sentence = format!("{name} is configured as the baseline's is.");
+        return (!is_same).then_some((sentence, None));
+    }
+    let differences: Vec<String> = factors.iter().map(told).collect();
+    let sentence = format!("{name} differs from the baseline's in {}.", differences.join("; "));
+    let words: Vec<&str> = factors.iter().map(|name| name.as_str()).collect();
+    let warning = (factors.len() > 1).then(|| {
+        format!(
+            "{name} differs from the baseline's in {} factors ({}): the effect is that of all of them \
+             together. To tell them apart, compare builds that differ in one",
+            factors.len(),
+            words.join(", ")
+        )
+    });
+    Some((sentence, warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn perl(threads: &str, optimize: &str) -> InterpreterBuild {
+        let pairs =
+            [("path", optimize), ("threads", threads), ("optimize", optimize), ("empty", " ")];
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn what_differs_is_told_and_more_than_one_factor_is_a_warning() {
+        let language = &Language::all()[0];
+        let differs = |own: &InterpreterBuild| difference(language, &perl("yes", "-O2"), own);
+        assert_eq!(differs(&perl("yes", "-O2")), None);
+        let (sentence, warning) = differs(&perl("yes", "-O3")).unwrap();
+        assert_eq!(sentence, "perl differs from the baseline's in optimize: `-O3`, not `-O2`.");
+        assert_eq!(warning, None);
+        let (_, warning) = differs(&perl("no", "-O3")).unwrap();
+        assert!(warning.unwrap().contains("in 2 factors (optimize, threads)"));
+        let mut moved = perl("yes", "-O2");
+        moved.insert(PATH.into(), "/opt/perl".into());
+        moved.remove("empty");
+        let same = "perl is configured as the baseline's is.".to_owned();
+        assert_eq!(differs(&moved), Some((same, None)));
+    }
+
+    #[test]
+    fn it_is_told_in_one_sentence() {
+        let told = sentence(&Language::all()[0], &perl("yes", "-O2"));
+        assert_eq!(told, "perl is -O2; optimize: -O2; threads: yes.");
+    }
+}

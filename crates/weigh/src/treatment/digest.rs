@@ -1,0 +1,30 @@
+//! Digests of files that an experiment is made of.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use trust::user_file;
+
+/// The SHA-256 of a file, in hexadecimal.
+///
+/// # Errors
+/// Where it cannot be read, or is no file.
+// A program may be larger than memory should hold, and what is named as one may be a pipe.
+pub fn digest_of_file(path: &Path) -> io::Result<String> {
+    let mut file = user_file::open(path)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hex(&hash.finalize())),
+            length => hash.update(&chunk[..length]),
+        }
+    }
+}
+
+/// In hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
