@@ -188,3 +188,82 @@ fn the_tables_of_whitcher_are_reproduced() {
         }
     }
 }
+
+/// Jobs per user as White's tables imply them: rate times time over sixty times users. With the weights that
+/// re-aim ships a user does as many, but of two mixes, which had other weights then.
+#[test]
+fn the_tables_of_re_aim_follow_from_users_time_and_the_jobs_of_their_mix() {
+    let home = Home::new();
+    import(&home, &["reaim-2003.txt"], &[]);
+    let json = home.json();
+    assert_eq!(json["warnings"], Value::Array(Vec::new()), "each table agrees with itself");
+    let mixes = weighbridge::workload::mix::embedded().unwrap();
+    let count = |name: &str| {
+        let mix = mixes.iter().find(|mix| mix.name == name)?;
+        Some(mix.jobs_per_user(100).iter().map(|(_, jobs)| jobs).sum::<u32>())
+    };
+    let (mut differing, mut rows) = (Vec::new(), 0);
+    for file in json["imported"]["files"].as_array().unwrap() {
+        let label = file["arm"].as_str().unwrap();
+        let figures = file["figures"].as_array().unwrap();
+        let of = |test: &str| {
+            let found = figures.iter().find(|figure| figure["test"] == test);
+            found.unwrap_or_else(|| panic!("{test}: {file:#}"))["value"].as_f64().unwrap()
+        };
+        for figure in figures {
+            let test = figure["test"].as_str().unwrap();
+            let Some(users) = test.strip_suffix(" users, jobs per minute") else { continue };
+            let time_s = of(&format!("{users} users, parent time"));
+            let jobs =
+                figure["value"].as_f64().unwrap() * time_s / (60.0 * users.parse::<f64>().unwrap());
+            assert!((jobs - jobs.round()).abs() < 0.01, "{label}, {users} users: {jobs}");
+            rows += 1;
+            let words: Vec<&str> = label.split(' ').collect();
+            if let Some(expected) =
+                count(words[2]).filter(|jobs_of| f64::from(*jobs_of) != jobs.round())
+            {
+                differing.push(format!(
+                    "{} {}: {} for {expected}",
+                    words[2],
+                    words[3],
+                    jobs.round()
+                ));
+            }
+        }
+    }
+    differing.dedup();
+    let expected = [
+        "alltests Single: 93 for 98",
+        "alltests Dual: 94 for 98",
+        "alltests Quad: 93 for 98",
+        "disk Single: 105 for 100",
+        "disk Dual: 105 for 100",
+        "disk Quad: 105 for 100",
+    ];
+    assert_eq!((differing, rows), (expected.map(str::to_owned).to_vec(), 66));
+}
+
+#[test]
+fn table_7_of_re_aim_is_reproduced_but_for_its_first_row() {
+    let home = Home::new();
+    let printed = [
+        ("10", 1167.50, 1074.15, 8.3),
+        ("20", 1240.24, 1219.13, 1.7),
+        ("22", 1252.72, 1219.14, 2.7),
+        ("100", 1247.36, 1203.68, 3.6),
+    ];
+    let line = |(users, mjb, plain, _): &(&str, f64, f64, f64)| {
+        format!("{users} users,jobs/min,{plain},{mjb}\n")
+    };
+    let table: String = printed.iter().map(line).collect();
+    home.file("table7.csv", &format!("test,unit,2.5.68,2.5.68-mjb0.5\n{table}"));
+    home.succeed(&["import", "table7.csv"]);
+    let json = home.json();
+    let differing = printed.iter().filter(|(users, .., delta)| {
+        let effect = effect(&json, &format!("{users} users"));
+        cut(effect, 1) != *delta
+    });
+    let differing: Vec<&str> = differing.map(|(users, ..)| *users).collect();
+    assert_eq!(differing, ["10"]);
+    assert_eq!(cut(effect(&json, "10 users"), 1), 8.6);
+}

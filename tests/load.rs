@@ -168,6 +168,52 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
     support::assert_slows(measured, 10.0);
 }
 
+/// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
+#[test]
+fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    // Calls only: what a filter costs is most of them.
+    home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
+    let label = "load:./mine.toml";
+    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "2000"];
+    let outcome = home.run(&[&arguments[..], &["--budget", "40s"]].concat());
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
+    let json = home.json();
+    let peak = row(&json, label);
+    assert!(peak["load"].is_null() && peak["verdict"] == "slower", "{peak:#}");
+    let load = &json["loads"][0];
+    for arm in ["baseline", "treated"] {
+        let points = load[arm]["points"].as_array().unwrap();
+        assert!(points.len() >= 2, "{load:#}");
+        assert!(points.iter().any(|point| point["users"] == load[arm]["peak_users"]), "{load:#}");
+    }
+    let rows = json["results"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["pairs"].as_u64().unwrap() > 0), "{rows:#?}");
+    // Of both arms, in the page too; and another session goes on at the same points.
+    let html = home.succeed(&["export", "latest", "--html"]).stdout;
+    assert!(html.contains("Over the number of users") && html.contains("class=\"mark"), "{html}");
+    let id = json["id"].as_str().unwrap();
+    let outcome = home.run(&["compare", "--continue", id, "--budget", "10s"]);
+    assert!(matches!(outcome.code, Some(0 | 2 | 3)), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("Seeking the peak"), "{outcome:#?}");
+    let later = home.json();
+    assert_eq!(later["loads"][0]["baseline"]["peak_users"], load["baseline"]["peak_users"]);
+}
+
+/// `weigh load` of an ordinary user, who has no process yet and may have so many.
+fn as_another_user(home: &Home, arguments: &[&str], processes: &str) -> support::Outcome {
+    fs::copy(support::program(), home.path("weigh")).unwrap();
+    let whole = ["", "data", "state", "tmp", "weigh"].map(|name| home.path(name));
+    whole.iter().for_each(|path| chown(path, Some(UNUSED), Some(UNUSED)).unwrap());
+    let mut command = home.command("prlimit");
+    command.arg(format!("--nproc={processes}")).args(["setpriv", "--reuid", &UNUSED.to_string()]);
+    command.args(["--regid", &UNUSED.to_string(), "--clear-groups", "./weigh", "load"]);
+    command.args(arguments).args(["--budget", "20m"]);
+    home.start(command).finish()
+}
+
 /// An ordinary user may have so many processes.
 #[test]
 fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
@@ -178,29 +224,8 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
     let _turn = Turn::take();
     let home = Home::new();
     home.file("mine.toml", MIX);
-    fs::copy(support::program(), home.path("weigh")).unwrap();
-    let whole = ["", "data", "state", "tmp", "weigh"].map(|name| home.path(name));
-    whole.iter().for_each(|path| chown(path, Some(UNUSED), Some(UNUSED)).unwrap());
-    let mut command = home.command("prlimit");
-    command.args([
-        "--nproc=100",
-        "setpriv",
-        "--reuid",
-        &UNUSED.to_string(),
-        "--regid",
-        &UNUSED.to_string(),
-    ]);
-    command.args([
-        "--clear-groups",
-        "./weigh",
-        "load",
-        "./mine.toml",
-        "--users",
-        "1,4,500",
-        "--budget",
-        "60s",
-    ]);
-    let outcome = home.start(command).finish();
+    let arguments = ["./mine.toml", "--users", "1,4,500"];
+    let outcome = as_another_user(&home, &arguments, "100");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&["The ramp ended before load:./mine.toml:users=500", "refuses user"]);
 }
@@ -242,4 +267,123 @@ fn a_test_that_is_named_twice_is_told() {
     home.file("workfile.twice", "20 stat\n30 getppid\n50 stat\n");
     let arguments = ["run", "load:./workfile.twice:users=1", "--samples", "3", "--jobs", "10"];
     home.succeed(&arguments).assert_says(&["workfile.twice:3: `stat` is named twice"]);
+}
+
+/// Each ends in a sentence, status 2 and without a number.
+fn assert_no_number(home: &Home, outcome: &support::Outcome, why: &[&str]) {
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let whole = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(why.iter().any(|why| whole.contains(why)), "{why:?}: {outcome:#?}");
+    assert!(!outcome.stdout.contains("peaks with"), "{outcome:#?}");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_full_disk_is_no_result() {
+    if !is_root() {
+        println!("skipped: needs root, to mount a small file system");
+        return;
+    }
+    let home = Home::new();
+    let small = home.path("small");
+    fs::create_dir(&small).unwrap();
+    let script = format!("mount -t tmpfs -o size=2m none '{}' && exec \"$@\"", small.display());
+    let mut command = home.command("unshare");
+    command.args(["-m", "sh", "-c", &script, "sh"]).arg(support::program());
+    command.args(["load", "disk", "--users", "2", "--file-size", "9m", "--budget", "20s"]);
+    command.arg("--fixture").arg(format!("fs:dir={}", small.display()));
+    let outcome = home.start(command).finish();
+    assert_no_number(&home, &outcome, &["No space left on device"]);
+}
+
+#[test]
+fn a_limit_of_processes_is_no_result() {
+    if !is_root() {
+        println!("skipped: needs root, to be another user with no process yet");
+        return;
+    }
+    let home = Home::new();
+    home.file("mine.toml", MIX);
+    let outcome = as_another_user(&home, &["./mine.toml", "--users", "500"], "64");
+    assert_no_number(&home, &outcome, &["refuses user"]);
+}
+
+#[test]
+fn a_disk_directory_that_cannot_be_read_is_no_result() {
+    if !is_root() {
+        println!("skipped: needs root, to be another user");
+        return;
+    }
+    let home = Home::new();
+    home.file("mine.toml", MIX);
+    let closed = home.path("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let fixture = format!("fs:dir={}", closed.display());
+    let arguments = ["./mine.toml", "--users", "1,2", "--fixture", &fixture];
+    let outcome = as_another_user(&home, &arguments, "1000");
+    assert_no_number(&home, &outcome, &["Permission denied", "cannot"]);
+}
+
+/// Through control groups of version 1 or 2, whichever this system has.
+#[test]
+fn too_little_memory_is_no_result() {
+    let groups =
+        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+    let name = format!("weigh-test-{}", std::process::id());
+    let made = groups.into_iter().find_map(|(root, limit)| {
+        let group = PathBuf::from(root).join(&name);
+        let is_there = PathBuf::from(root).join("cgroup.procs").exists();
+        (is_there && fs::create_dir(&group).is_ok()).then_some(())?;
+        match fs::write(group.join(limit), "200M") {
+            Ok(()) => Some(group),
+            Err(_) => fs::remove_dir(&group).ok().and(None),
+        }
+    });
+    let Some(group) = made else {
+        println!("skipped: no control group with a limit of memory can be made here");
+        return;
+    };
+    let home = Home::new();
+    home.file("mine.toml", "name = \"mine\"\nsummary = \"memory\"\n[tests]\nresident = 1\n");
+    let script = format!("echo $$ > '{}/cgroup.procs' && exec \"$@\"", group.display());
+    let mut command = home.command("sh");
+    command.args(["-c", &script, "sh"]).arg(support::program());
+    // 8 MiB each, which no user gives back.
+    command.args(["load", "./mine.toml", "--users", "100", "--jobs", "2000", "--budget", "30s"]);
+    let outcome = home.start(command).finish();
+    let is_removed = || fs::remove_dir(&group).is_ok();
+    assert!(wait_until(LONG, is_removed), "{} is in use", group.display());
+    assert_no_number(&home, &outcome, &["killed by signal 9", "memory"]);
+}
+
+/// Whatever the machine does with it, the jobs begin as often as they are to; closed, users think.
+#[test]
+fn jobs_arrive_at_their_rate_and_users_think() {
+    let home = Home::new();
+    let program = workloads(&home);
+    let take = |arguments: &[&str]| {
+        let outcome = home.start(load(&home, &program, arguments)).finish();
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        last_line(&outcome.stdout)
+    };
+    // Two hundred jobs in two users, of a Poisson process of 400 a second: half a second.
+    let open = ["--users", "2", "--jobs-per-1000s", "400000", "getppid=100"];
+    let sample = take(&open);
+    let elapsed_s = |sample: &Value| sample["elapsed_ns"].as_f64().unwrap() / 1e9;
+    assert!(elapsed_s(&sample) > 0.25, "{sample:#}");
+    assert!(reading(&sample, "user_memory") > 4096.0, "{sample:#}");
+    // An overload: a job waits for those before it, and its time has that in it.
+    let mut jobs = open;
+    (jobs[3], jobs[4]) = ("1000000000", "fstime=200");
+    let buckets = |sample: &Value| -> Vec<(u64, u64)> {
+        let buckets = sample["latencies"]["buckets"].as_array().unwrap();
+        let of = |bucket: &Value, i: usize| bucket[i].as_u64().unwrap();
+        buckets.iter().map(|bucket| (of(bucket, 0), of(bucket, 1))).collect()
+    };
+    let sample = take(&jobs);
+    let longest_ns = buckets(&sample).last().unwrap().0 as f64;
+    assert!(longest_ns > 0.3 * sample["elapsed_ns"].as_f64().unwrap(), "{sample:#}");
+    let sample = take(&["--users", "2", "--think-us", "10000", "getppid=20"]);
+    assert!(elapsed_s(&sample) > 0.2, "{sample:#}");
 }

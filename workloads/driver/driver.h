@@ -68,6 +68,9 @@ struct load_options {
 	struct job *jobs; /* of each test */
 	uint64_t seed;
 	uint64_t think_ns; /* how long a user waits between two jobs */
+	/* Where not 0, jobs of all users begin at so many times in 1000 s, whether those before are done or
+	 * not: at moments of chance, a Poisson process. */
+	uint64_t jobs_per_1000s;
 };
 void take_load(const struct load_options *options);
 

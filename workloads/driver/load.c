@@ -34,6 +34,7 @@ struct user {
 static struct board {
 	_Atomic uint32_t gate, ready, all_done, finished;
 	uint64_t opened_ns;
+	uint64_t user_memory; /* of the first one, after its jobs */
 	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct user users[];
 } *board;
@@ -114,18 +115,88 @@ static void check_all(const struct load_options *options, const int *directories
 	}
 }
 
-static void think(uint64_t ns)
+/* Until a moment; gives the time that it waited. */
+static uint64_t wait_until(uint64_t moment_ns)
 {
-	struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	struct timespec moment = {.tv_sec = moment_ns / 1000000000, .tv_nsec = moment_ns % 1000000000};
+	uint64_t from = now_ns();
 
-	while (nanosleep(&time, &time) < 0 && errno == EINTR)
+	if (from >= moment_ns)
+		return 0;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
 		;
+	return now_ns() - from;
+}
+
+/* Between two arrivals of a user's: of a Poisson process, the gaps are exponential. */
+static uint64_t gap(const struct load_options *options, uint64_t *state)
+{
+	double part = (draw(state) >> 11) * 0x1p-53; /* 0 to just below 1 */
+
+	return (uint64_t)(-log1p(-part) * 1e12 * options->users / options->jobs_per_1000s);
+}
+
+/* In bytes, what of a user's memory no other process has; 0 where the kernel does not say. */
+static uint64_t own_memory(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	char line[200];
+	unsigned long kib;
+	uint64_t bytes = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		if (sscanf(line, "Private_Clean: %lu", &kib) == 1 || sscanf(line, "Private_Dirty: %lu", &kib) == 1)
+			bytes += kib * 1024;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/* Does the jobs; gives the time that was spent in them or in waiting. */
+static uint64_t do_jobs(const struct load_options *options, const int *order, const int *directories,
+			int number)
+{
+	uint64_t spent_ns = 0, arrives = board->opened_ns, state = ~options->seed ^ (uint64_t)number << 32;
+	long total = jobs_per_user(options);
+	int last = -1;
+
+	for (long i = 0; i < total; i++) {
+		int test = order[i];
+		if (test != last && fchdir(directories[test]) < 0)
+			fail("cannot enter a directory of user %d: %s", number + 1, strerror(errno));
+		last = test;
+		current = options->jobs[test].test;
+		if (options->jobs_per_1000s) {
+			arrives += gap(options, &state);
+			spent_ns += wait_until(arrives);
+		}
+		uint64_t began = now_ns();
+		current->run(1);
+		uint64_t ended = now_ns();
+		/* A job that could not begin when it was to waited meanwhile, as whoever wants it does. */
+		histogram_add(ended - (options->jobs_per_1000s ? arrives : began));
+		spent_ns += ended - began;
+		if (options->think_ns)
+			spent_ns += wait_until(ended + options->think_ns);
+	}
+	return spent_ns;
+}
+
+/* Where memory ends, the kernel is to kill a user, of whom that is told, and no other program. */
+static void be_first_to_die(void)
+{
+	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	/* Where that cannot be, the kernel chooses as it does. */
+	if (file >= 0 && write(file, "1000", 4) < 0)
+		errno = 0;
+	if (file >= 0)
+		close(file);
 }
 
 static _Noreturn void be_user(int number, const struct load_options *options)
 {
 	struct user *self = &board->users[number];
-	long total = jobs_per_user(options);
 	char name[32];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -133,39 +204,27 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 		_exit(1); /* it died before that line */
 	part_from_janitor();
 	setpgid(0, group);
+	be_first_to_die();
 	keep_scratch_directory();
 	snprintf(name, sizeof name, "user-%d", number + 1);
 	if (mkdir(name, 0700) < 0 || chdir(name) < 0)
 		fail("cannot make the directory of user %d: %s", number + 1, strerror(errno));
-	int *order = shuffled(options, number), *directories = prepare_all(options), last = -1;
+	int *order = shuffled(options, number), *directories = prepare_all(options);
 
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
 	struct rusage before = usage();
-	uint64_t woke_ns = now_ns(), in_jobs_ns = 0;
-	for (long i = 0; i < total; i++) {
-		int test = order[i];
-		if (test != last && fchdir(directories[test]) < 0)
-			fail("cannot enter a directory of user %d: %s", number + 1, strerror(errno));
-		last = test;
-		current = options->jobs[test].test;
-		uint64_t began = now_ns();
-		current->run(1);
-		uint64_t took = now_ns() - began;
-		histogram_add(took);
-		in_jobs_ns += took;
-		if (options->think_ns)
-			think(options->think_ns);
-	}
-	uint64_t finished_ns = now_ns(), thinking_ns = options->think_ns * total;
+	uint64_t woke_ns = now_ns(), spent_ns = do_jobs(options, order, directories, number);
+	uint64_t finished_ns = now_ns();
 	self->finished_ns = finished_ns - board->opened_ns;
-	self->besides_ns = finished_ns - woke_ns - in_jobs_ns;
-	self->besides_ns -= self->besides_ns < thinking_ns ? self->besides_ns : thinking_ns;
+	self->besides_ns = finished_ns - woke_ns - spent_ns;
 	record_usage(&self->used, before, usage());
 	/* Checks and cleaning up would be work beside that of users who are not done yet. */
 	if (atomic_fetch_add(&board->finished, 1) + 1 == (uint32_t)options->users)
 		open_gate(&board->all_done);
 	wait_at_gate(&board->all_done);
+	if (number == 0)
+		board->user_memory = own_memory();
 	check_all(options, directories);
 	histogram_share(board->buckets);
 	_exit(0);
@@ -282,6 +341,8 @@ static void print_readings(const struct load_options *options, const struct samp
 	print_reading("finish_deviation", deviation, "ns", "lower");
 	print_reading("job_timing_index", fmax(0, 100 * (1 - deviation / mean)), "%", "higher");
 	print_reading("driver_time", besides / total->operations, "ns/job", "lower");
+	if (board->user_memory)
+		print_reading("user_memory", board->user_memory, "B", "lower");
 	putchar(']');
 }
 

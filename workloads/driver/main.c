@@ -31,7 +31,7 @@ static const char help[] =
 	"  weigh-workloads list\n"
 	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
-	"  weigh-workloads load [--users N] [--seed N] [--think-us N] [--file-kib N]\n"
+	"  weigh-workloads load [--users N] [--seed N] [--think-us N | --jobs-per-1000s N] [--file-kib N]\n"
 	"                        NAME=COUNT ...\n"
 	"  weigh-workloads comm --chunk BYTES [--send | --receive BYTES,ADDRESS,SOCKET] ...\n"
 	"                        [--beside NAME=COUNT [--beside-copies N]] [--no-delay]\n"
@@ -50,6 +50,8 @@ static const char help[] =
 	"  --users N              how many users do COUNT operations of each workload, at the same time\n"
 	"  --seed N               of the order in which each user does them\n"
 	"  --think-us N           how long a user waits between two, in microseconds\n"
+	"  --jobs-per-1000s N     all users begin so many in 1000 s, whether others are done or not; each\n"
+	"                         job's time is from when it was to begin\n"
 	"  --file-kib N           the size of the files of disk jobs; what is read is made beforehand\n"
 	"  --send, --receive      a connection to the peer at this Unix socket, which listens on ADDRESS,\n"
 	"                         and how much payload it carries\n"
@@ -350,6 +352,7 @@ static int load(int argc, char **argv)
 		{"users", required_argument, NULL, 'u'},
 		{"seed", required_argument, NULL, 's'},
 		{"think-us", required_argument, NULL, 't'},
+		{"jobs-per-1000s", required_argument, NULL, 'r'},
 		{"file-kib", required_argument, NULL, 'k'},
 		{0},
 	};
@@ -362,6 +365,7 @@ static int load(int argc, char **argv)
 		case 'u': options.users = number("users", optarg, 1, 1000000); break;
 		case 's': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
 		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
+		case 'r': options.jobs_per_1000s = number("jobs-per-1000s", optarg, 1, 1ull << 40); break;
 		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
@@ -369,6 +373,8 @@ static int load(int argc, char **argv)
 	}
 	if (optind == argc)
 		usage_error("load takes tests: NAME=COUNT ...");
+	if (options.think_ns && options.jobs_per_1000s)
+		usage_error("--think-us is for users who wait for their jobs, --jobs-per-1000s for others");
 	options.jobs = jobs;
 	while (optind < argc)
 		jobs[options.tests++] = job_of(argv[optind++]);

@@ -72,6 +72,20 @@ impl Audience for Terminal {
         }
     }
 
+    fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]) {
+        let users = name.users().map_or_else(String::new, |users| format::plural(users, "user"));
+        let said = |(rate, arm): (Option<f64>, &str)| {
+            Some(format!("{} jobs/min {arm}", format::rate(rate?, "jobs/min")))
+        };
+        let arms: Vec<String> =
+            jobs_per_min.into_iter().zip(["without", "with"]).filter_map(said).collect();
+        let line = format!("{users}: {}", arms.join(", "));
+        match stderr_size() {
+            Some(_) => drop(write!(io::stderr(), "\r\x1b[K{line}")),
+            None => output::note(&line),
+        }
+    }
+
     fn sampled(&mut self, sample: &Sampled) {
         let Sampled { work, pass, passes, progress } = sample;
         if let Some(size) = stderr_size() {

@@ -90,7 +90,7 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
-        "metrics", "command"])]
+        "think", "rate", "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]

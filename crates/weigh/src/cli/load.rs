@@ -124,6 +124,7 @@ impl LoadArgs {
             },
             further_metrics: vec![
                 Metric::Latency(Percentile::P99),
+                Metric::Latency(Percentile::P90),
                 Metric::Named("job_timing_index".into()),
                 Metric::Named("finish_deviation".into()),
             ],

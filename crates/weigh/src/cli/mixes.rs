@@ -1,9 +1,11 @@
 //! The options of what users do in a multi-user load.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use super::output;
-use crate::workload::mix::{self, JobSizes, MixFromFile};
+use super::{output, value};
+use crate::workload::mix::{self, JobPace, JobSizes, MixFromFile};
 use crate::workload::workfile::size_kib;
 
 #[derive(Debug, Args)]
@@ -12,12 +14,20 @@ pub struct Mixes {
     #[arg(long, value_name = "N", default_value_t = JobSizes::default().jobs)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     jobs: u32,
-    /// Of a mix, the size of each file of a disk job: a number and k or m
-    #[arg(long, value_name = "SIZE", default_value = "10k", value_parser = size)]
-    file_size: u64,
-    /// Of a mix, what all users share: each file grows by this over the number of users
-    #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = size)]
-    pool_size: u64,
+    /// Of a mix, the size of each file of a disk job: a number and k or m [default: the mix's own, or 10k]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    file_size: Option<u64>,
+    /// Of a mix, what all users share: each file grows by this over the number of users [default: the mix's
+    /// own, or 1m]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pool_size: Option<u64>,
+    /// Of a mix, how long each user waits after a job
+    #[arg(long, value_name = "TIME", value_parser = value::pause, conflicts_with = "rate")]
+    think: Option<Duration>,
+    /// Of a mix, how many jobs all users together begin in a second, whether those before are done or not;
+    /// the time of each counts from when it was to begin
+    #[arg(long, value_name = "JOBS/s", value_parser = rate)]
+    rate: Option<u64>,
 }
 
 impl Mixes {
@@ -30,8 +40,22 @@ impl Mixes {
 
     /// How much each user does.
     pub fn sizes(&self) -> JobSizes {
-        JobSizes { jobs: self.jobs, file_kib: self.file_size, pool_kib: self.pool_size }
+        let pace = match (self.think, self.rate) {
+            (Some(time), _) => JobPace::Thinking(time.as_micros() as u64),
+            (None, Some(per_1000s)) => JobPace::Arriving(per_1000s),
+            (None, None) => JobPace::AtOnce,
+        };
+        JobSizes { jobs: self.jobs, file_kib: self.file_size, pool_kib: self.pool_size, pace }
     }
+}
+
+/// Jobs a second, in 1000 s.
+fn rate(text: &str) -> Result<u64, String> {
+    let number: f64 = text.trim_end_matches("/s").parse().unwrap_or(f64::NAN);
+    let is_rate = (0.001..=1e9).contains(&number);
+    is_rate
+        .then(|| (number * 1000.0).round() as u64)
+        .ok_or_else(|| "takes a number of jobs a second, from 0.001 to 1000000000".into())
 }
 
 /// In KiB.

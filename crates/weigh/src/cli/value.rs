@@ -9,6 +9,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A shorter sample is mostly its launch.
 const SAMPLE_LENGTHS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(60);
+const PAUSES: std::ops::RangeInclusive<Duration> =
+    Duration::from_micros(1)..=Duration::from_secs(3600);
 
 /// `90s`, `5m`, `1h 30m`.
 ///
@@ -32,6 +34,18 @@ pub fn sample_length(text: &str) -> Result<Duration, String> {
         .and_then(|duration| Duration::try_from(duration).ok())
         .filter(|duration| SAMPLE_LENGTHS.contains(duration))
         .ok_or_else(|| "takes a time from 10ms to 60s, such as 100ms".into())
+}
+
+/// `10ms`, `1s`.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn pause(text: &str) -> Result<Duration, String> {
+    let parsed: Option<jiff::SignedDuration> = text.parse().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| PAUSES.contains(duration))
+        .ok_or_else(|| "takes a time from 1us to 1h, such as 10ms".into())
 }
 
 /// The whole milliseconds of a time that was read here.

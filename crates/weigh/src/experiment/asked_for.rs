@@ -12,11 +12,13 @@ pub struct AskedFor<'a> {
     /// Of each workload that is named without a load of its own, so many copies.
     pub copies: &'a [usize],
     pub sizes: &'a JobSizes,
+    /// Whether the peak of a mix that is named without users is sought.
+    pub seeks_peaks: bool,
 }
 
 impl<'a> AskedFor<'a> {
     /// One copy of each, and no files.
     pub fn of(names: &'a [String], sizes: &'a JobSizes) -> AskedFor<'a> {
-        AskedFor { names, suites: &[], mixes: &[], copies: &[1], sizes }
+        AskedFor { names, suites: &[], mixes: &[], copies: &[1], sizes, seeks_peaks: false }
     }
 }

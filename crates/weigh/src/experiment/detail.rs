@@ -73,6 +73,11 @@ pub struct Had {
     pub next: usize,
 }
 
+impl Had {
+    /// Of a row that has none to come.
+    pub const ALL: Had = Had { pairs: PAIRS, next: PAIRS };
+}
+
 /// A row in the pass.
 struct Looked {
     unit: Unit,

@@ -9,7 +9,7 @@ use super::pairs::gather;
 use super::request::Request;
 use super::row::{Past, PastReading, Row, Unit, judge};
 use crate::result::summary::Failure;
-use crate::store::record::{Detailed, Stored};
+use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
 use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
@@ -33,6 +33,8 @@ pub struct Earlier {
     pub sample_ms: Vec<Option<u64>>,
     /// Per arm: what its treatment said of itself.
     pub facts: Vec<Vec<String>>,
+    /// What was chosen as peaks, where it was.
+    pub peaks: Vec<ChosenPeak>,
     details: BTreeMap<Key, Had>,
 }
 
@@ -49,6 +51,7 @@ impl Earlier {
     pub fn of(stored: &Stored) -> Earlier {
         let is_one_set = stored.header.sets == 1;
         let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
+        let points = || points().filter(|point| point.set != SEARCH_SET);
         let measured = points().map(|point| point.set + 1).max().unwrap_or(0);
         let sets = match is_one_set {
             true => 0..1,
@@ -62,6 +65,7 @@ impl Earlier {
             failed: failed(stored),
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
+            peaks: stored.peaks.clone(),
             details: details(&stored.details),
         }
     }
@@ -76,7 +80,7 @@ impl Earlier {
         if self.rows.is_empty() {
             return false;
         }
-        let planned = stored.header.works.len() * (stored.header.arms.len() - 1);
+        let planned = stored.planned_rows();
         let planned_pairs = stored.header.planned_pairs;
         let claims = planned * stored.header.metrics.len();
         let design = &Design { planned_pairs, rows: claims, ..request.design.clone() };
@@ -94,7 +98,8 @@ impl Earlier {
 fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
     let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
-        let next_pair = of_row.points.iter().map(|point| point.pair + 1).max().unwrap_or(0);
+        let points = of_row.points.iter().filter(|point| point.set != SEARCH_SET);
+        let next_pair = points.map(|point| point.pair + 1).max().unwrap_or(0);
         // One without a whole pair has none of these, and needs them all the same.
         let nothing = |metric: &Metric| PastReading {
             metric: metric.clone(),

@@ -49,6 +49,8 @@ pub struct Host<'a> {
     lengths: Vec<SampleLength>,
     /// What commands printed that is to be shown.
     pub shown: Vec<Printout>,
+    /// Of the rows of peaks, by work and treated arm: which load point is launched for each arm.
+    pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -94,6 +96,7 @@ impl<'a> Host<'a> {
             readings,
             lengths,
             shown: Vec::new(),
+            peaks: BTreeMap::new(),
             idle_since: BTreeMap::new(),
         };
         host.start_neutral()?;
@@ -279,13 +282,19 @@ impl Host<'_> {
         self.measure(slot).map_err(|error| self.settle(error))
     }
 
+    /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
+    fn launched_for(&self, slot: &Slot) -> usize {
+        let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));
+        chosen.map_or(slot.unit.work, |at| at[usize::from(slot.arm != 0)])
+    }
+
     fn measure(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
         if slot.position == 0 {
             self.renew(slot)?;
         }
         self.prepare(slot.arm)?;
         let started = Instant::now();
-        let work = &self.site.works[slot.unit.work];
+        let work = &self.site.works[self.launched_for(slot)];
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
         let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
@@ -297,8 +306,7 @@ impl Host<'_> {
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
-        let sample =
-            self.site.works[slot.unit.work].read(&launched).map_err(SampleError::Workload)?;
+        let sample = work.read(&launched).map_err(SampleError::Workload)?;
         hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
         hold_readings(&mut self.readings[slot.unit.work], &sample)
             .map_err(SampleError::Workload)?;

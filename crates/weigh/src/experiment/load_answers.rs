@@ -6,9 +6,10 @@ use super::climb::FRESH;
 use crate::result::load::{LoadAnswers, LoadPoint};
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
-use crate::store::samples::{OfRow, Point, Usage};
+use crate::store::samples::{OfRow, Point, Totals, Usage};
 use crate::workload::metric::{Metric, Percentile};
-use paired::estimate::median;
+use paired::betting::MAD_TO_SD;
+use paired::estimate::{mad, median};
 
 /// Of each mix that was measured with several numbers of users.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
@@ -34,7 +35,11 @@ fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswer
         let rates: Vec<f64> = fresh.map(|point| point.rate).collect();
         (!rates.is_empty()).then_some((*users, rates))
     });
-    let measured = points.into_iter().filter_map(|(users, row)| load_point(users, row, cpus));
+    let measured = points.into_iter().filter_map(|(users, row)| {
+        let has_fresh = row.points.iter().any(is_fresh);
+        let counts = |point: &Point| !has_fresh || is_fresh(point);
+        load_point(users, row, row.baseline.as_ref(), &counts, cpus)
+    });
     let fresh = fresh.as_ref().map(|(users, rates)| (*users, rates.as_slice()));
     LoadAnswers::new(WorkName::from(mix), measured.collect(), fresh)
 }
@@ -43,10 +48,15 @@ fn is_fresh(point: &Point) -> bool {
     point.set == FRESH
 }
 
-/// Of the samples at the peak those count that were taken after it was chosen.
-fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
-    let has_fresh = row.points.iter().any(is_fresh);
-    let counts = |point: &Point| !has_fresh || is_fresh(point);
+/// What the samples amount to that count, which are all of one arm; `totals` are that arm's. Of those at a
+/// peak only those count that were taken after it was chosen.
+pub fn load_point(
+    users: usize,
+    row: &OfRow,
+    totals: Option<&Totals>,
+    counts: &dyn Fn(&Point) -> bool,
+    cpus: f64,
+) -> Option<LoadPoint> {
     let points = || row.points.iter().filter(|point| counts(point));
     let of = |value: &dyn Fn(&Point) -> Option<f64>| {
         median(&points().filter_map(value).collect::<Vec<_>>())
@@ -61,12 +71,15 @@ fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
         median(&all.map(|(_, found)| found.value).collect::<Vec<_>>())
     };
     let per_launch = |ns: fn(&Usage) -> Option<f64>| {
-        let totals = row.baseline.as_ref()?;
+        let totals = totals?;
         Some(ns(&totals.usage)? / 1e9 / totals.launches as f64)
     };
     let deviation_ns = further(Metric::Named("finish_deviation".into()));
+    let rates: Vec<f64> = points().map(|point| point.rate).collect();
+    let spread = |rate: f64| Some(100.0 * MAD_TO_SD * mad(&rates)? / rate);
     Some(LoadPoint {
         users,
+        spread_pct: median(&rates).and_then(spread),
         jobs_per_min: of(&|point| Some(point.rate))?,
         samples: points().count(),
         elapsed_s: of(&|point| Some(point.elapsed_s))?,
@@ -76,6 +89,7 @@ fn load_point(users: usize, row: &OfRow, cpus: f64) -> Option<LoadPoint> {
         waiting_pct: of(&|point| Some(100.0 * f64::from(point.waiting_share?))),
         cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
         job_p99_ns: further(Metric::Latency(Percentile::P99)),
+        job_p90_ns: further(Metric::Latency(Percentile::P90)),
         job_timing_index: further(Metric::Named("job_timing_index".into())),
     })
 }

@@ -1,10 +1,11 @@
 //! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::detail::{self, run_detail};
+use super::detail::{self, Had, run_detail};
 use super::earlier::Earlier;
 use super::effects;
 use super::engine::run_set;
@@ -15,11 +16,12 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled};
 use super::row::{Row, Unit};
 use super::run_progress::Progress;
-use super::work::Work;
+use super::work::{LoadRole, Work};
 use crate::format;
 use crate::station::Station;
 use crate::station::arms::Arms;
 use crate::store::Store;
+use crate::store::record::{ChosenPeak, planned_rows};
 use crate::treatment::{Bench, Named};
 use crate::workload::suite::Member;
 use paired::design::Design;
@@ -37,6 +39,10 @@ pub struct Session<'a> {
     pub interrupted: &'a Arc<AtomicBool>,
     pub started: Instant,
     pub earlier: &'a Earlier,
+    /// What was chosen as the peaks of mixes; nothing before that was sought.
+    pub peaks: Vec<ChosenPeak>,
+    /// By work and treated arm, what a pair of a load point took in the search.
+    pub pair_costs: BTreeMap<(usize, usize), Duration>,
 }
 
 impl Session<'_> {
@@ -114,7 +120,7 @@ impl Session<'_> {
     }
 
     fn measure_set(
-        &self,
+        &mut self,
         host: &mut Host,
         set: usize,
         audience: &mut dyn Audience,
@@ -129,12 +135,20 @@ impl Session<'_> {
         }
         let works: Vec<usize> =
             (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
+        self.seek_peaks(host, audience)?;
+        let has_failed = |work, arm| self.has_failed(work, arm);
         // What one treatment breaks, another may leave alone.
-        let units: Vec<Unit> = (1..self.request.arms.len())
+        let named = (1..self.request.arms.len())
             .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
-            .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1))
-            .map(|(work, arm)| self.unit(work, arm))
-            .collect();
+            .filter(|(work, _)| self.works[*work].role() == LoadRole::Named)
+            .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1));
+        let of_peaks = self.peaks.iter().flat_map(|peak| {
+            let works = std::iter::once(peak.work).chain(peak.points.iter().copied());
+            works.map(|work| (work, peak.treated_arm))
+        });
+        let of_peaks = of_peaks.filter(|(work, arm)| !has_failed(*work, *arm));
+        let units: Vec<Unit> =
+            of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare { .. });
         if works.is_empty() || (compares && units.is_empty()) {
             let what = match self.request.contest {
@@ -176,7 +190,10 @@ impl Session<'_> {
         effects::attach(&mut rows, &self.request.arms, design);
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
         let budget = self.request.budget / planned;
-        let had = |unit: &Unit| self.earlier.detail(unit);
+        let had = |unit: &Unit| match self.works[unit.work].has_detail() {
+            true => self.earlier.detail(unit),
+            false => Had::ALL,
+        };
         let of_samples = |rows: &[Row]| match has_detail {
             true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
             false => deadline,
@@ -192,9 +209,17 @@ impl Session<'_> {
 
     /// With the pairs of an earlier session, where there are such.
     fn row(&self, unit: Unit, design: &Design) -> Row {
-        match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
+        let row = match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
             Some(past) => Row::resumed(unit, design, past),
             None => Row::new(unit, design).judging(self.request.metrics(), design),
+        };
+        match self.works[unit.work].role() {
+            LoadRole::Peak => row.first(),
+            LoadRole::Candidate => {
+                let cost = self.pair_costs.get(&(unit.work, unit.treated_arm)).copied();
+                row.expecting(Some(cost.unwrap_or_default()))
+            }
+            LoadRole::Named => row,
         }
     }
 
@@ -218,9 +243,11 @@ impl Session<'_> {
 
     /// That of the request, with what is known by now and before the first pair.
     fn design(&self) -> Design {
+        let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
         Design {
             planned_pairs: self.planned_pairs,
-            rows: self.works.len() * (self.request.arms.len() - 1) * self.request.metrics().len()
+            rows: planned_rows(works, self.request.arms.len(), &self.peaks)
+                * self.request.metrics().len()
                 + effects::claims(&self.request.arms, self.works.len()),
             ..self.request.design.clone()
         }

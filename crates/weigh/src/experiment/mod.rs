@@ -19,6 +19,7 @@ mod host;
 mod interpreters;
 pub mod length;
 pub mod load_answers;
+mod load_compared;
 pub mod log_ratio;
 pub mod measure;
 mod metrics;
@@ -27,6 +28,8 @@ pub mod order;
 pub mod origin;
 pub mod outcome;
 pub mod pairs;
+mod peak_search;
+mod peaks;
 #[cfg(test)]
 mod planted;
 pub mod platform;

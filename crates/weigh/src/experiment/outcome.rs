@@ -62,7 +62,7 @@ impl Work {
             }
             Work::Load(load) => {
                 let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
-                with_latencies(is_all_done(sample, load, launched)?, launched, load.users)
+                with_latencies(is_all_done(sample, load, launched)?, launched, load.times_at_once())
             }
             Work::Builtin { workload, copies, .. } => {
                 if let Some(size) = flood(launched) {
@@ -137,10 +137,10 @@ fn is_all_done(sample: Sample, load: &UserLoad, launched: &Launched) -> Result<S
 }
 
 /// Adds the percentiles of what each operation took, where the launch timed them one by one.
-/// As many at the same time as there are `users`.
-fn with_latencies(mut sample: Sample, launched: &Launched, users: usize) -> Result<Sample, String> {
+/// So many `at_once`.
+fn with_latencies(mut sample: Sample, launched: &Launched, at_once: u64) -> Result<Sample, String> {
     let Some(detail) = Detail::parse(&launched.stdout) else { return Ok(sample) };
-    detail.check(launched.wall_ns.saturating_mul(users as u64))?;
+    detail.check(launched.wall_ns.saturating_mul(at_once))?;
     let Some(latencies) = detail.latencies else { return Ok(sample) };
     let histogram = Histogram::new(latencies.buckets);
     for percentile in Percentile::ALL {

@@ -2,7 +2,7 @@
 
 use super::disturbed;
 use crate::result::summary::Pair;
-use crate::store::record::{Stored, Work};
+use crate::store::record::{SEARCH_SET, Stored, Work};
 use crate::store::samples::{OfRow, Totals};
 use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -79,6 +79,7 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     of_row
         .pairs()
+        .filter(|(_, both)| both[0].set != SEARCH_SET)
         .map(|(first, both)| {
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =

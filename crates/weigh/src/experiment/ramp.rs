@@ -12,8 +12,6 @@ use paired::estimate::median;
 const GROWTH: f64 = 1.01;
 /// So many steps without growth end the climb.
 const STEPS_WITHOUT_GROWTH: usize = 2;
-/// Samples of the best point and of each of its neighbours, before one is chosen.
-const TO_CHOOSE: usize = 3;
 /// Fresh samples that are taken between two looks at their interval. Each look has a chance of its own to be
 /// wrong, so there are few.
 const BETWEEN_LOOKS: usize = 6;
@@ -61,6 +59,9 @@ pub struct Ramp {
 }
 
 impl Ramp {
+    /// Samples of the best point and of each of its neighbours, before one is chosen.
+    pub const TO_CHOOSE: usize = 3;
+
     /// At least one point.
     pub fn new(users: Vec<usize>, goal: RampGoal, precision: f64) -> Ramp {
         let (explored, end) = (vec![Vec::new(); users.len()], users.len());
@@ -86,7 +87,9 @@ impl Ramp {
             let around = best.saturating_sub(1)..=(best + 1).min(self.end - 1);
             let around = around.filter(|point| !self.passed_over.contains(point));
             let fewest = around.min_by_key(|point| self.explored[*point].len());
-            if let Some(point) = fewest.filter(|point| self.explored[*point].len() < TO_CHOOSE) {
+            if let Some(point) =
+                fewest.filter(|point| self.explored[*point].len() < Ramp::TO_CHOOSE)
+            {
                 return RampStep::Explore(point);
             }
         }
@@ -96,7 +99,7 @@ impl Ramp {
         if !self.is_settled() {
             return RampStep::Fresh(best);
         }
-        let once_only = |point: &usize| (1..TO_CHOOSE).contains(&self.explored[*point].len());
+        let once_only = |point: &usize| (1..Ramp::TO_CHOOSE).contains(&self.explored[*point].len());
         (0..self.end).find(once_only).map_or(RampStep::Done, RampStep::Explore)
     }
 
@@ -122,7 +125,7 @@ impl Ramp {
     /// wanted, for being sure of it there.
     pub fn launches_of_new_point(&self) -> u32 {
         match self.goal {
-            RampGoal::Peak => (TO_CHOOSE + FEWEST_FRESH) as u32,
+            RampGoal::Peak => (Ramp::TO_CHOOSE + FEWEST_FRESH) as u32,
             _ => 1,
         }
     }
@@ -140,13 +143,27 @@ impl Ramp {
         self.peak.is_some()
     }
 
+    /// The points that were measured, ascending, of those that can be.
+    pub fn measured(&self) -> Vec<usize> {
+        (0..self.end).filter(|point| !self.explored[*point].is_empty()).collect()
+    }
+
+    /// Whether nothing is known that keeps a point from being measured.
+    pub fn can_be_measured(&self, point: usize) -> bool {
+        point < self.end && !self.passed_over.contains(&point)
+    }
+
+    /// Jobs per minute of the samples of a point that were taken to choose one.
+    pub fn explored(&self, point: usize) -> &[f64] {
+        &self.explored[point]
+    }
+
     /// The first point is measured, then each that has about twice as many users as the one before.
     fn next_to_climb(&self) -> Option<usize> {
         if self.peak.is_some() {
             return None;
         }
-        let measured: Vec<usize> =
-            (0..self.end).filter(|point| !self.explored[*point].is_empty()).collect();
+        let measured = self.measured();
         let Some(&last) = measured.last() else { return (self.end > 0).then_some(0) };
         if self.is_at_goal(&measured, last) {
             return None;
@@ -260,7 +277,9 @@ mod tests {
         let around = &users[6..before_fresh];
         assert!(around.iter().all(|users| [6, 8, 12].contains(users)), "{users:?}");
         let measured = ramp.explored.iter().filter(|rates| !rates.is_empty());
-        assert!(measured.clone().all(|rates| rates.len() == TO_CHOOSE) && measured.count() == 8);
+        assert!(
+            measured.clone().all(|rates| rates.len() == Ramp::TO_CHOOSE) && measured.count() == 8
+        );
         assert_eq!(ramp.users[ramp.peak.unwrap()], 8);
         assert_eq!(ramp.fresh.len(), FEWEST_FRESH);
     }

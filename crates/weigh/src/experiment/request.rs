@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::around::Around;
 use super::asked_for::AskedFor;
 use super::contest::Contest;
+use super::effects;
 use super::platform::Observer;
 use super::ramp::RampGoal;
 use super::run_progress::Progress;
@@ -93,6 +94,8 @@ impl Request {
             mixes: &self.mixes,
             copies: &self.copies,
             sizes: &self.job_sizes,
+            // Effects of factors are made of the same load points in all arms.
+            seeks_peaks: self.kind == Kind::Compare && effects::factorial(&self.arms).is_none(),
         }
     }
 
@@ -148,6 +151,9 @@ pub trait Audience {
     /// A sample of a ramp, at this load: jobs per minute, and whether it was taken at the peak after that was
     /// chosen.
     fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool);
+    /// Samples by which a peak is chosen: jobs per minute without the treatment and with it, where both were
+    /// taken.
+    fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]);
 }
 
 /// What a command printed in a launch; the end of it, where it is long.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::asked_for::AskedFor;
-use super::work::{UserLoad, Work};
+use super::ramp::default_points;
+use super::work::{LoadRole, UserLoad, Work};
 use crate::result::work_name::WorkName;
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
@@ -26,8 +27,9 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
     for name in WorkName::parse_all(names)? {
         if name.name.starts_with(mix::PREFIX) {
             let loads = loads(&name, asked_for, &workloads)?;
-            works
-                .extend(loads.into_iter().filter(|load| !works.contains(load)).collect::<Vec<_>>());
+            let is_new = |load: &Work| !works.iter().any(|other| other.name() == load.name());
+            let new: Vec<Work> = loads.into_iter().filter(is_new).collect();
+            works.extend(new);
             continue;
         }
         let own = name.load.is_some().then(|| vec![name.copies()]);
@@ -49,7 +51,11 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
     Ok(works)
 }
 
-/// A mix under the load that was named, or else with one user, one per CPU, and four per CPU.
+/// The most users of a mix whose peak is sought.
+const MOST_SOUGHT: usize = 1 << 14;
+
+/// A mix under the load that was named. Or else its peak, with the points that may be it, where that is
+/// sought; otherwise with one user, one per CPU, and four per CPU.
 fn loads(
     name: &WorkName,
     asked_for: &AskedFor,
@@ -69,12 +75,17 @@ fn loads(
     }
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
-    let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
-    let load = |users| {
-        let (label, mix) = (label.clone(), mix.clone());
-        Work::Load(Box::new(UserLoad { label, mix, users, sizes: asked_for.sizes.clone() }))
+    let load = |users, role| {
+        let (label, mix, sizes) = (label.clone(), mix.clone(), asked_for.sizes.clone());
+        Work::Load(Box::new(UserLoad { label, mix, users, sizes, role }))
     };
-    Ok(users.into_iter().map(load).collect())
+    if name.users().is_none() && asked_for.seeks_peaks {
+        let candidates = default_points(MOST_SOUGHT).into_iter();
+        let candidates = candidates.map(|users| load(users, LoadRole::Candidate));
+        return Ok(std::iter::once(load(1, LoadRole::Peak)).chain(candidates).collect());
+    }
+    let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
+    Ok(users.into_iter().map(|users| load(users, LoadRole::Named)).collect())
 }
 
 fn find_mix(label: &str, files: &[MixFromFile]) -> Result<JobMix, String> {

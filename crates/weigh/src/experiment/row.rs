@@ -54,6 +54,11 @@ pub struct Row {
     pub(super) spent: Duration,
     /// The number of its next pair: that of an earlier session's half pair is not used again.
     pub(super) next_pair: usize,
+    /// Until it has a verdict, it is measured before those that are not.
+    pub(super) is_first: bool,
+    /// What a pair takes, where that is known before the first. Such a row is begun only where there is time
+    /// for as many as a verdict needs.
+    pub(super) expected_pair: Option<Duration>,
 }
 
 /// What an earlier session of the same experiment measured of a row.
@@ -92,6 +97,8 @@ impl Row {
             failed_alone: false,
             spent: Duration::ZERO,
             next_pair: 0,
+            is_first: false,
+            expected_pair: None,
         }
         .judging(Metric::judged(design.fixed_pairs, &[]), design)
     }
@@ -142,6 +149,26 @@ impl Row {
                 .with_turns(past.turns.clone());
         }
         row
+    }
+
+    /// The same row, to be measured before others until it has a verdict.
+    pub fn first(self) -> Row {
+        Row { is_first: true, ..self }
+    }
+
+    /// The same row, whose pairs are known to take so long.
+    pub fn expecting(self, pair: Option<Duration>) -> Row {
+        Row { expected_pair: pair, ..self }
+    }
+
+    fn comes_first(&self) -> bool {
+        self.is_first && self.judgement.verdict == Verdict::Inconclusive
+    }
+
+    /// Of a row that is begun only where it can be judged, the time that it lacks for that.
+    fn lacks(&self) -> Option<Duration> {
+        let pairs = MIN_PAIRS.saturating_sub(self.betting.pairs()) as u32;
+        self.expected_pair.map(|_| self.pair_cost() * pairs)
     }
 
     /// Whether it needs no more pairs.
@@ -200,12 +227,16 @@ impl Row {
     /// Whether another pair will probably end in the time left. A first one is always begun, so that
     /// a budget that is too small shows a number and says that it is inconclusive.
     pub fn can_begin_pair(&self, left: Duration) -> bool {
-        self.betting.pairs() == 0 || self.pair_cost() <= left
+        let is_begun_anyway = self.betting.pairs() == 0 && self.expected_pair.is_none();
+        is_begun_anyway || self.pair_cost() <= left
     }
 
     /// Time that one of its pairs takes on average.
     pub fn pair_cost(&self) -> Duration {
-        self.spent / self.betting.pairs().max(1) as u32
+        match self.betting.pairs() {
+            0 => self.expected_pair.unwrap_or_default(),
+            pairs => self.spent / pairs as u32,
+        }
     }
 }
 
@@ -252,6 +283,17 @@ pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usi
     if design.fixed_pairs.is_some() {
         return open;
     }
+    if open.iter().any(|row| rows[*row].comes_first()) {
+        open.retain(|row| rows[*row].comes_first());
+        return open;
+    }
+    let mut lacking = Duration::ZERO;
+    open.retain(|row| {
+        let lacks = rows[*row].lacks().unwrap_or_default();
+        let fits = lacks.is_zero() || lacking + lacks <= left;
+        lacking += if fits { lacks } else { Duration::ZERO };
+        fits
+    });
     // A verdict comes before precision, and before either a row needs pairs to be judged by.
     open.sort_by_key(|&row| {
         let state = &rows[row];
@@ -312,6 +354,33 @@ mod tests {
         assert_eq!(within(2.5), [1]);
         assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
         assert_eq!(within(500.0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_comes_first_does_so_until_it_has_its_verdict() {
+        let chosen =
+            |rows: &[Row]| worth_measuring(rows, &Design::default(), Duration::from_secs(600));
+        let mut decided = undecided(50, 5000).first();
+        assert_eq!(chosen(&[undecided(10, 10), undecided(50, 5000).first()]), [1]);
+        decided.judgement.verdict = Verdict::Slower;
+        assert_eq!(chosen(&[undecided(10, 10), decided]), [0, 1]);
+    }
+
+    #[test]
+    fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
+        let new = |seconds| {
+            let pair = Some(Duration::from_secs(seconds));
+            Row::new(unit, &Design::default()).expecting(pair)
+        };
+        let within = |rows: &[Row], seconds| {
+            worth_measuring(rows, &Design::default(), Duration::from_secs(seconds))
+        };
+        // Eight pairs each.
+        assert_eq!(within(&[new(1), new(2)], 24), [0, 1]);
+        assert_eq!(within(&[new(1), new(2)], 23), [0]);
+        assert_eq!(within(&[new(1), new(2)], 7), [0; 0]);
+        assert_eq!(within(&[Row::new(unit, &Design::default())], 0), [0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An experiment from its request to its last sample: the store and the guard opened first, the
 //! treatments applied and taken back around every set, and nothing left behind on any way out.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -148,6 +149,8 @@ fn conduct(
         interrupted,
         started: Instant::now(),
         earlier: &earlier,
+        peaks: earlier.peaks.clone(),
+        pair_costs: BTreeMap::new(),
     };
     let result = session.measure(treatments, &mut station, audience);
     let left = station.close();

@@ -4,6 +4,7 @@
 use super::disturbed;
 use super::effects;
 use super::evidence;
+use super::load_compared::{compared_loads, on_curve};
 use super::log_ratio::{bound, percent};
 use super::metrics;
 use super::notes::{self, Judged};
@@ -41,9 +42,7 @@ pub fn design(stored: &Stored) -> Design {
         fixed_pairs: stored.header.fixed_pairs,
         multiplicity: stored.header.multiplicity,
         planned_pairs: stored.header.planned_pairs,
-        rows: stored.header.works.len()
-            * stored.header.arms.len().saturating_sub(1)
-            * stored.header.metrics.len()
+        rows: stored.planned_rows() * stored.header.metrics.len()
             + effects::claims(&stored.header.arms, stored.header.works.len()),
     }
 }
@@ -85,6 +84,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         versus,
         results,
         effects,
+        loads: compared_loads(stored),
         failures: stored.failures.clone(),
         warnings,
         gate: stored.fail_above.map(|limit| gate(limit, stored)),
@@ -215,7 +215,10 @@ fn row(
         metrics: Metrics::default(),
         notes: Vec::new(),
         evidence,
-        on_curve: stored.header.on_curve(measurements.work),
+        on_curve: stored
+            .header
+            .on_curve(measurements.work)
+            .or_else(|| on_curve(stored, measurements.work, measurements.arm)),
         sets: Vec::new(),
         series: measurements.series,
     }

@@ -12,7 +12,7 @@ use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
 use crate::workload::interpreted::{Interpreted, RUNS, WorkAmount};
 use crate::workload::launcher::Job;
-use crate::workload::mix::{JobMix, JobSizes};
+use crate::workload::mix::{JobMix, JobPace, JobSizes};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
@@ -61,6 +61,18 @@ pub struct UserLoad {
     pub mix: JobMix,
     pub users: usize,
     pub sizes: JobSizes,
+    pub role: LoadRole,
+}
+
+/// Why there is a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadRole {
+    /// It was asked for.
+    Named,
+    /// Where a peak is sought, one of the load points that may be it.
+    Candidate,
+    /// The peak: whichever of those is chosen for an arm.
+    Peak,
 }
 
 impl UserLoad {
@@ -74,10 +86,23 @@ impl UserLoad {
         of_user * self.users as u64
     }
 
+    fn pace_ms(&self) -> u64 {
+        self.sizes.pace_ms(self.users, self.all_jobs() / self.users.max(1) as u64)
+    }
+
+    /// How many times as long as the launch all times of jobs together may be: users work at the same time,
+    /// and where jobs begin when they are to, they wait at the same time too.
+    pub fn times_at_once(&self) -> u64 {
+        match self.sizes.pace {
+            JobPace::Arriving(_) => self.all_jobs(),
+            JobPace::AtOnce | JobPace::Thinking(_) => self.users as u64,
+        }
+    }
+
     fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
         let jobs = self.mix.jobs_per_user(self.sizes.jobs);
         let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
-        executable.load_argv(self.users, order, &self.sizes, jobs)
+        executable.load_argv(self.users, order, (&self.sizes, &self.mix), jobs)
     }
 }
 
@@ -92,6 +117,7 @@ impl Work {
             Work::Interpreted(one) => (*one.name()).into(),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
             Work::Contest { .. } => WORK.into(),
+            Work::Load(load) if load.role == LoadRole::Peak => (*load.label).into(),
             Work::Load(load) => WorkName::of_users(&load.label, load.users),
         }
     }
@@ -154,7 +180,9 @@ impl Work {
                 argv: load.argv(&place.executable, order),
                 environment: Vec::new(),
                 directory: place.work_directory.clone(),
-                timeout_ms: KERNEL_TIMEOUT_MS + load.users as u64 * MS_PER_USER,
+                timeout_ms: KERNEL_TIMEOUT_MS
+                    + load.users as u64 * MS_PER_USER
+                    + 2 * load.pace_ms(),
                 stdout: StdoutUse::KeepEnd,
             },
         }
@@ -183,6 +211,14 @@ impl Work {
             directory: directory.to_owned(),
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+        }
+    }
+
+    /// Why it is there, of a load.
+    pub fn role(&self) -> LoadRole {
+        match self {
+            Work::Load(load) => load.role,
+            _ => LoadRole::Named,
         }
     }
 
@@ -262,6 +298,11 @@ impl Work {
             timeout_ms: KERNEL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
         })
+    }
+
+    /// Whether the detail pass has launches of it.
+    pub fn has_detail(&self) -> bool {
+        matches!(self, Work::Builtin { copies: 1, .. })
     }
 
     /// The same with so many copies at the same time; a command stays alone.

@@ -103,6 +103,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         versus: None,
         effects: Vec::new(),
         results: Vec::new(),
+        loads: Vec::new(),
         failures: Vec::new(),
         warnings,
         gate: None,

@@ -15,6 +15,7 @@ pub mod labels;
 mod lmbench;
 mod own;
 mod perf;
+mod reaim;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -30,18 +31,20 @@ pub enum ForeignFormat {
     Lmbench,
     Hyperfine,
     Perf,
+    Reaim,
     Weigh,
     Table,
 }
 
 /// Each with its name on the command line, and what it is.
-pub const FORMATS: [(ForeignFormat, &str, &str); 8] = [
+pub const FORMATS: [(ForeignFormat, &str, &str); 9] = [
     (ForeignFormat::UnixBench, "unixbench", "a report of UnixBench"),
     (ForeignFormat::UnixBenchLog, "unixbench-log", "UnixBench's .log"),
     (ForeignFormat::UnixBenchCsv, "unixbench-csv", "UnixBench's .csv"),
     (ForeignFormat::Lmbench, "lmbench", "lmbench's summary"),
     (ForeignFormat::Hyperfine, "hyperfine", "hyperfine --export-json"),
     (ForeignFormat::Perf, "perf", "perf stat -x,"),
+    (ForeignFormat::Reaim, "reaim", "re-aim's table, .csv or .ss"),
     (ForeignFormat::Weigh, "weigh", "weigh compare --json or weigh run --json"),
     (ForeignFormat::Table, "table", "a CSV of test,unit,LABEL,…"),
 ];
@@ -120,6 +123,7 @@ pub fn read(
         ForeignFormat::Lmbench => lmbench::read(&text).map(Document::of),
         ForeignFormat::Hyperfine => hyperfine::read(&text).map(Document::of),
         ForeignFormat::Perf => perf::read(&text).map(Document::of),
+        ForeignFormat::Reaim => reaim::read(&text),
         ForeignFormat::Weigh => own::read(&text),
         ForeignFormat::Table => table::read(&text).map(Document::of),
     };
@@ -163,6 +167,8 @@ fn detect(text: &str) -> Result<ForeignFormat, String> {
         ForeignFormat::UnixBenchCsv
     } else if has("smaller is better") || has("L M B E N C H") {
         ForeignFormat::Lmbench
+    } else if reaim::is_it(text) {
+        ForeignFormat::Reaim
     } else if table::is_it(uncommented) {
         ForeignFormat::Table
     } else if perf::is_it(text) {

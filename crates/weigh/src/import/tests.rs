@@ -10,7 +10,7 @@ use crate::report::terminal;
 use crate::result::work_name::WorkName;
 
 /// A file of every format, by its name on the command line.
-const FILES: [(&str, &[u8]); 13] = [
+const FILES: [(&str, &[u8]); 14] = [
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/nitzberg-RUN1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/redhat-4.1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/unixbench-5.1.3.txt")),
@@ -22,6 +22,7 @@ const FILES: [(&str, &[u8]); 13] = [
     ("perf", include_bytes!("../../../../tests/fixtures/import/perf-base.csv")),
     ("table", include_bytes!("../../../../tests/fixtures/import/smalley-table9.csv")),
     ("table", include_bytes!("../../../../tests/fixtures/import/whitcher-unixbench.csv")),
+    ("reaim", include_bytes!("../../../../tests/fixtures/import/reaim-2003.txt")),
     (
         "weigh",
         br#"{"schema":"weighbridge/run/1","results":[{"workload":"a","unit":"lps","rate":2.5}]}"#,

@@ -2,6 +2,7 @@
 
 use super::paint::{BOLD, FAINT, paint};
 use super::table::{Align, pad};
+use super::text::wrap;
 
 const WIDEST_BAR: usize = 40;
 /// A shorter bar shows no shape.
@@ -23,6 +24,38 @@ pub fn lines(
     width: usize,
     colour: bool,
 ) -> Vec<String> {
+    let bars = |point: usize, room: usize| bar(points[point].share, room);
+    let rows: Vec<&PlotRow> = points.iter().collect();
+    drawn(title, columns, &rows, &bars, (width, colour))
+}
+
+/// The same with a second value in each row, which is drawn in the same bar: what both reach, and what one
+/// of them reaches beyond.
+pub fn lines_with_bars(
+    title: &str,
+    columns: &[&str],
+    points: &[(PlotRow, f64)],
+    width: usize,
+    colour: bool,
+) -> Vec<String> {
+    let cells = |share: f64, room: usize| (share.clamp(0.0, 1.0) * room as f64).round() as usize;
+    let bars = |point: usize, room: usize| {
+        let (row, other) = &points[point];
+        let (one, other) = (cells(row.share, room), cells(*other, room));
+        let both = "█".repeat(one.min(other));
+        both + &"░".repeat(one.saturating_sub(other)) + &"▒".repeat(other.saturating_sub(one))
+    };
+    let rows: Vec<&PlotRow> = points.iter().map(|(row, _)| row).collect();
+    drawn(title, columns, &rows, &bars, (width, colour))
+}
+
+fn drawn(
+    title: &str,
+    columns: &[&str],
+    points: &[&PlotRow],
+    bars: &dyn Fn(usize, usize) -> String,
+    (width, colour): (usize, bool),
+) -> Vec<String> {
     let widths: Vec<usize> = (0..columns.len())
         .map(|i| {
             let widest = points.iter().map(|point| point.cells[i].chars().count()).max();
@@ -38,10 +71,12 @@ pub fn lines(
     let used: usize = widths.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
     let room = width.saturating_sub(used + GAP).min(WIDEST_BAR);
     let room = if room < SHORTEST_BAR { 0 } else { room };
-    let mut lines = vec![paint(title, BOLD, colour), paint(&line(columns.to_vec()), FAINT, colour)];
-    for point in points {
+    let mut lines: Vec<String> =
+        wrap(title, width, 0).iter().map(|line| paint(line, BOLD, colour)).collect();
+    lines.push(paint(&line(columns.to_vec()), FAINT, colour));
+    for (number, point) in points.iter().enumerate() {
         let cells = line(point.cells.iter().map(String::as_str).collect());
-        lines.push(format!("{cells}  {}", bar(point.share, room)).trim_end().to_owned());
+        lines.push(format!("{cells}  {}", bars(number, room)).trim_end().to_owned());
     }
     lines
 }

@@ -104,7 +104,6 @@ fn page(s: &Summary) -> Value {
     let end_s = drift::end_s(&s.results);
     let drifts = s.results.iter().filter_map(|row| drift::figure(row, several, end_s));
     let rows = by_treatment(s).into_iter().flat_map(|(_, rows)| forest::ordered(rows));
-    let pairs: usize = s.results.iter().map(|row| row.pairs).sum();
     context! {
         id => format::label(&s.id),
         started => format::label(&s.started),
@@ -114,7 +113,7 @@ fn page(s: &Summary) -> Value {
         plain => headline.replace('`', ""),
         baseline => format::label(&s.baseline),
         baseline_state => s.baseline_state.as_deref().map(format::label),
-        pairs => format::plural(pairs, "pair"),
+        pairs => format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
         elapsed => format::seconds(s.elapsed_s),
         confidence => unbroken(&format::confidence(s.alpha)),
         margin => unbroken(&format::margin(s.margin_pct)),
@@ -122,6 +121,7 @@ fn page(s: &Summary) -> Value {
         several => several,
         read => figures_read.map(|imported| table(&imported::table(s, imported))),
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
+        loads => load_figures(s),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
         commands => commands(s),
@@ -148,6 +148,12 @@ fn page(s: &Summary) -> Value {
         machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
     }
+}
+
+/// The mixes whose peaks were sought, over users.
+fn load_figures(s: &Summary) -> Vec<Value> {
+    let charts = s.loads.iter().flat_map(|load| load.charts(&s.baseline));
+    charts.flat_map(|chart| chart::figures(&chart, None)).collect()
 }
 
 /// The commands that are compared, in order, and what was timed.

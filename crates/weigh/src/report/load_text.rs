@@ -1,7 +1,7 @@
 //! What a ramp found, in sentences.
 
 use crate::format;
-use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint};
+use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, percent_known};
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
 const BUSY_PCT: f64 = 90.0;
@@ -35,9 +35,12 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
 
 fn at_peak(answers: &LoadAnswers) -> Option<String> {
     let users = answers.peak.as_ref()?.users;
-    let LoadPoint { cpu_pct, waiting_pct, job_p99_ns, .. } =
+    let point @ LoadPoint { cpu_pct, waiting_pct, .. } =
         answers.points.iter().find(|point| point.users == users)?;
-    let p99 = job_p99_ns.map(|ns| format!("99 % of the jobs end within {}", format::time_ns(ns)));
+    let pct = percent_known(std::iter::once(point));
+    let job_time = point.job_time_ns(pct);
+    let job_time =
+        job_time.map(|ns| format!("{pct} % of the jobs end within {}", format::time_ns(ns)));
     let cpu = cpu_pct.map(|pct| {
         let waiting = waiting_pct.unwrap_or_default();
         match () {
@@ -51,7 +54,7 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
             ),
         }
     });
-    let parts: Vec<String> = [p99, cpu].into_iter().flatten().collect();
+    let parts: Vec<String> = [job_time, cpu].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("There, {}.", parts.join("; ")))
 }
 

@@ -152,10 +152,23 @@ pub(super) fn has_interval(row: &Row) -> bool {
     row.low_pct.is_some() || row.high_pct.is_some()
 }
 
+/// What tells rows of one workload apart stands at the end, and must not be what is cut.
+fn name(row: &Row) -> String {
+    let whole = format::label(&row.workload);
+    let load = whole.strip_prefix(&*format::label(&row.workload.name)).unwrap_or_default();
+    match whole.chars().count() {
+        length if length > LONGEST_NAME && !load.is_empty() => {
+            let room = LONGEST_NAME.saturating_sub(load.chars().count());
+            format::shorten(&format::label(&row.workload.name), room) + load
+        }
+        _ => whole,
+    }
+}
+
 fn cells(row: &Row, margin_pct: f64) -> [String; COUNT] {
     let [effect, treated, factor, added] = measured(row);
     [
-        format::label(&row.workload),
+        name(row),
         format::rate(row.baseline, &row.unit),
         treated,
         format::label(&row.unit),

@@ -5,6 +5,7 @@ use crate::report::html::run::{self, RunPage};
 use crate::report::load_text;
 use crate::report::table::{Align, Table};
 use crate::result::curve::x_text;
+use crate::result::load::LoadAnswers;
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
@@ -20,7 +21,11 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         started: &report.started,
         title: title(report),
         sentences: sentences(report),
-        charts: report.charts(),
+        charts: report
+            .charts()
+            .into_iter()
+            .chain(report.loads.iter().filter_map(LoadAnswers::latency_chart))
+            .collect(),
         is_scored: report.is_scored,
         results: results(report),
         copies: copies(report),

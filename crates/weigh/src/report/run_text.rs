@@ -13,6 +13,7 @@ use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
 use crate::result::curve::{Chart, Curve, Quantity, x_text};
+use crate::result::load::{LoadAnswers, percent_known};
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
@@ -149,7 +150,11 @@ fn curve_lines(
     let rows = |name: &WorkName| report.results.iter().find(|row| row.workload == *name);
     let unit = curve.points.first().and_then(|point| rows(&point.workload)).map(|row| &row.unit);
     let rate = format!("rate, {}", unit.map_or("", String::as_str));
-    let columns = [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency"];
+    let of_load = report.loads.iter().find(|load| load.mix == chart.title());
+    let pct = of_load.map_or(99, |load| percent_known(load.points.iter()));
+    let within = format!("{pct} % within");
+    let columns =
+        [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency", &within, ""];
     let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let points: Vec<curve_text::PlotRow> = curve
         .points
@@ -164,11 +169,19 @@ fn curve_lines(
                 format::rate(row.rate, &row.unit),
                 run_page::spread(row),
                 efficiency.unwrap_or_default(),
+                of_load.and_then(|load| job_time_at(load, point.x, pct)).unwrap_or_default(),
+                chart.marks.iter().filter(|mark| mark.x == point.x).map(|m| &*m.text).collect(),
             ];
             Some(curve_text::PlotRow { cells, share: point.y / longest })
         })
         .collect();
     curve_text::lines(&curve.series, &columns, &points, width, colour)
+}
+
+/// Within which time so many per cent of the jobs end with so many users.
+fn job_time_at(load: &LoadAnswers, users: f64, pct: u8) -> Option<String> {
+    let point = load.points.iter().find(|point| point.users as f64 == users)?;
+    point.job_time_ns(pct).map(format::time_ns)
 }
 
 /// How evenly the copies of each workload ran.

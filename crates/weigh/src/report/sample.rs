@@ -2,6 +2,8 @@
 
 use crate::machine::Facts;
 use crate::result::cost::AddedCost;
+use crate::result::load::LoadPoint;
+use crate::result::load_compared::{ComparedLoad, LoadCurve};
 use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use crate::result::quantity::{Amounts, of_before};
 use crate::result::summary::{
@@ -42,6 +44,7 @@ pub fn audit() -> Summary {
         versus: None,
         effects: Vec::new(),
         results: rows(),
+        loads: Vec::new(),
         failures: vec![Failure {
             workload: "fsdisk".into(),
             arm: "audit".to_owned(),
@@ -54,6 +57,36 @@ pub fn audit() -> Summary {
         gate: None,
         imported: None,
     }
+}
+
+/// A mix whose peak is lower and at fewer users under the treatment.
+pub fn load() -> Summary {
+    let mut s = audit();
+    s.results.truncate(2);
+    s.failures.clear();
+    let row = &mut s.results[0];
+    row.workload = "load:shared".into();
+    row.unit = "jobs/min".to_owned();
+    (row.effect_pct, row.low_pct, row.high_pct) = (-38.0, Some(-40.0), Some(-36.0));
+    (row.baseline, row.treated) = (3400.0, 2108.0);
+    let point = |(users, jobs_per_min)| LoadPoint {
+        users,
+        jobs_per_min,
+        job_p99_ns: Some(12e6 * users as f64),
+        spread_pct: Some(3.0),
+        samples: 3,
+        ..LoadPoint::default()
+    };
+    let curve = |rates: [f64; 4], peak| {
+        LoadCurve::new([1, 2, 4, 8].into_iter().zip(rates).map(point).collect(), peak)
+    };
+    s.loads = vec![ComparedLoad {
+        mix: "load:shared".to_owned(),
+        treatment: "audit".to_owned(),
+        baseline: curve([1800.0, 3200.0, 3400.0, 3000.0], 4),
+        treated: curve([1200.0, 2108.0, 1900.0, 1500.0], 2),
+    }];
+    s
 }
 
 /// Three commands, the second a little faster than the first.

@@ -7,6 +7,7 @@ use super::by_treatment;
 use super::findings::{control, found};
 use super::gate;
 use super::imported;
+use super::peak_text;
 use super::readings;
 use super::stalls::not_excluded;
 use super::versus;
@@ -53,14 +54,16 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     if s.results.is_empty() && s.state != State::Interrupted {
         sentences.push("Nothing was measured, so there is no verdict.".to_owned());
     }
+    sentences.extend(peak_text::sentences(s));
     match &s.versus {
         Some(versus) => sentences.extend(versus::sentences(s, versus)),
         None => {
-            sentences.extend(by_treatment(s).into_iter().map(|(treatment, rows)| {
-                match treatment == s.baseline {
-                    true => control(&rows, s.margin_pct),
-                    false => found(treatment, &rows, s.margin_pct),
+            sentences.extend(by_treatment(s).into_iter().filter_map(|(treatment, mut rows)| {
+                if treatment == s.baseline {
+                    return Some(control(&rows, s.margin_pct));
                 }
+                rows.retain(|row| !peak_text::is_peak(s, row));
+                (!rows.is_empty()).then(|| found(treatment, &rows, s.margin_pct))
             }))
         }
     }

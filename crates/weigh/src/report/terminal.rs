@@ -9,7 +9,9 @@ use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
-use super::{bounds, evidence, factorial, facts, failed, imported, latency, sentence, versus};
+use super::{
+    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, sentence, versus,
+};
 use crate::format;
 use crate::machine::described;
 use crate::result::summary::{Failure, Summary};
@@ -69,6 +71,7 @@ fn top(page: &mut Page, s: &Summary) {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, page.width).lines(page.colour));
     }
+    page.lines.extend(load_chart::lines(s, page.width, page.colour));
     if let Some(commands) = versus::table(s, page.width.saturating_sub(versus::BESIDE_NAME)) {
         page.table(versus::TITLE, &commands);
         page.lines.extend(versus::legend(s).iter().flat_map(|text| wrap(text, page.width, 2)));

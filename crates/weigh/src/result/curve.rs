@@ -22,6 +22,8 @@ pub struct OnCurve {
 pub enum Quantity {
     /// Nanoseconds that an operation takes.
     Time,
+    /// Nanoseconds within which so many per cent of a load's jobs end.
+    JobTime(u8),
     /// A rate, in its unit.
     Rate(String),
     /// The effect of a treatment, in per cent.
@@ -51,6 +53,19 @@ pub struct Chart {
     pub quantity: Quantity,
     pub x_unit: String,
     pub curves: Vec<Curve>,
+    pub marks: Vec<ChartMark>,
+}
+
+/// A place on the horizontal axis that has a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChartMark {
+    pub text: String,
+    pub x: f64,
+    /// How far it is uncertain.
+    pub low: f64,
+    pub high: f64,
+    /// Which curve it is of, where there are several.
+    pub curve: Option<usize>,
 }
 
 impl Chart {
@@ -80,6 +95,7 @@ impl Chart {
     /// What the vertical axis is in.
     pub fn y_title(&self) -> String {
         match &self.quantity {
+            Quantity::JobTime(pct) => format!("{pct} % of the jobs end within"),
             Quantity::Time => "time per operation".into(),
             Quantity::Rate(unit) if self.is_scaling() => {
                 format!("rate of all copies together, {unit}")
@@ -106,7 +122,7 @@ pub fn charts<'a>(points: impl Iterator<Item = (&'a OnCurve, Quantity, CurvePoin
         let new = Curve { series: on.series.clone(), points: Vec::new() };
         let Some(chart) = charts.iter_mut().find(is_its) else {
             let curves = vec![Curve { points: vec![point], ..new }];
-            charts.push(Chart { quantity, x_unit: on.x_unit.clone(), curves });
+            charts.push(Chart { quantity, x_unit: on.x_unit.clone(), curves, marks: Vec::new() });
             continue;
         };
         match chart.curves.iter_mut().find(|curve| curve.series == on.series) {

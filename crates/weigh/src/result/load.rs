@@ -1,8 +1,9 @@
 //! What a ramp found: how much of a mix a machine does with how many users.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::work_name::WorkName;
+use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
+use super::work_name::{USERS, WorkName};
 use paired::estimate::median;
 
 /// Of so many fresh samples the lowest and the highest have the median between them in 99.2 % of cases:
@@ -49,11 +50,13 @@ impl Throughput {
 }
 
 /// A load point.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
     pub users: usize,
     /// Median of all samples there.
     pub jobs_per_min: f64,
+    /// How far they scatter: 1.4826 · MAD over the median, in per cent.
+    pub spread_pct: Option<f64>,
     pub samples: usize,
     /// Of one launch: from the first user's start to the last one's end.
     pub elapsed_s: f64,
@@ -68,8 +71,22 @@ pub struct LoadPoint {
     pub cpu_pct: Option<f64>,
     /// Within which 99 of 100 jobs end.
     pub job_p99_ns: Option<f64>,
+    /// The same of 90: a sample of few jobs tells no more.
+    pub job_p90_ns: Option<f64>,
     /// 100 where all users take the same time.
     pub job_timing_index: Option<f64>,
+}
+
+impl LoadPoint {
+    /// Within which time so many per cent of the jobs end: 90 or 99.
+    pub fn job_time_ns(&self, pct: u8) -> Option<f64> {
+        if pct == 90 { self.job_p90_ns } else { self.job_p99_ns }
+    }
+}
+
+/// The highest percentile of a job's time that all these points have.
+pub fn percent_known<'a>(mut points: impl Iterator<Item = &'a LoadPoint>) -> u8 {
+    if points.all(|point| point.job_p99_ns.is_some()) { 99 } else { 90 }
 }
 
 /// What is to be said of one mix.
@@ -83,6 +100,8 @@ pub struct LoadAnswers {
     pub peak: Option<LoadPeak>,
     /// The fewest users of whom each gets ten jobs a minute or fewer; `None` where no point had so many.
     pub crossover_users: Option<usize>,
+    /// The most users that were measured below that.
+    pub crossover_above: Option<usize>,
     /// The fewest users that are as many as there are jobs per minute.
     pub classic_crossover_users: Option<usize>,
 }
@@ -113,29 +132,84 @@ impl LoadAnswers {
         points: Vec<LoadPoint>,
         fresh: Option<(usize, &[f64])>,
     ) -> LoadAnswers {
-        let highest = points.iter().map(|point| point.jobs_per_min).fold(0.0, f64::max);
-        let as_good = || points.iter().filter(|point| point.jobs_per_min >= AS_GOOD * highest);
         let peak = fresh.and_then(|(users, samples)| {
+            let (users_low, users_high) = as_good(&points, users);
             Some(LoadPeak {
                 users,
-                users_low: as_good().map(|point| point.users).min()?.min(users),
-                users_high: as_good().map(|point| point.users).max()?.max(users),
+                users_low,
+                users_high,
                 throughput: Throughput::of(samples)?,
                 is_at_the_end: points.last().is_some_and(|last| last.users == users),
             })
         });
-        let first = |is_so: &dyn Fn(&LoadPoint) -> bool| {
-            points.iter().find(|point| is_so(point)).map(|point| point.users)
-        };
-        let per_user = |point: &LoadPoint| point.jobs_per_min / point.users as f64;
+        let crossover = Crossover::of(&points, CROSSOVER_JOBS);
         LoadAnswers {
-            crossover_users: first(&|point| per_user(point) <= CROSSOVER_JOBS),
-            classic_crossover_users: first(&|point| per_user(point) <= 1.0),
+            crossover_users: crossover.map(|crossover| crossover.users),
+            crossover_above: crossover.and_then(|crossover| crossover.above),
+            classic_crossover_users: Crossover::of(&points, 1.0).map(|crossover| crossover.users),
             mix: name.name.clone(),
             name,
             points,
             peak,
         }
+    }
+}
+
+impl LoadAnswers {
+    /// How long jobs take, over users.
+    pub fn latency_chart(&self) -> Option<Chart> {
+        let pct = percent_known(self.points.iter());
+        let point = |point: &LoadPoint| {
+            let (workload, x) = (WorkName::of_users(&self.mix, point.users), point.users as f64);
+            let y = point.job_time_ns(pct)?;
+            Some(CurvePoint { workload, x, y, low: Some(y), high: Some(y) })
+        };
+        let points: Vec<CurvePoint> = self.points.iter().filter_map(point).collect();
+        let has_line = points.len() > 1;
+        let (series, quantity) = (self.mix.clone(), Quantity::JobTime(pct));
+        let (curves, marks) = (vec![Curve { series, points }], self.marks());
+        has_line.then(|| Chart { quantity, x_unit: USERS.into(), curves, marks })
+    }
+
+    /// Where the peak and the crossover are, each between what was measured.
+    pub fn marks(&self) -> Vec<ChartMark> {
+        let mark = |text: &str, [x, low, high]: [usize; 3]| {
+            let [x, low, high] = [x, low, high].map(|users| users as f64);
+            ChartMark { text: text.to_owned(), x, low, high, curve: None }
+        };
+        let peak = self.peak.as_ref();
+        let peak = peak.map(|peak| mark("peak", [peak.users, peak.users_low, peak.users_high]));
+        let crossover = self
+            .crossover_users
+            .map(|users| mark("crossover", [users, self.crossover_above.unwrap_or(users), users]));
+        peak.into_iter().chain(crossover).collect()
+    }
+}
+
+/// The fewest and the most users of the points that are as good as the best one, and of the one where the
+/// peak was measured.
+pub fn as_good(points: &[LoadPoint], peak: usize) -> (usize, usize) {
+    let highest = points.iter().map(|point| point.jobs_per_min).fold(0.0, f64::max);
+    let good = points.iter().filter(|point| point.jobs_per_min >= AS_GOOD * highest);
+    good.fold((peak, peak), |(low, high), point| (low.min(point.users), high.max(point.users)))
+}
+
+/// Where each user gets no more than so many jobs a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crossover {
+    /// The fewest users that were measured there.
+    pub users: usize,
+    /// The most of whom each gets more; it lies between the two.
+    pub above: Option<usize>,
+}
+
+impl Crossover {
+    /// `None` where no point had so many users.
+    pub fn of(points: &[LoadPoint], jobs: f64) -> Option<Crossover> {
+        let is_there = |point: &LoadPoint| point.jobs_per_min / point.users as f64 <= jobs;
+        let at = points.iter().position(is_there)?;
+        let above = at.checked_sub(1).map(|below| points[below].users);
+        Some(Crossover { users: points[at].users, above })
     }
 }
 
@@ -174,5 +248,6 @@ mod tests {
             (answers.crossover_users, answers.classic_crossover_users),
             (Some(16), Some(200))
         );
+        assert_eq!(answers.crossover_above, Some(8));
     }
 }

@@ -10,6 +10,7 @@ pub mod factorial;
 pub mod gate;
 pub mod imported;
 pub mod load;
+pub mod load_compared;
 pub mod metrics;
 pub mod older;
 pub mod plausible;

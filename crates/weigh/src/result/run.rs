@@ -48,10 +48,15 @@ impl RunReport {
 
     /// The rows that are points of curves.
     pub fn charts(&self) -> Vec<Chart> {
-        curve::charts(self.results.iter().filter_map(|row| {
+        let mut charts = curve::charts(self.results.iter().filter_map(|row| {
             let on_curve = row.on_curve.as_ref()?;
             Some((on_curve, row.quantity(), row.point(on_curve.x)))
-        }))
+        }));
+        for chart in &mut charts {
+            let load = self.loads.iter().find(|load| load.mix == chart.title());
+            chart.marks.extend(load.map(LoadAnswers::marks).unwrap_or_default());
+        }
+        charts
     }
 
     pub fn json(&self) -> String {

@@ -11,6 +11,7 @@ use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::factorial::FactorialEffect;
 use super::gate::Gate;
 use super::imported::Imported;
+use super::load_compared::ComparedLoad;
 use super::metrics::Metrics;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
@@ -86,6 +87,9 @@ pub struct Summary {
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<FactorialEffect>,
+    /// Of each mix whose peak was sought, under each treatment.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub loads: Vec<ComparedLoad>,
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,
@@ -133,6 +137,16 @@ pub struct AppliedTreatment {
 }
 
 impl Summary {
+    /// What is judged of the peak of a mix.
+    pub fn peak_row(&self, load: &ComparedLoad) -> Option<&Row> {
+        let is_its = |row: &&Row| {
+            row.workload.name == load.mix
+                && row.workload.load.is_none()
+                && row.treatment == load.treatment
+        };
+        self.results.iter().find(is_its)
+    }
+
     /// What the treatment of a row produces.
     pub fn quantities(&self, row: &Row) -> &[EvidenceQuantity] {
         let applied = self.treatments.iter().find(|applied| applied.label == row.treatment);

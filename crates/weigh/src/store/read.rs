@@ -14,6 +14,7 @@ use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{AxisValue, WorkName};
+use crate::workload::metric::{Metric, Percentile};
 use paired::multiplicity::Multiplicity;
 
 impl Store {
@@ -108,7 +109,14 @@ impl Store {
                 })
             })?;
         let mut gatherer = Gatherer::default();
-        let judged = stored.header.metrics.clone();
+        let mut judged = stored.header.metrics.clone();
+        // A curve over users shows how long jobs take, whatever has a verdict.
+        for percentile in [Percentile::P90, Percentile::P99] {
+            let shown = Metric::Latency(percentile);
+            if stored.header.seeks_peaks() && !judged.contains(&shown) {
+                judged.push(shown);
+            }
+        }
         self.each_sample(id, &judged, |kept| {
             // An experiment that was killed could not say how long it took; its last sample can.
             stored.elapsed_s = stored.elapsed_s.max(kept.end_s());
@@ -178,6 +186,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         baseline_state: row.get("baseline_state")?,
         fail_above: row.get("fail_above")?,
         warnings: json(row, "warnings")?,
+        peaks: json(row, "peaks")?,
         facts: Vec::new(),
         quantities: Vec::new(),
         samples: Samples::new(),

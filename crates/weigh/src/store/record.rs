@@ -12,6 +12,7 @@ use crate::result::work_name::WorkName;
 use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
 use crate::workload::metric::Metric;
+use crate::workload::mix;
 use crate::workload::sample::Sample;
 use crate::workload::suite::FromFile;
 use paired::multiplicity::Multiplicity;
@@ -86,9 +87,28 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether it is the row of a mix's peak, whichever load point that is.
+    pub fn is_peak(&self, work: usize) -> bool {
+        let WorkName { name, load } = &self.works[work].name;
+        name.starts_with(mix::PREFIX) && load.is_none()
+    }
+
+    /// Whether it is that, or one of the points that may be it.
+    pub fn is_of_search(&self, work: usize) -> bool {
+        let is_its = |other: usize| self.works[other].name.name == self.works[work].name.name;
+        (0..self.works.len()).any(|other| is_its(other) && self.is_peak(other))
+    }
+
+    pub fn seeks_peaks(&self) -> bool {
+        (0..self.works.len()).any(|work| self.is_peak(work))
+    }
+
     /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.
     pub fn on_curve(&self, work: usize) -> Option<OnCurve> {
         let Work { name, on_curve, .. } = &self.works[work];
+        if self.is_peak(work) {
+            return None;
+        }
         let of_it = || self.works.iter().map(|w| &w.name).filter(|other| other.name == name.name);
         let load = name.load.as_ref().or_else(|| of_it().find_map(|other| other.load.as_ref()));
         let Some(axis) = load.map(|load| &load.axis) else { return on_curve.clone() };
@@ -99,6 +119,27 @@ impl Header {
         let x = name.load.as_ref().map_or(1.0, |load| load.value);
         Some(OnCurve { series: name.name.clone(), x, x_unit: axis.clone() })
     }
+}
+
+/// The samples by which a peak is chosen are in a set of their own, which is no evidence of an effect.
+pub const SEARCH_SET: usize = 255;
+
+/// What the search of a mix's peak chose, for one treatment. Works are numbers of [`Header::works`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenPeak {
+    /// The row of the peak.
+    pub work: usize,
+    pub treated_arm: usize,
+    /// The load point that it is measured at, without the treatment and with it.
+    pub at: [usize; 2],
+    /// The other load points that are rows.
+    pub points: Vec<usize>,
+}
+
+/// How many rows are judged: of a mix whose peak is sought, those that its search chose.
+pub fn planned_rows(works: impl Iterator<Item = bool>, arms: usize, peaks: &[ChosenPeak]) -> usize {
+    let named = works.filter(|is_of_search| !is_of_search).count();
+    named * arms.saturating_sub(1) + peaks.iter().map(|peak| 1 + peak.points.len()).sum::<usize>()
 }
 
 /// A workload of an experiment.
@@ -182,6 +223,8 @@ pub struct Stored {
     /// What no row may be shown to cost more than, as a share of the rate (`--fail-above`).
     pub fail_above: Option<f64>,
     pub warnings: Vec<String>,
+    /// Of each mix whose peak is sought, once it is found.
+    pub peaks: Vec<ChosenPeak>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
     /// Likewise: what its treatment declares that it produces.
@@ -191,6 +234,15 @@ pub struct Stored {
     /// In the order measured.
     pub details: Vec<Detailed>,
     pub failures: Vec<Failure>,
+}
+
+impl Stored {
+    /// How many rows are judged.
+    pub fn planned_rows(&self) -> usize {
+        let Header { works, arms, .. } = &self.header;
+        let works = (0..works.len()).map(|work| self.header.is_of_search(work));
+        planned_rows(works, arms.len(), &self.peaks)
+    }
 }
 
 /// A line of the history.

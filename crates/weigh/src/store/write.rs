@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::column::SampleColumn;
-use super::record::{Header, Measured, Startup};
+use super::record::{ChosenPeak, Header, Measured, Startup};
 use super::{Error, Store};
 use crate::machine;
 use crate::machine::process::process_start;
@@ -208,6 +208,14 @@ impl Store {
     /// Where it cannot be written.
     pub fn set_fail_above(&self, id: &str, limit: f64) -> Result<(), Error> {
         self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![id, limit])
+    }
+
+    /// Keeps which load points were chosen as peaks.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_peaks(&self, id: &str, peaks: &[ChosenPeak]) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![id, json(&peaks)])
     }
 
     /// Adds a sentence that a reader must know.

@@ -105,7 +105,13 @@ fn private_directory(place: &Path, guard: &mut Guard) -> Result<PathBuf, Treatme
     let place = trust::path::trusted(place).map_err(cannot)?;
     let directory = place.join(scratch::name(std::process::id()));
     let state = serde_json::to_value(&directory).map_err(|error| cannot(error.into()))?;
-    guard.write_down(SCRATCH, &directory.display().to_string(), state).map_err(cannot)?;
-    scratch::create(&directory).map_err(cannot)?;
+    let instance = directory.display().to_string();
+    guard.write_down(SCRATCH, &instance, state).map_err(cannot)?;
+    scratch::create(&directory).map_err(|error| {
+        // Where nothing could be made, looking whether it is gone would fail as well. What the journal may
+        // still hold then is undone as usual.
+        let _ = guard.strike_out(SCRATCH, &instance);
+        cannot(error)
+    })?;
     Ok(directory)
 }

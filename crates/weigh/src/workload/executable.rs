@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue::{self, Workload};
 use super::interpreted::{self, Interpreted, Language};
-use super::mix::JobSizes;
+use super::mix::{JobMix, JobPace, JobSizes};
 use trust::path::trusted_also;
 use trust::user_file;
 
@@ -257,13 +257,20 @@ impl Executable {
         &self,
         users: usize,
         order: u64,
-        sizes: &JobSizes,
+        (sizes, mix): (&JobSizes, &JobMix),
         jobs: impl Iterator<Item = (&'a str, u32)>,
     ) -> Vec<String> {
         let path = self.path.display().to_string();
         let mut argv = vec![path, "load".into(), "--users".into(), users.to_string()];
         argv.extend(["--seed".into(), order.to_string()]);
-        argv.extend(["--file-kib".into(), sizes.kib_of(users).to_string()]);
+        argv.extend(["--file-kib".into(), sizes.kib_of(users, mix).to_string()]);
+        match sizes.pace {
+            JobPace::AtOnce => {}
+            JobPace::Thinking(us) => argv.extend(["--think-us".into(), us.to_string()]),
+            JobPace::Arriving(number) => {
+                argv.extend(["--jobs-per-1000s".into(), number.to_string()])
+            }
+        }
         argv.extend(jobs.map(|(test, count)| format!("{test}={count}")));
         argv
     }

@@ -26,6 +26,11 @@ pub struct JobMix {
     pub source: Option<String>,
     /// What the weights are parts of, where that is not their sum.
     pub total: Option<f64>,
+    /// The files of its disk jobs, where it says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_kib: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_kib: Option<u64>,
     /// Workloads, and the weight of each.
     pub tests: BTreeMap<String, f64>,
 }
@@ -35,22 +40,53 @@ pub struct JobMix {
 pub struct JobSizes {
     /// About how many jobs.
     pub jobs: u32,
-    /// Files of disk jobs have so much, and each user's share of the pool besides.
-    pub file_kib: u64,
-    pub pool_kib: u64,
+    /// Files of disk jobs have so much, and each user's share of the pool besides; otherwise as the mix says.
+    pub file_kib: Option<u64>,
+    pub pool_kib: Option<u64>,
+    /// When a user begins a job.
+    #[serde(default)]
+    pub pace: JobPace,
 }
 
-/// Those of re-aim's own configuration.
+/// When jobs begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum JobPace {
+    /// Each when the one before it is done.
+    #[default]
+    AtOnce,
+    /// So many microseconds after it.
+    Thinking(u64),
+    /// Those of all users together so many times in 1000 s, whether others are done or not.
+    Arriving(u64),
+}
+
 impl Default for JobSizes {
     fn default() -> JobSizes {
-        JobSizes { jobs: 100, file_kib: 10, pool_kib: 1024 }
+        JobSizes { jobs: 100, file_kib: None, pool_kib: None, pace: JobPace::AtOnce }
     }
 }
 
+/// Those of re-aim's own configuration.
+const FILE_KIB: u64 = 10;
+const POOL_KIB: u64 = 1024;
+
 impl JobSizes {
     /// The files of one of so many users (classic-suites.md, 3.2).
-    pub fn kib_of(&self, users: usize) -> u64 {
-        (self.file_kib + self.pool_kib / users as u64).max(1)
+    pub fn kib_of(&self, users: usize, mix: &JobMix) -> u64 {
+        let file_kib = self.file_kib.or(mix.file_kib).unwrap_or(FILE_KIB);
+        let pool_kib = self.pool_kib.or(mix.pool_kib).unwrap_or(POOL_KIB);
+        (file_kib + pool_kib / users as u64).max(1)
+    }
+
+    /// How long the pace alone makes so many jobs of each of these users last.
+    pub fn pace_ms(&self, users: usize, jobs_of_user: u64) -> u64 {
+        match self.pace {
+            JobPace::AtOnce => 0,
+            JobPace::Thinking(us) => us.saturating_mul(jobs_of_user) / 1000,
+            JobPace::Arriving(per_1000s) => {
+                (jobs_of_user * users as u64).saturating_mul(1_000_000) / per_1000s.max(1)
+            }
+        }
     }
 }
 
@@ -133,13 +169,15 @@ fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
         return Ok((parse(&file, &text)?, Vec::new()));
     }
     let workfile = workfile::parse(&file, &text)?;
-    let Workfile { hits: tests, total, doubts } = workfile;
+    let Workfile { hits: tests, total, file_kib, pool_kib, doubts } = workfile;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mix = JobMix {
         name: name.strip_prefix("workfile.").unwrap_or(&name).to_owned(),
         summary: format!("the workfile {file}"),
         source: None,
         total: Some(total),
+        file_kib,
+        pool_kib,
         tests,
     };
     Ok((mix.checked(&file)?, doubts))
@@ -192,8 +230,13 @@ mod tests {
     fn a_small_share_is_one_job_and_none_is_none() {
         let tests = [("a", 1.0), ("b", 1000.0), ("c", 0.0)].map(|(n, w)| (n.to_owned(), w));
         let tests = BTreeMap::from(tests);
-        let mix =
-            JobMix { name: "x".into(), summary: String::new(), source: None, total: None, tests };
+        let summary = String::new();
+        let (file_kib, pool_kib) = (Some(100), Some(1000));
+        let name = "x".into();
+        let mix = JobMix { name, summary, source: None, total: None, file_kib, pool_kib, tests };
+        let sizes = |file_kib| JobSizes { file_kib, ..JobSizes::default() };
+        assert_eq!(sizes(None).kib_of(10, &mix), 200, "the mix's own");
+        assert_eq!(sizes(Some(5)).kib_of(10, &mix), 105, "the command line's");
         assert_eq!(mix.jobs_per_user(100), [("a", 1), ("b", 100), ("c", 0)]);
     }
 

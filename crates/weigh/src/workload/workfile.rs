@@ -9,6 +9,8 @@ pub struct Workfile {
     pub hits: BTreeMap<String, f64>,
     /// Of all lines: a test that is named twice counts twice here.
     pub total: f64,
+    pub file_kib: Option<u64>,
+    pub pool_kib: Option<u64>,
     /// Sentences on what is read as re-aim does and perhaps not as it was meant.
     pub doubts: Vec<String>,
 }
@@ -26,14 +28,13 @@ pub fn parse(file: &str, text: &str) -> Result<Workfile, String> {
         match words.as_slice() {
             [] => {}
             [key, size @ ..] if is_size(key) => {
-                if size_kib(&size.concat()).is_none() {
+                let Some(kib) = size_kib(&size.concat()) else {
                     return wrong(&format!("{key} takes a number and K or M"));
+                };
+                match key.to_ascii_uppercase().starts_with("FILE") {
+                    true => workfile.file_kib = Some(kib),
+                    false => workfile.pool_kib = Some(kib),
                 }
-                let doubt = format!(
-                    "{file}:{}: {key} is not applied: give it as --file-size or --pool-size",
-                    number + 1
-                );
-                workfile.doubts.push(doubt);
             }
             [hits, test] => match hits.parse::<u32>() {
                 Ok(hits) => workfile.add(file, number + 1, f64::from(hits), test),
@@ -87,8 +88,9 @@ mod tests {
         let workfile = parse("workfile.x", text).unwrap();
         let hits = [("add_int", 10.0), ("string_rtns", 30.0)].map(|(test, n)| (test.to_owned(), n));
         assert_eq!((&workfile.hits, workfile.total), (&BTreeMap::from(hits), 60.0));
-        assert_eq!(workfile.doubts.len(), 3);
-        assert!(workfile.doubts[2].starts_with("workfile.x:7: `string_rtns` is named twice"));
+        assert_eq!((workfile.file_kib, workfile.pool_kib), (Some(10), Some(1024)));
+        assert_eq!(workfile.doubts.len(), 1);
+        assert!(workfile.doubts[0].starts_with("workfile.x:7: `string_rtns` is named twice"));
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod tests {
         let point = LoadPoint {
             users: 4,
             jobs_per_min: 2400.0,
+            spread_pct: None,
             samples: 1,
             elapsed_s: 10.0,
             user_s: Some(15.5),
@@ -66,6 +67,7 @@ mod tests {
             waiting_pct: None,
             cpu_pct: None,
             job_p99_ns: None,
+            job_p90_ns: None,
             job_timing_index: Some(95.9),
         };
         let answers = LoadAnswers::new("load:x".into(), vec![point], None);

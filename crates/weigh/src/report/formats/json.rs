@@ -43,6 +43,7 @@ mod tests {
     use crate::result::curve::OnCurve;
     use crate::result::gate::{Above, Gate};
     use crate::result::imported::{Better, Figure, File, Imported};
+    use crate::result::load::Crossover;
     use crate::result::metrics::{Contrast, Counters};
     use crate::result::work_name::WorkName;
 
@@ -82,6 +83,12 @@ mod tests {
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });
+        s.loads = sample::load().loads;
+        let load = &mut s.loads[0];
+        for curve in [&mut load.baseline, &mut load.treated] {
+            curve.points.truncate(1);
+            curve.crossover = Some(Crossover { users: 16, above: Some(8) });
+        }
         s.imported = Some(imported());
         s.failure = Some("A canary's record did not arrive.".to_owned());
         s

@@ -117,7 +117,7 @@ pub fn tick_text(value: f64, quantity: &Quantity) -> String {
             let sign = if value < 0.0 { "−" } else { "+" };
             format!("{sign}{}\u{a0}%", format::per_op(value.abs()))
         }
-        Quantity::Time => {
+        Quantity::Time | Quantity::JobTime(_) => {
             scaled(value, &[(1e9, "\u{a0}s"), (1e6, "\u{a0}ms"), (1e3, "\u{a0}µs")], "\u{a0}ns")
         }
         // `20M MBps` would be hard to read.

@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 
 use super::axis::{Axis, tick_text};
 use crate::format;
-use crate::result::curve::{Chart, Curve, CurvePoint, Quantity, x_text};
+use crate::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity, x_text};
 
 const HEIGHT: f64 = 268.0;
 const TOP: f64 = 26.0;
@@ -80,6 +80,7 @@ fn figure(chart: &Chart, whole: &Chart, part: Option<&str>, of: Option<&str>) ->
         curves => curves.collect::<Vec<Value>>(),
         ideal => segments(ideal.iter().copied(), &x, &y),
         ends => ends(chart, &ideal, &y),
+        marks => marks(chart, &x),
     }
 }
 
@@ -123,7 +124,7 @@ fn segments(points: impl Iterator<Item = (f64, f64)>, x: &Axis, y: &Axis) -> Vec
 fn dot(point: &CurvePoint, chart: &Chart, x: &Axis, y: &Axis) -> Value {
     let place = x_text(point.x, &chart.x_unit);
     let value = match &chart.quantity {
-        Quantity::Time => format::time_ns(point.y),
+        Quantity::Time | Quantity::JobTime(_) => format::time_ns(point.y),
         Quantity::Rate(unit) => format!("{} {unit}", format::rate(point.y, unit)),
         Quantity::Effect => {
             format!("{} {}", format::percent(point.y), format::interval(point.low, point.high))
@@ -136,6 +137,22 @@ fn dot(point: &CurvePoint, chart: &Chart, x: &Axis, y: &Axis) -> Value {
         high => point.high.map_or(TOP, |high| down(y.at(high))),
         title => format::label(&format!("{}: {value} at {place} {}", point.workload, chart.x_unit)),
     }
+}
+
+/// Places with a name, one below the other, as those of two curves may be the same.
+fn marks(chart: &Chart, x: &Axis) -> Vec<Value> {
+    let place = |(row, mark): (usize, &ChartMark)| {
+        let width = (x.at(mark.high) - x.at(mark.low)).max(0.0);
+        context! {
+            text => format::label(&mark.text),
+            x => percent(x.at(mark.x)),
+            low => percent(x.at(mark.low)),
+            width => percent(width),
+            y => BOTTOM - 8.0 - LINE_HEIGHT * row as f64,
+            class => mark.curve.map_or_else(|| "c0".into(), |curve| format!("c{}", curve % COLOURS)),
+        }
+    };
+    chart.marks.iter().enumerate().map(place).collect()
 }
 
 /// The names of the curves at their right ends, moved apart where they would lie over each other.
@@ -212,7 +229,12 @@ mod tests {
                 .to_vec(),
         };
         let curves = (0..count).map(curve).collect();
-        Chart { quantity: Quantity::Rate("MBps".into()), x_unit: "bytes".into(), curves }
+        Chart {
+            quantity: Quantity::Rate("MBps".into()),
+            x_unit: "bytes".into(),
+            curves,
+            marks: Vec::new(),
+        }
     }
 
     #[test]

@@ -75,7 +75,8 @@ mod tests {
         });
         let curve = Curve { series: name.into(), points: points.collect() };
         let quantity = Quantity::Rate("ops/s".into());
-        let chart = Chart { quantity, x_unit: COPIES.into(), curves: vec![curve] };
+        let (curves, marks) = (vec![curve], Vec::new());
+        let chart = Chart { quantity, x_unit: COPIES.into(), curves, marks };
         let (machine, empty) = (Facts::default(), Table { columns: Vec::new(), rows: Vec::new() });
         render(&RunPage {
             id: "k3f9qx",

@@ -1,0 +1,59 @@
+//! The curves of a mix whose peak was sought, from the stored samples of both arms.
+
+use super::load_answers::load_point;
+use crate::result::curve::OnCurve;
+use crate::result::load::LoadPoint;
+use crate::result::load_compared::{ComparedLoad, LoadCurve};
+use crate::result::work_name::USERS;
+use crate::store::record::{ChosenPeak, Stored};
+use crate::store::samples::{OfRow, Point};
+
+/// Of each mix whose peak was chosen, under each treatment.
+pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {
+    stored.peaks.iter().filter_map(|peak| compared(stored, peak)).collect()
+}
+
+/// Where the row of a peak is on the curve of the effects: at the users of both arms, where those agree.
+pub fn on_curve(stored: &Stored, work: usize, arm: usize) -> Option<OnCurve> {
+    let of_row = |peak: &&ChosenPeak| (peak.work, peak.treated_arm) == (work, arm);
+    let [baseline, treated] = stored.peaks.iter().find(of_row)?.at;
+    let series = stored.header.works[work].name.name.clone();
+    let x = stored.header.works[baseline].name.users()? as f64;
+    (baseline == treated).then(|| OnCurve { series, x, x_unit: USERS.into() })
+}
+
+fn compared(stored: &Stored, peak: &ChosenPeak) -> Option<ComparedLoad> {
+    Some(ComparedLoad {
+        mix: stored.header.works.get(peak.work)?.name.name.clone(),
+        treatment: stored.header.arms.get(peak.treated_arm)?.clone(),
+        baseline: curve(stored, peak, false)?,
+        treated: curve(stored, peak, true)?,
+    })
+}
+
+fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCurve> {
+    let users = |work: usize| stored.header.works.get(work)?.name.users();
+    let at = peak.at[usize::from(is_treated)];
+    let name = |work: usize| &stored.header.works[work].name.name;
+    let mut works: Vec<usize> = (0..stored.header.works.len()).collect();
+    works.retain(|work| name(*work) == name(peak.work) && *work != peak.work);
+    works.sort_by_key(|work| users(*work));
+    let row = |work: usize| stored.samples.get(&(work, peak.treated_arm));
+    let points = works.into_iter().filter_map(|work| {
+        // At the peak, the samples count that it was not chosen by.
+        let of_peak = row(peak.work).filter(|row| work == at && has(row, is_treated));
+        point(stored, users(work)?, of_peak.or_else(|| row(work))?, is_treated)
+    });
+    Some(LoadCurve::new(points.collect(), users(at)?))
+}
+
+fn has(row: &OfRow, is_treated: bool) -> bool {
+    row.points.iter().any(|point| point.is_treated == is_treated)
+}
+
+fn point(stored: &Stored, users: usize, row: &OfRow, is_treated: bool) -> Option<LoadPoint> {
+    let totals = if is_treated { &row.treated } else { &row.baseline };
+    let counts = |point: &Point| point.is_treated == is_treated;
+    let cpus = stored.header.machine.cpus_online as f64;
+    load_point(users, row, totals.as_ref(), &counts, cpus)
+}

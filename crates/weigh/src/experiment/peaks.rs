@@ -1,0 +1,241 @@
+//! Seeking the peaks of mixes before they are compared: samples of both arms at more and more users, as
+//! `peak_search` chooses them. They are stored in a set of their own and are no evidence of an effect.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::host::Host;
+use super::measure::Session;
+use super::order::Coins;
+use super::peak_search::PeakSearch;
+use super::platform::{PairSlot, Platform, SampleError, Slot, Stop};
+use super::ramp::Ramp;
+use super::request::Audience;
+use super::work::LoadRole;
+use crate::format;
+use crate::store::record::{ChosenPeak, SEARCH_SET};
+use paired::judge::MIN_PAIRS;
+
+/// So much of the budget the searches may take together.
+const SHARE: u32 = 3;
+/// Eight pairs are the fewest for a verdict; of several claims it takes one or two more.
+/// Of a point that was not measured yet there has to be time for so many samples: it may be the peak.
+const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
+
+/// One mix under one treatment.
+struct Sought {
+    peak: usize,
+    treated_arm: usize,
+    /// The works that may be it, ascending in users.
+    candidates: Vec<usize>,
+    ends_at: Duration,
+}
+
+impl Session<'_> {
+    /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not
+    /// done yet; tells the host.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn seek_peaks(
+        &mut self,
+        host: &mut Host,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        if self.peaks.is_empty() {
+            let works = self.works;
+            let role = |work: usize| works[work].role();
+            let peaks = (0..self.works.len()).filter(|work| role(*work) == LoadRole::Peak);
+            let arms = 1..self.request.arms.len();
+            let sought: Vec<(usize, usize)> =
+                peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
+            let time = self.request.budget / SHARE / sought.len().max(1) as u32;
+            let mut coins = Coins::new(self.request.seed, SEARCH_SET, self.earlier.sessions);
+            let mut found = Vec::new();
+            for (peak, treated_arm) in sought {
+                let name = works[peak].name().name;
+                let is_its = |work: &usize| {
+                    role(*work) == LoadRole::Candidate && works[*work].name().name == name
+                };
+                let candidates = (0..self.works.len()).filter(is_its).collect();
+                let ends_at = host.elapsed() + time;
+                let sought = Sought { peak, treated_arm, candidates, ends_at };
+                audience.announce(&format!(
+                    "Seeking the peak of {name} without `{}` and with it: for {} at most.",
+                    self.request.arms[treated_arm],
+                    format::seconds(time.as_secs_f64())
+                ));
+                found.extend(self.seek_peak(host, &sought, &mut coins, audience)?);
+            }
+            if !found.is_empty() {
+                self.store.set_peaks(self.id, &found)?;
+            }
+            self.peaks = found;
+        }
+        let of_host = self.peaks.iter().map(|peak| ((peak.work, peak.treated_arm), peak.at));
+        host.peaks = of_host.collect();
+        Ok(())
+    }
+
+    fn seek_peak(
+        &mut self,
+        host: &mut Host,
+        sought: &Sought,
+        coins: &mut Coins,
+        audience: &mut dyn Audience,
+    ) -> Result<Option<ChosenPeak>, Stop> {
+        let Sought { peak, treated_arm, candidates, .. } = sought;
+        let users: Vec<usize> = candidates.iter().map(|work| self.users_of(*work)).collect();
+        let mut search = PeakSearch::new(&users);
+        let mut taken = vec![0; users.len()];
+        let mut costs = Costs { of_arms: [(); 2].map(|()| vec![None; users.len()]), users };
+        while let Some((point, mut arms)) = search.next() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            let left = [sought.ends_at, self.earlier.elapsed + self.request.budget]
+                .map(|end| end.saturating_sub(host.elapsed()));
+            for (arm, is_wanted) in arms.iter_mut().enumerate() {
+                if *is_wanted && !costs.has_time(arm, point, left) {
+                    *is_wanted = false;
+                    search.pass_over(point, arm);
+                }
+            }
+            if arms == [false, false] {
+                if costs.is_known(point) {
+                    break;
+                }
+                continue;
+            }
+            let slot = PairSlot {
+                unit: self.unit(candidates[point], *treated_arm),
+                set: SEARCH_SET,
+                pair: taken[point],
+                baseline_first: coins.baseline_first(),
+            };
+            taken[point] += 1;
+            let is_very_first = point == 0 && taken[0] == 1;
+            let mut found = [None; 2];
+            let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
+            for (position, slot) in wanted.enumerate() {
+                let slot = Slot { position, ..slot };
+                let arm = arm_of(&slot);
+                let began = host.elapsed();
+                found[arm] = self.search_sample(host, &slot, is_very_first, audience)?;
+                costs.of_arms[arm][point] =
+                    found[arm].map(|_| host.elapsed().saturating_sub(began));
+                match found[arm] {
+                    Some(rate) => search.add(point, arm, rate),
+                    None if is_very_first => return Ok(None),
+                    None => search.ends_before(point, arm),
+                }
+            }
+            audience.searched(&self.works[candidates[point]].name(), found);
+        }
+        for (point, work) in candidates.iter().enumerate() {
+            let cost = costs.of_pair(point);
+            self.pair_costs.extend(cost.map(|cost| ((*work, *treated_arm), cost)));
+        }
+        let Some(at) = search.chosen() else { return Ok(None) };
+        let others = search.points().into_iter().filter(|point| at != [*point, *point]);
+        Ok(Some(ChosenPeak {
+            work: *peak,
+            treated_arm: *treated_arm,
+            at: at.map(|point| candidates[point]),
+            points: others.map(|point| candidates[point]).collect(),
+        }))
+    }
+
+    /// A sample of a load point, in jobs per minute; `None` where that failed. The very first one has no
+    /// point below it that stands: then the mix has failed.
+    fn search_sample(
+        &self,
+        host: &mut Host,
+        slot: &Slot,
+        is_very_first: bool,
+        audience: &mut dyn Audience,
+    ) -> Result<Option<f64>, Stop> {
+        let reason = match host.sample(slot) {
+            Ok(readings) => return Ok(Some(readings.rate)),
+            Err(SampleError::Stop(stop)) => return Err(stop),
+            Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => reason,
+        };
+        if is_very_first {
+            host.failed(slot, &reason)?;
+            return Ok(None);
+        }
+        let sentence = format!(
+            "Under `{}`, the search of the peak ended before {}, which failed: {reason}",
+            self.request.arms[slot.arm],
+            self.works[slot.unit.work].name()
+        );
+        audience.announce(&sentence);
+        self.store.add_warning(self.id, &sentence)?;
+        Ok(None)
+    }
+
+    fn users_of(&self, work: usize) -> usize {
+        self.works[work].name().users().unwrap_or(1)
+    }
+}
+
+fn arm_of(slot: &Slot) -> usize {
+    usize::from(slot.arm != 0)
+}
+
+/// What a sample of each point takes in each arm, as far as that is known.
+struct Costs {
+    of_arms: [Vec<Option<Duration>>; 2],
+    users: Vec<usize>,
+}
+
+impl Costs {
+    fn is_known(&self, point: usize) -> bool {
+        self.of_arms.iter().any(|of_arm| of_arm[point].is_some())
+    }
+
+    fn of_pair(&self, point: usize) -> Option<Duration> {
+        Some(self.of_arms[0][point]? + self.of_arms[1][point]?)
+    }
+
+    /// As long as it took before, or in proportion to the users of the nearest point below; but as many users
+    /// as there are CPUs take hardly longer than one.
+    fn forecast(&self, arm: usize, point: usize) -> Duration {
+        let below = (0..=point).rev().find_map(|below| Some((below, self.of_arms[arm][below]?)));
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let users = |point: usize| self.users[point].max(cpus) as f64;
+        below.map_or(Duration::ZERO, |(below, cost)| {
+            if below == point { cost } else { cost.mul_f64(users(point) / users(below)) }
+        })
+    }
+
+    /// Whether a sample fits the time `left` of the search; and, at a new point, whether as many as it may
+    /// need fit that of the experiment, with those of the other arm beside them.
+    fn has_time(&self, arm: usize, point: usize, left: [Duration; 2]) -> bool {
+        let forecast = self.forecast(arm, point);
+        let of_other = self.of_arms[1 - arm].iter().flatten().min().copied().unwrap_or_default();
+        let needed = forecast * SAMPLES_OF_NEW_POINT + of_other * MIN_PAIRS as u32;
+        (self.of_arms[arm][point].is_some() || needed <= left[1]) && forecast <= left[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_point_needs_the_time_of_a_verdict_and_a_known_one_that_of_a_sample() {
+        let seconds = Duration::from_secs;
+        let users = vec![1, 64, 128];
+        let mut costs = Costs { of_arms: [vec![None; 3], vec![None; 3]], users };
+        assert!(costs.has_time(0, 0, [Duration::ZERO; 2]), "the first is always begun");
+        costs.of_arms = [vec![Some(seconds(1)), Some(seconds(2)), None], vec![None; 3]];
+        // Thirteen samples of four seconds each, at twice as many users.
+        assert!(costs.has_time(0, 2, [seconds(10), seconds(52)]));
+        assert!(!costs.has_time(0, 2, [seconds(10), seconds(51)]));
+        assert!(!costs.has_time(0, 2, [seconds(3), seconds(52)]));
+        assert!(costs.has_time(0, 1, [seconds(2), seconds(2)]));
+        costs.of_arms[1][0] = Some(seconds(1));
+        assert!(!costs.has_time(0, 2, [seconds(10), seconds(59)]), "and eight of the other arm");
+    }
+}

@@ -1,0 +1,101 @@
+//! What is said of the peak of a mix that was compared: the verdict on its throughput, and whether it is at
+//! other numbers of users.
+
+use crate::format::{self, quoted};
+use crate::result::load_compared::{ComparedLoad, LoadCurve};
+use crate::result::summary::{Row, Summary};
+use paired::Verdict;
+
+/// Sentences for each mix and treatment.
+pub fn sentences(s: &Summary) -> Vec<String> {
+    let of_load = |load: &ComparedLoad| {
+        let row = s.peak_row(load)?;
+        Some([verdict(load, row, s.margin_pct), users(load)])
+    };
+    s.loads.iter().filter_map(of_load).flatten().collect()
+}
+
+/// Whether a row says nothing that these sentences do not.
+pub fn is_peak(s: &Summary, row: &Row) -> bool {
+    s.loads.iter().any(|load| s.peak_row(load).is_some_and(|peak| std::ptr::eq(peak, row)))
+}
+
+fn verdict(load: &ComparedLoad, row: &Row, margin_pct: f64) -> String {
+    let (mix, treatment) = (quoted(&load.mix), quoted(&load.treatment));
+    let interval = format::interval(row.low_pct, row.high_pct);
+    let size = format!("{} % {interval}", format::unsigned(row.effect_pct.abs()));
+    let jobs = |rate: f64| format::rate(rate, &row.unit);
+    let (before, after) = (jobs(row.baseline), jobs(row.treated));
+    let rates = format!(
+        "{before} jobs/min with {}, {after} with {}",
+        format::plural(load.baseline.peak_users, "user"),
+        format::plural(load.treated.peak_users, "user")
+    );
+    match row.verdict {
+        Verdict::Slower => format!("{treatment} lowers the peak of {mix} by {size}: {rates}."),
+        Verdict::Faster => format!("{treatment} raises the peak of {mix} by {size}: {rates}."),
+        Verdict::Equivalent => format!(
+            "The peak of {mix} is as high under {treatment}, to within {}: {rates}.",
+            format::margin(margin_pct)
+        ),
+        Verdict::Inconclusive => format!(
+            "No verdict on the peak of {mix} under {treatment}, neither lower nor higher: {} {interval} \
+             after {}; {rates}.",
+            format::percent(row.effect_pct),
+            format::plural(row.pairs, "pair")
+        ),
+    }
+}
+
+/// By how much the users of the peak moved.
+fn users(load: &ComparedLoad) -> String {
+    let ComparedLoad { baseline, treated, .. } = load;
+    let (from, to) = (baseline.peak_users, treated.peak_users);
+    let moved = match from == to {
+        true => format!("It is at {} in both arms", format::plural(from, "user")),
+        false => format!("It moves from {from} to {}", format::plural(to, "user")),
+    };
+    let range = |curve: &LoadCurve| match (curve.peak_users_low, curve.peak_users_high) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low} to {high}"),
+    };
+    let ranges = match (range(baseline), range(treated)) {
+        (same, other) if same == other => format!("within 1 % of the best: {same}"),
+        (without, with) => format!("within 1 % of the best: {without} without it, {with} with it"),
+    };
+    let beyond = match (baseline.is_at_the_end, treated.is_at_the_end) {
+        (false, false) => "",
+        (true, true) => "; that is the most that was measured, so the peaks may be beyond",
+        (true, false) => "; without it that is the most that was measured: the peak may be beyond",
+        (false, true) => "; with it that is the most that was measured: the peak may be beyond",
+    };
+    format!("{moved} ({ranges}){beyond}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn each_verdict_is_a_sentence_with_its_interval_and_both_peaks() {
+        let mut s = sample::load();
+        let said = |s: &Summary| sentences(s).join(" ");
+        let text = said(&s);
+        for part in [
+            "`audit` lowers the peak of `load:shared` by 38.0 % [−40.0, −36.0]",
+            "3,400 jobs/min with 4 users",
+            "with 2 users",
+            "It moves from 4 to 2 users",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        s.results[0].verdict = Verdict::Inconclusive;
+        assert!(said(&s).contains("No verdict on the peak of `load:shared` under `audit`"));
+        s.results[0].verdict = Verdict::Equivalent;
+        assert!(said(&s).contains("as high under `audit`, to within"));
+        s.loads[0].treated.peak_users = 4;
+        assert!(said(&s).contains("It is at 4 users in both arms"));
+        assert!(is_peak(&s, &s.results[0]) && !is_peak(&s, &s.results[1]));
+    }
+}
