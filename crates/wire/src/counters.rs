@@ -92,7 +92,8 @@ impl Lateness {
             if *packets >= left && left > 0 {
                 let shift = (place / PARTS).saturating_sub(1);
                 let first = if place < PARTS { place } else { PARTS + place % PARTS };
-                return ((first as u64 + 1) << shift) - 1;
+                // Not `(first + 1) << shift`: that overflows in the last place.
+                return (first as u64) << shift | ((1 << shift) - 1);
             }
             left = left.saturating_sub(*packets);
         }
@@ -149,6 +150,8 @@ mod tests {
         assert!((1_000..1_125).contains(&lateness.quantile(0.5)));
         assert!((1_000..1_125).contains(&lateness.quantile(0.99)));
         assert!((1_000_000..1_125_000).contains(&lateness.quantile(1.0)));
+        lateness.add(u64::MAX, 1);
+        assert_eq!(lateness.quantile(1.0), u64::MAX);
     }
 
     proptest! {
