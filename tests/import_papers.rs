@@ -256,7 +256,7 @@ fn table_7_of_re_aim_is_reproduced_but_for_its_first_row() {
         format!("{users} users,jobs/min,{plain},{mjb}\n")
     };
     let table: String = printed.iter().map(line).collect();
-    home.file("table7.csv", &format!("test,unit,2.5.68,2.5.68-mjb0.5\n{table}"));
+    home.file("table7.csv", format!("test,unit,2.5.68,2.5.68-mjb0.5\n{table}"));
     home.succeed(&["import", "table7.csv"]);
     let json = home.json();
     let differing = printed.iter().filter(|(users, .., delta)| {
