@@ -210,6 +210,36 @@ fn no_files_know_each_other() {
     assert!(left.is_empty(), "these know each other, or what does: {left:#?}");
 }
 
+/// The numbered steps of a section of ARCHITECTURE.md: in which file each is. Names without a directory are below
+/// `room`.
+fn walk(heading: &str, room: &str) -> Vec<PathBuf> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
+    let steps = section.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    let file = |line: &str| {
+        let name = line.split('`').nth(1).unwrap().to_owned();
+        match name.split_once('/') {
+            None => root().join("crates/weigh/src").join(room).join(name),
+            Some(("weigh", below)) => root().join("crates/weigh/src").join(below),
+            Some(_) => root().join(name),
+        }
+    };
+    steps.map(file).collect()
+}
+
+/// How far one has to read to know what becomes of a sample, or of a rule.
+#[test]
+fn the_walks_are_short_and_name_files_that_are_there() {
+    let sample = walk("## A sample, from the coin to the report\n", "experiment");
+    let rule = walk("## A rule through `weigh rules`\n", "attribution");
+    for (walk, most) in [(&sample, 20), (&rule, 18)] {
+        assert!((10..=most).contains(&walk.len()), "{} steps: {walk:?}", walk.len());
+        let missing: Vec<_> = walk.iter().filter(|file| !file.is_file()).collect();
+        assert!(missing.is_empty(), "no such file: {missing:?}");
+        assert_eq!(walk.iter().collect::<BTreeSet<_>>().len(), walk.len(), "named twice");
+    }
+}
+
 #[test]
 fn paths_are_read_in_every_form() {
     let source = "pub use a::{b, c::{d,\n e}};\nlet x = super::y::z(crate::w);\n// crate::no\n";
