@@ -12,6 +12,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::build::make_workloads;
 use weighbridge::profile::ptrace;
@@ -185,6 +186,35 @@ fn the_planted_share_is_exact_over_batches_copies_and_latencies() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("fewer than 10 are not planted"), "{said}");
     assert_eq!((refused.status.code(), refused.stdout), (Some(1), Vec::new()));
+}
+
+/// Others may hold up any sample of thousands; the row must not end with it.
+#[test]
+fn a_share_is_planted_in_a_sample_that_is_held_up() {
+    let _turn = TURN.lock();
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |ppm: u64| {
+        let ppm = format!("{ppm:06}");
+        let arguments = ["run", "getppid", "--target-ms", "10", "--planted-ppm", &ppm];
+        let mut command = launch(&builds()[0], &arguments, scratch.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let usual: Value = serde_json::from_slice(&run(0).output().unwrap().stdout).unwrap();
+    // Twenty operations: of a sample that runs for three tenths of its time there are six.
+    let ppm = 20_000_000 / usual["operations"].as_u64().unwrap();
+    for _ in 0..8 {
+        let mut child = run(ppm).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        while child.try_wait().unwrap().is_none() {
+            for (signal, held_ms) in [(Signal::STOP, 7), (Signal::CONT, 3)] {
+                kill_process(pid, signal).unwrap();
+                thread::sleep(Duration::from_millis(held_ms));
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// What is wrong with what a workload declares: launches of few and of more operations differ by what
