@@ -126,7 +126,7 @@ fn a_ramp_finds_a_peak_with_its_interval() {
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments =
-        ["load", "./mine.toml", "--jobs", "2000", "--budget", "150s", "--precision", "40%"];
+        ["load", "./mine.toml", "--jobs", "2000", "--budget", "60s", "--precision", "40%"];
     let outcome = home.succeed(&arguments);
     outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
     let json = home.json();
@@ -176,8 +176,8 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
     let label = "load:./mine.toml";
-    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "2000"];
-    let outcome = home.run(&[&arguments[..], &["--budget", "40s"]].concat());
+    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "600"];
+    let outcome = home.run(&[&arguments[..], &["--budget", "60s"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
     let json = home.json();

@@ -9,6 +9,7 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::ramp::{Ramp, RampGoal, RampStep};
 use super::request::Audience;
 use crate::format;
+use crate::result::load::FEWEST_FRESH;
 
 /// In which set the fresh samples at the peak are stored, apart from those by which it was chosen.
 pub const FRESH: usize = 1;
@@ -40,6 +41,15 @@ impl Session<'_> {
             let work = works[point];
             let launches = if costs[point].is_none() { ramp.launches_of_new_point() } else { 1 };
             let forecast = self.forecast(works, &costs, point) * launches;
+            if let Some(best) = ramp.best().filter(|_| !ramp.has_peak()) {
+                // Of what is left, fresh samples at the best point tell more than further points.
+                let fresh = self.forecast(works, &costs, best) * FEWEST_FRESH as u32;
+                if host.elapsed() + forecast + fresh > self.request.budget && costs[point].is_some()
+                {
+                    ramp.choose_best();
+                    continue;
+                }
+            }
             if host.elapsed() + forecast > self.request.budget {
                 if ramp.is_settled() {
                     return Ok(());

@@ -138,6 +138,12 @@ impl Ramp {
         }
     }
 
+    /// The best point so far is the peak, with fewer samples of it and its neighbours than there would be with
+    /// more time.
+    pub fn choose_best(&mut self) {
+        self.peak = self.best();
+    }
+
     /// Whether a peak was chosen.
     pub fn has_peak(&self) -> bool {
         self.peak.is_some()
@@ -197,7 +203,8 @@ impl Ramp {
         }
     }
 
-    fn best(&self) -> Option<usize> {
+    /// The point with the highest rate so far.
+    pub fn best(&self) -> Option<usize> {
         let rate = |point: &usize| median(&self.explored[*point]).unwrap_or_default();
         (0..self.end)
             .filter(|point| !self.explored[*point].is_empty())
@@ -282,6 +289,18 @@ mod tests {
         );
         assert_eq!(ramp.users[ramp.peak.unwrap()], 8);
         assert_eq!(ramp.fresh.len(), FEWEST_FRESH);
+    }
+
+    #[test]
+    fn a_peak_that_has_to_be_chosen_early_is_the_best_so_far() {
+        let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.05);
+        for users in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            let step = ramp.next();
+            ramp.add(step, eight(users));
+        }
+        ramp.choose_best();
+        let RampStep::Fresh(peak) = ramp.next() else { panic!("{:?}", ramp.next()) };
+        assert_eq!(ramp.users[peak], 8);
     }
 
     #[test]

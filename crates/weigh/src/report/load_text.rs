@@ -1,7 +1,7 @@
 //! What a ramp found, in sentences.
 
 use crate::format;
-use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, percent_known};
+use crate::result::load::{CROSSOVER_JOBS, FEWEST_FRESH, LoadAnswers, LoadPoint, percent_known};
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
 const BUSY_PCT: f64 = 90.0;
@@ -9,7 +9,8 @@ const WAITING_PCT: f64 = 50.0;
 
 /// The peak, who waits there, and the crossover.
 pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
-    [peak(answers), at_peak(answers), crossover(answers)].into_iter().flatten().collect()
+    let peak = peak(answers).or_else(|| best_without_interval(answers));
+    [peak, at_peak(answers), crossover(answers)].into_iter().flatten().collect()
 }
 
 fn peak(answers: &LoadAnswers) -> Option<String> {
@@ -30,6 +31,18 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
         answers.mix,
         format::plural(peak.users, "user"),
         peak.throughput.samples
+    ))
+}
+
+/// Of too few fresh samples there is no interval, and the best of several noisy points is too high.
+fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
+    let best = answers.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min))?;
+    Some(format!(
+        "`{}` did best with {} of those measured, about {}. That is no peak with an interval, which takes \
+         {FEWEST_FRESH} fresh samples there: give --budget more time.",
+        answers.mix,
+        format::plural(best.users, "user"),
+        format::rate(best.jobs_per_min, "jobs/min")
     ))
 }
 
@@ -74,7 +87,6 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::load::FEWEST_FRESH;
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));
@@ -98,6 +110,15 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("beyond"), "{text}");
+    }
+
+    #[test]
+    fn without_enough_fresh_samples_the_best_is_named_without_an_interval() {
+        let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 900.0)];
+        let answers = LoadAnswers::new("load:x".into(), points, Some((2, &[1000.0; 3])));
+        let text = sentences(&answers).join("\n");
+        assert!(text.contains("did best with 2 users of those measured, about 1,000"), "{text}");
+        assert!(!text.contains('[') && text.contains("--budget"), "{text}");
     }
 
     #[test]
