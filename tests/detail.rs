@@ -89,7 +89,7 @@ fn treatments_prove_themselves_in_force_for_it_too() {
     let _turn = Turn::take();
     let home = Home::new();
     let experiment =
-        ["compare", "seccomp:compares=500", "-w", "getppid", "--pairs", "8", "--json", "-"];
+        ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8", "--json", "-"];
     let json = home.run(&experiment).json();
     let p50 = &row(&json, "getppid")["latency"]["p50_ns"];
     // Under a filter of 500 comparisons a system call takes several times as long.

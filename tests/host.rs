@@ -1,4 +1,5 @@
-//! `host:`: an arm on another machine. That is this one, by an sshd of our own on the loopback.
+//! `host:`: an arm on another machine. That is this one, by an sshd of our own on the loopback; or in a
+//! network of its own, behind a link that can be cut.
 
 mod support;
 
@@ -9,7 +10,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Home, Running, Turn, is_root, wait_until};
+use support::{Home, Running, Turn, is_root, program, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -18,13 +19,61 @@ const LIMIT: Duration = Duration::from_secs(60);
 struct Machine<'h> {
     home: &'h Home,
     sshd: Child,
+    address: String,
     port: u16,
+    /// Where it is not that of this host.
+    network: Option<Network>,
 }
 
-impl Drop for Machine<'_> {
+/// Two network namespaces, each held by a process, and a link between them: nothing of this host's network is
+/// touched. The link goes with them.
+struct Network {
+    holders: [Child; 2],
+}
+
+const HERE: usize = 0;
+const THERE: usize = 1;
+/// Of those that are for documents alone (RFC 5737).
+const ADDRESSES: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
+
+impl Network {
+    fn start() -> Network {
+        let hold = || Command::new("unshare").args(["--net", "sleep", "900"]).spawn().unwrap();
+        let network = Network { holders: [hold(), hold()] };
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        for holder in &network.holders {
+            let theirs = || fs::read_link(format!("/proc/{}/ns/net", holder.id()));
+            assert!(wait_until(LIMIT, || theirs().is_ok_and(|theirs| theirs != own)));
+        }
+        let there = network.holders[THERE].id().to_string();
+        let link = ["link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &there];
+        network.ip(HERE, &link);
+        for side in [HERE, THERE] {
+            let address = format!("{}/30", ADDRESSES[side]);
+            network.ip(side, &["address", "add", &address, "dev", "eth0"]);
+            network.ip(side, &["link", "set", "eth0", "up"]);
+        }
+        network
+    }
+
+    fn ip(&self, side: usize, words: &[&str]) {
+        let words = [&["ip"], words].concat();
+        assert!(self.enter(side, Command::new("nsenter")).args(&words).status().unwrap().success());
+    }
+
+    /// A command that goes on there with the words that are added.
+    fn enter(&self, side: usize, mut nsenter: Command) -> Command {
+        nsenter.arg(format!("--net=/proc/{}/ns/net", self.holders[side].id()));
+        nsenter
+    }
+}
+
+impl Drop for Network {
     fn drop(&mut self) {
-        let _ = self.sshd.kill();
-        let _ = self.sshd.wait();
+        for holder in &mut self.holders {
+            let _ = holder.kill();
+            let _ = holder.wait();
+        }
     }
 }
 
@@ -39,35 +88,67 @@ fn key(home: &Home, name: &str) -> String {
 impl<'h> Machine<'h> {
     /// `None` where there is no sshd, or it could not become the user.
     fn start(home: &'h Home) -> Option<Machine<'h>> {
+        Machine::start_at(home, "127.0.0.1", || None)
+    }
+
+    /// The same in another network, behind a link.
+    fn start_behind_a_link(home: &'h Home) -> Option<Machine<'h>> {
+        Machine::start_at(home, ADDRESSES[THERE], || Some(Network::start()))
+    }
+
+    fn start_at(
+        home: &'h Home,
+        address: &str,
+        network: impl FnOnce() -> Option<Network>,
+    ) -> Option<Machine<'h>> {
         if !is_root() || !Path::new(SSHD).exists() {
             println!("skipped: needs root and sshd");
             return None;
         }
         // Where sshd wants to be after its user has logged in.
         fs::create_dir_all("/run/sshd").unwrap();
+        let network = network();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let host_key = key(home, "host_key");
         home.file("authorized", key(home, "identity"));
-        home.file("known_hosts", format!("[127.0.0.1]:{port} {host_key}"));
+        home.file("known_hosts", format!("[{address}]:{port} {host_key}"));
         fs::create_dir(home.path("there")).unwrap();
         let path = |name: &str| home.path(name).display().to_string();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+            "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              UsePAM no\nStrictModes no\nPermitRootLogin yes\nSetEnv TMPDIR={}\n",
             path("host_key"),
             path("authorized"),
             path("there")
         );
         let config = home.file("sshd_config", config);
-        let mut command = Command::new(SSHD);
+        let mut command = match &network {
+            None => Command::new(SSHD),
+            Some(network) => {
+                let mut command = network.enter(THERE, Command::new("nsenter"));
+                command.arg(SSHD);
+                command
+            }
+        };
         command
             .args(["-D", "-e", "-f"])
             .arg(config)
             .stderr(fs::File::create(home.path("log")).unwrap());
         let sshd = command.spawn().unwrap();
-        let listens = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let machine = Machine { home, sshd, address: address.to_owned(), port, network };
+        let listening = format!(":{port:04X} 00000000:0000 0A");
+        let sockets = format!("/proc/{}/net/tcp", machine.sshd.id());
+        let listens = || fs::read_to_string(&sockets).is_ok_and(|text| text.contains(&listening));
         assert!(wait_until(LIMIT, listens), "sshd does not listen");
-        Some(Machine { home, sshd, port })
+        Some(machine)
+    }
+
+    /// `weigh`, in the network that the machine is reached from.
+    fn weigh(&self, arguments: &[&str]) -> Command {
+        let Some(network) = &self.network else { return self.home.weigh(arguments) };
+        let mut command = network.enter(HERE, self.home.command("nsenter"));
+        command.arg(program()).args(arguments);
+        command
     }
 
     fn label(&self) -> String {
@@ -78,8 +159,8 @@ impl<'h> Machine<'h> {
         let [identity, known_hosts] =
             [identity, known_hosts].map(|name| self.home.path(name).display().to_string());
         format!(
-            "host:root@127.0.0.1,port={},identity={identity},known_hosts={known_hosts}",
-            self.port
+            "host:root@{},port={},identity={identity},known_hosts={known_hosts}",
+            self.address, self.port
         )
     }
 
@@ -117,14 +198,18 @@ impl<'h> Machine<'h> {
 
 /// The ssh that the others share.
 fn holder(running: &Running) -> Pid {
+    found_holder(running).expect("there is a connection")
+}
+
+fn found_holder(running: &Running) -> Option<Pid> {
     let children = format!("/proc/{0}/task/{0}/children", running.pid());
     let children = fs::read_to_string(children).unwrap();
     let is_holder = |pid: &&str| {
         let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.contains("ControlMaster=yes")
     };
-    let pid = children.split_whitespace().find(is_holder).expect("there is a connection");
-    Pid::from_raw(pid.parse().unwrap()).unwrap()
+    let pid = children.split_whitespace().find(is_holder)?;
+    Pid::from_raw(pid.parse().unwrap())
 }
 
 #[test]
@@ -205,4 +290,36 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     home.run(&prepare).assert_error(&["--prepare and --cleanup are run on this machine"]);
     assert_eq!(home.samples(), 0);
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// The machine's processes see another network than those here, and a link that is cut is no end of a
+/// connection that anybody tells: ssh has to notice by itself.
+#[test]
+fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let Some(machine) = Machine::start_behind_a_link(&home) else { return };
+    let network = machine.network.as_ref().unwrap();
+    home.file("none", "");
+    let unknown = ["compare", &machine.label_with("identity", "none"), "-w", "getppid"];
+    let refused = home.start(machine.weigh(&unknown)).finish();
+    refused.assert_error(&["Host key verification failed", "connect once with `ssh -p"]);
+    let label = machine.label();
+    let sample = ["12", "--sample", "500ms"];
+    let arguments = ["compare", &label, "-w", "getppid", "--no-detail", "--pairs"];
+    let mut running = home.start(machine.weigh(&[&arguments[..], &sample].concat()));
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
+    let first = holder(&running);
+    network.ip(THERE, &["link", "set", "eth0", "down"]);
+    let is_given_up = || found_holder(&running) != Some(first);
+    assert!(wait_until(LIMIT, is_given_up), "{}", running.said());
+    network.ip(THERE, &["link", "set", "eth0", "up"]);
+    let outcome = running.finish();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = home.json();
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    machine.assert_nothing_left();
 }

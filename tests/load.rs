@@ -149,7 +149,7 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
     let label = "load:./workfile.mine:users=3";
     let outcome = home.run(&[
         "compare",
-        "seccomp:compares=500",
+        "seccomp:compares=2000",
         "-w",
         label,
         "--jobs",

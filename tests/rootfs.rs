@@ -156,7 +156,7 @@ fn another_treatment_is_applied_in_the_root() {
     let _turn = Turn::take();
     let home = Home::new();
     let base = label(&tiny(&home, "filtered"));
-    let treated = format!("{base}::seccomp:compares=500");
+    let treated = format!("{base}::seccomp:compares=2000");
     let outcome = compare(&home, &treated, &base, &["-w", "getppid"]);
     let json = assert_measured(&home, &outcome);
     support::assert_slows(support::row(&json, "getppid"), 30.0);
@@ -210,6 +210,46 @@ fn a_root_that_is_not_the_one_fails_the_experiment() {
     let outcome = running.finish();
     outcome.assert_error(&["The experiment failed", "its own has another mark"]);
     assert_nothing_left(&home);
+}
+
+/// Samples from before and after are of two systems.
+#[test]
+fn a_directory_that_is_changed_meanwhile_fails_the_experiment() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let root = tiny(&home, "edited");
+    let arguments = ["compare", &label(&root), "-w", "getppid", "--pairs", "2000"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    fs::write(root.join("more"), "").unwrap();
+    let outcome = running.finish();
+    outcome
+        .assert_error(&["The experiment failed", "is not what it was when the experiment began"]);
+    assert_nothing_left(&home);
+}
+
+/// An overlay takes no mount along, and nobody should wonder at that.
+#[test]
+fn what_is_mounted_in_a_directory_is_told_to_be_absent() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    let (root, other) = (tiny(&home, "with mounts"), home.path("other"));
+    fs::create_dir_all(root.join("mnt/in it")).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("file"), "").unwrap();
+    let mut command = home.command("unshare");
+    let line = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", line, "sh"]).arg(&other).arg(root.join("mnt/in it"));
+    command.arg(program()).args(["compare", &format!("rootfs:path=\"{}\"", root.display())]);
+    command.args(["--pairs", "8", "--no-detail", "-w", "getppid"]);
+    let outcome = home.start(command).finish();
+    let said = format!("is absent in the arm: {}/mnt/in it", root.display());
+    outcome.assert_says(&[&said]);
+    assert!(home.json().to_string().contains(&said), "{outcome:#?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use support::Home;
 use support::audit::Audit;
 use support::audit::host_rules::HostRules;
-use weighbridge::attribution::counter::Counter;
+use weighbridge::machine::counter::Counter;
 
 const SHIPPED: &str = "/usr/share/doc/auditd/examples/rules";
 /// Sets in their names' first letters: OSPP is one file for each of its chapters.

@@ -39,7 +39,7 @@ fn seccomp_is_weighed_without_root() {
     // Many comparisons: a call takes several times as long.
     let outcome = run(
         &home,
-        &["compare", "seccomp:compares=500", "-w", "getppid", "--pairs", "8", "--json", "-"],
+        &["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8", "--json", "-"],
     );
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     let json = outcome.json();

@@ -57,7 +57,8 @@ static uint64_t with_planted(uint64_t n)
 /* A sample that others held up may have few operations: it counts where it would have had enough. */
 void end_planting(const struct options *options, struct sample *sample)
 {
-	double operations = options->target_ns / planted.fastest_op_ns, share = operations * planted.ppm / MILLION;
+	double operations = options->target_ns / planted.fastest_op_ns;
+	double share = operations * planted.ppm / MILLION;
 
 	sample->planted_operations = planted.operations;
 	if (!planted.ppm || options->operations || options->latencies)

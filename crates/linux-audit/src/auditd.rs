@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::netlink::Client;
-use trust::program;
+use trust::program::{self, end_with_us};
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// It may have the log to write out first.
@@ -176,10 +176,7 @@ impl Auditd {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // SAFETY: one system call between fork and exec, and no allocation.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
-        }
+        end_with_us(&mut command, Signal::TERM);
         Ok(Auditd { child: command.spawn()?, configuration })
     }
 

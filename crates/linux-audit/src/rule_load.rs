@@ -6,11 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::Signal;
 
 use super::netlink::Client;
 use super::rule::Rule;
@@ -18,7 +17,7 @@ use super::rule_owner::assign;
 use super::rule_set::{LineOutcome, RuleLine, RuleSet, RuleSource};
 use super::rule_warnings::add_warnings;
 use super::rule_words::{RuleWords, is_rule, skip_reason};
-use trust::program;
+use trust::program::{self, end_with_us};
 
 /// Lines loaded before the kernel is asked what it has now: listing is not cheap.
 const BATCH_LINES: usize = 200;
@@ -165,10 +164,7 @@ impl Loader<'_> {
     fn run_auditctl(&self, words: &RuleWords) -> Result<Result<(), String>, String> {
         let mut command = Command::new(self.auditctl);
         // One that outlived us would go on loading rules behind the back of who takes them away.
-        // SAFETY: one system call between fork and exec, and no allocation.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
+        end_with_us(&mut command, Signal::KILL);
         let output = command
             .args(words.arguments())
             .env("LC_ALL", "C")

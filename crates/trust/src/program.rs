@@ -1,12 +1,38 @@
-//! Programs that root executes: those of the system, not whatever the caller's `PATH` finds first.
+//! Programs that root executes: those of the system, not whatever the caller's `PATH` finds first. And that
+//! they end with who started them.
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, getpid, getppid, set_parent_process_death_signal};
 
 use super::path::trusted;
+
+/// Has the command get this signal when the thread that starts it is gone, whatever ended that. It is not
+/// executed where that happened before.
+pub fn end_with_us(command: &mut Command, signal: Signal) {
+    let own = getpid();
+    // SAFETY: two system calls between fork and exec, and no allocation.
+    unsafe {
+        command.pre_exec(move || match follow_parent(own, signal)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::BrokenPipe.into()),
+        });
+    }
+}
+
+/// For a child that was just forked: from now on the end of its parent sends it this signal. `false` where
+/// the parent was gone before, which sends none.
+///
+/// # Errors
+/// As `prctl(2)`.
+pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(signal))?;
+    Ok(getppid() == Some(parent))
+}
 
 /// Where distributions install what we need. All are root's own there.
 const DIRECTORIES: [&str; 5] =
@@ -72,6 +98,21 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn who_follows_a_parent_that_is_gone_is_told_so() {
+        // SAFETY: the children make system calls and end at once.
+        let statuses = [getpid(), Pid::INIT].map(|parent| unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::_exit(follow_parent(parent, Signal::KILL).map_or(2, i32::from));
+            }
+            let mut status = 0;
+            libc::waitpid(child, &raw mut status, 0);
+            libc::WEXITSTATUS(status)
+        });
+        assert_eq!(statuses, [1, 0]);
+    }
 
     #[test]
     fn a_program_of_the_system_is_found_and_one_that_is_not_there_is_none() {

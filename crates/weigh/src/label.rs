@@ -60,6 +60,21 @@ impl Parameters {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_deref()))
     }
 
+    /// Each as `NAME=VALUE`, for who takes any name; an empty value where there is none.
+    ///
+    /// # Errors
+    /// A sentence, where no process could have such a value.
+    pub fn named_values(&self) -> Result<Vec<(String, String)>, String> {
+        let pair = |(name, value): (&str, Option<&str>)| {
+            let value = value.unwrap_or_default();
+            match value.contains('\0') {
+                true => Err(format!("the value of {name} has a NUL in it")),
+                false => Ok((name.to_owned(), value.to_owned())),
+            }
+        };
+        self.iter().map(pair).collect()
+    }
+
     /// The value of `name=…`.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.iter().find(|(key, _)| *key == name)?.1

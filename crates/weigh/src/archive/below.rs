@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::ArchiveError;
+use super::{ArchiveError, Unpacking};
 
 /// `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
@@ -59,16 +59,23 @@ impl Below {
         Ok(Below(openat(CWD, directory, DIRECTORY, Mode::empty())?))
     }
 
-    /// The directory that these parts lead to; what is missing is made.
-    pub(super) fn make_directory(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
-        self.walk(parts, true)
+    /// The directory that these parts lead to; none where it is not there.
+    pub(super) fn existing(&self, parts: &[&OsStr]) -> Result<Option<OwnedFd>, ArchiveError> {
+        self.walk(parts, None)
     }
 
-    fn walk(&self, parts: &[&OsStr], makes: bool) -> Result<OwnedFd, ArchiveError> {
+    /// What is missing is made, where it may be.
+    fn walk(
+        &self,
+        parts: &[&OsStr],
+        mut unpacking: Option<&mut Unpacking>,
+    ) -> Result<Option<OwnedFd>, ArchiveError> {
         let mut at = self.0.try_clone()?;
         for (index, part) in parts.iter().enumerate() {
             at = match openat(&at, *part, DIRECTORY, Mode::empty()) {
-                Err(Errno::NOENT) if makes => {
+                Err(Errno::NOENT) => {
+                    let Some(unpacking) = &mut unpacking else { return Ok(None) };
+                    unpacking.add_file()?;
                     mkdirat(&at, *part, Mode::from_raw_mode(UNLISTED))?;
                     openat(&at, *part, DIRECTORY, Mode::empty())?
                 }
@@ -82,17 +89,22 @@ impl Below {
                 other => other?,
             };
         }
-        Ok(at)
+        Ok(Some(at))
     }
 
-    /// The directory that a path's last part is in; what is missing is made.
-    pub(super) fn parent(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
-        self.walk(&parts[..parts.len().saturating_sub(1)], true)
+    /// The directory that a path's last part is in; what is missing is made, and counted.
+    pub(super) fn parent(
+        &self,
+        parts: &[&OsStr],
+        unpacking: &mut Unpacking,
+    ) -> Result<OwnedFd, ArchiveError> {
+        let found = self.walk(above(parts), Some(unpacking))?;
+        found.ok_or_else(|| Errno::NOENT.into())
     }
 
     /// The same where it is there.
     pub(super) fn parent_of_existing(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
-        self.walk(&parts[..parts.len().saturating_sub(1)], false)
+        self.existing(above(parts))?.ok_or_else(|| Errno::NOENT.into())
     }
 
     /// A regular file, opened to be read.
@@ -137,6 +149,10 @@ impl AsFd for Below {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+fn above<'a>(parts: &'a [&'a OsStr]) -> &'a [&'a OsStr] {
+    &parts[..parts.len().saturating_sub(1)]
 }
 
 /// What kind of file a name is; `None` where there is none.

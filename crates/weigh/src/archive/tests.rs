@@ -103,7 +103,8 @@ fn files_directories_and_links_are_made_as_they_were() {
         fifo,
         device,
     ];
-    assert_eq!(place.layer(&parts, false).unwrap(), (8, 1));
+    // Eight entries, and three directories that none of them lists.
+    assert_eq!(place.layer(&parts, false).unwrap(), (11, 1));
     assert_eq!(place.read("usr/bin/x").as_deref(), Some("hello"));
     assert_eq!(place.read("bin/x").as_deref(), Some("hello"));
     let metadata = |path: &str| fs::symlink_metadata(place.tree().join(path)).unwrap();
@@ -215,6 +216,26 @@ fn absurd_sizes_are_refused() {
     header.set_size(0);
     builder.append_data(&mut header, deep, &b""[..]).unwrap();
     place.refuses(&[builder.into_inner().unwrap()], "absurdly long");
+}
+
+/// A directory that no entry lists takes an inode as well as one that is listed.
+#[test]
+fn directories_that_are_only_implied_are_counted() {
+    let place = Place::new();
+    let deep: Vec<Vec<u8>> =
+        (0..3).map(|n| file(&format!("{n}/{}x", "d/".repeat(30)), "")).collect();
+    let mut goes_on = |_| true;
+    let mut unpacking = Unpacking::new(1 << 20, 50, &mut goes_on);
+    let below = Below::open(&place.tree()).unwrap();
+    let problem = unpack(deep.concat().as_slice(), &below, false, &mut unpacking).unwrap_err();
+    assert!(problem.to_string().contains("more than 50 files"), "{problem}");
+    // A whiteout where nothing is makes no directories.
+    let place = Place::new();
+    let whiteouts = [file("a/b/.wh.c", ""), file("d/e/.wh..wh..opq", "")].concat();
+    let below = Below::open(&place.tree()).unwrap();
+    let mut unpacking = Unpacking::new(1 << 20, 50, &mut goes_on);
+    unpack(whiteouts.as_slice(), &below, true, &mut unpacking).unwrap();
+    assert_eq!(fs::read_dir(place.tree()).unwrap().count(), 0);
 }
 
 /// A name of gigabytes is not read to its end.

@@ -14,6 +14,7 @@ use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chmodat, chownat, futimens,
     linkat, mkdirat, mknodat, openat, symlinkat,
 };
+use sha2::{Digest, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use super::below::{Below, kind_of, names_in, parts, remove};
@@ -80,8 +81,9 @@ impl<R: Read> Read for Metered<R> {
 struct Layer<'a, 'b> {
     into: &'a Below,
     is_layer: bool,
-    /// The paths that it has brought itself, which none of its whiteouts concerns.
-    own: HashSet<Vec<u8>>,
+    /// The paths that it has brought itself, which none of its whiteouts concerns: no more than there are
+    /// files, and of a path as long as it likes only this.
+    own: HashSet<PathHash>,
     unpacking: &'a mut Unpacking<'b>,
 }
 
@@ -104,11 +106,9 @@ impl Layer<'_, '_> {
             self.unpacking.devices += 1;
             return Ok(());
         }
-        let parent = self.into.parent(&parts)?;
+        let parent = self.into.parent(&parts, self.unpacking)?;
         if self.is_layer {
-            for length in 1..=parts.len() {
-                self.own.insert(joined(&parts[..length]));
-            }
+            self.own.extend(hashes(&parts));
         }
         let is_directory = kind == EntryType::Directory;
         match kind_of(&parent, name)? {
@@ -253,8 +253,8 @@ impl Layer<'_, '_> {
 
     fn white_out(&self, name: &[u8], above: &[&OsStr]) -> Result<(), ArchiveError> {
         if name == OPAQUE {
-            let directory = self.into.make_directory(above)?;
-            return self.empty(directory.as_fd(), above);
+            let directory = self.into.existing(above)?;
+            return directory.map_or(Ok(()), |directory| self.empty(directory.as_fd(), above));
         }
         let hidden = &name[WHITEOUT.len()..];
         if name.starts_with(INTERNAL) {
@@ -264,17 +264,21 @@ impl Layer<'_, '_> {
             return Err(ArchiveError::Unusable("it has a whiteout of no file".into()));
         }
         let hidden = [above, &[OsStr::from_bytes(hidden)]].concat();
-        let (parent, name) = (self.into.parent(&hidden)?, hidden[hidden.len() - 1]);
-        if !self.own.contains(&joined(&hidden)) {
+        let Some(parent) = self.into.existing(above)? else { return Ok(()) };
+        let name = hidden[hidden.len() - 1];
+        if !self.has_brought(&hidden) {
             return remove(parent.as_fd(), name);
         }
         // What replaces it came first.
-        match kind_of(&parent, name)? {
-            Some(FileType::Directory) => {
-                self.empty(self.into.make_directory(&hidden)?.as_fd(), &hidden)
-            }
-            _ => Ok(()),
+        if kind_of(&parent, name)? != Some(FileType::Directory) {
+            return Ok(());
         }
+        let directory = self.into.existing(&hidden)?;
+        directory.map_or(Ok(()), |directory| self.empty(directory.as_fd(), &hidden))
+    }
+
+    fn has_brought(&self, path: &[&OsStr]) -> bool {
+        hashes(path).last().is_some_and(|hash| self.own.contains(&hash))
     }
 
     /// Removes what lower layers have in a directory.
@@ -282,18 +286,30 @@ impl Layer<'_, '_> {
         for name in names_in(directory)? {
             let name = OsStr::from_bytes(&name);
             let whole = [path, &[name]].concat();
-            if !self.own.contains(&joined(&whole)) {
+            if !self.has_brought(&whole) {
                 remove(directory, name)?;
-            } else if kind_of(directory, name)? == Some(FileType::Directory) {
-                self.empty(self.into.make_directory(&whole)?.as_fd(), &whole)?;
+            } else if kind_of(directory, name)? == Some(FileType::Directory)
+                && let Some(inner) = self.into.existing(&whole)?
+            {
+                self.empty(inner.as_fd(), &whole)?;
             }
         }
         Ok(())
     }
 }
 
-fn joined(parts: &[&OsStr]) -> Vec<u8> {
-    parts.join(OsStr::new("/")).as_bytes().to_vec()
+/// Stands for a path: half of a SHA-256.
+type PathHash = [u8; 16];
+
+/// Those of a path and of all that it leads through, the shortest first.
+fn hashes(parts: &[&OsStr]) -> impl Iterator<Item = PathHash> {
+    let mut hash = Sha256::new();
+    parts.iter().map(move |part| {
+        hash.update(part.as_bytes());
+        hash.update(b"/");
+        let whole: [u8; 32] = hash.clone().finalize().into();
+        PathHash::try_from(&whole[..16]).expect("there are 32")
+    })
 }
 
 /// Where a link leads, in the archive's own words.

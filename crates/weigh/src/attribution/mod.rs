@@ -10,7 +10,6 @@ mod attribute;
 mod baseline_levels;
 mod cost_class;
 mod cost_meter;
-pub mod counter;
 mod loaded_rules;
 mod match_cost;
 mod match_detection;

@@ -17,8 +17,8 @@ use std::time::Instant;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::counter::Counter;
 use super::operation::{INODE_BUCKETS, Operation};
+use crate::machine::counter::Counter;
 use crate::workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
 /// What kind of prober this is.
@@ -157,7 +157,7 @@ impl Worker {
             done: 0,
             new: CString::new(setup.new.as_os_str().as_bytes())?,
             program: CString::new(setup.program.as_os_str().as_bytes())?,
-            counter: setup.counts_instructions.then(Counter::open).transpose()?,
+            counter: setup.counts_instructions.then(Counter::of_kernel).transpose()?,
         })
     }
 

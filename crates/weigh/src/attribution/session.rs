@@ -9,11 +9,11 @@ use std::time::Instant;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::cost_meter::ProgressFn;
-use super::counter::Counter;
 use super::loaded_rules::{LoadedRules, RuleId};
 use super::prober::Prober;
 use super::prober_process::ProberSetup;
 use super::rig::{Probers, Rig};
+use crate::machine::counter::Counter;
 use crate::result::rules::CostMetric;
 use crate::treatment::audit::grace;
 use crate::treatment::audit::host::{HostAuditing, look_at_host};

@@ -1,7 +1,7 @@
 //! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
 
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
-};
+use rustix::process::{Pid, Signal, kill_process};
+use trust::program::end_with_us;
 
 use super::{Context, output};
 use crate::machine::check::{Severity, check};
@@ -160,19 +159,8 @@ impl Signals {
 fn run_command(program: &str, arguments: &[String], signals: &Signals) -> Result<u8, String> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let own = getpid();
-    // SAFETY: two system calls, and no allocation: the command does not outlive the settings that it was
-    // started for.
-    unsafe {
-        command.pre_exec(move || {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
-            // Whose parent died before that is told of no death.
-            match getppid() == Some(own) {
-                true => Ok(()),
-                false => Err(io::ErrorKind::BrokenPipe.into()),
-            }
-        });
-    }
+    // The command does not outlive the settings that it was started for.
+    end_with_us(&mut command, Signal::TERM);
     let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let status = wait(&mut child, signals).map_err(|error| format!("{program}: {error}"))?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));

@@ -138,8 +138,8 @@ impl Ramp {
         }
     }
 
-    /// The best point so far is the peak, with fewer samples of it and its neighbours than there would be with
-    /// more time.
+    /// The best point so far is the peak, with fewer samples of it and its neighbours than more time would
+    /// give.
     pub fn choose_best(&mut self) {
         self.peak = self.best();
     }

@@ -4,6 +4,7 @@
 //! fails: what is absent stays empty.
 
 pub mod check;
+pub mod counter;
 pub mod cpu_time;
 pub mod described;
 mod facts;

@@ -1,7 +1,8 @@
 //! What no file tells: it is found out by trying.
 
-use std::io;
 use std::path::PathBuf;
+
+use super::counter::Counter;
 
 /// The outcome of the tries; what is `None` or empty was not tried.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +53,7 @@ impl Probes {
             Some(Space { place: place.clone(), free_bytes })
         };
         Probes {
-            counters: Some(count_instructions().map_err(|error| error.to_string())),
+            counters: Some(Counter::of_user().map(drop).map_err(|error| error.to_string())),
             audit: None,
             clock_correction: clock_correction(),
             space: places.iter().filter_map(space).collect(),
@@ -74,32 +75,4 @@ fn clock_correction() -> Option<ClockCorrection> {
         // In 65 536ths.
         rate_ppm: clock.freq as f64 / 65_536.0,
     })
-}
-
-/// Opens a counter of this process's own instructions, and closes it again: perf_event_open(2).
-fn count_instructions() -> io::Result<()> {
-    use std::os::fd::{FromRawFd, OwnedFd};
-    const ATTRIBUTE_BYTES: u64 = 64;
-    const TYPE_HARDWARE: u64 = 0;
-    const INSTRUCTIONS: u64 = 1;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
-    const DISABLED_AND_USER_SPACE_ONLY: u64 = 1 | 1 << 5 | 1 << 6;
-    // struct perf_event_attr in its first version: type and size, config, …, flags as the sixth word.
-    let mut attribute = [0_u64; 8];
-    (attribute[0], attribute[1]) = (TYPE_HARDWARE | ATTRIBUTE_BYTES << 32, INSTRUCTIONS);
-    attribute[5] = DISABLED_AND_USER_SPACE_ONLY;
-    if cfg!(target_endian = "big") {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    // SAFETY: the kernel reads the 64 bytes that the structure says it has.
-    let counter = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, attribute.as_ptr(), 0, -1, -1, CLOSE_ON_EXEC)
-    };
-    if counter < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let fd = i32::try_from(counter).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-    drop(unsafe { OwnedFd::from_raw_fd(fd) });
-    Ok(())
 }

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
-    waitpid,
-};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
 use crate::orphans;
+use trust::program::follow_parent;
 
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// After an interrupt the child ends the command by SIGTERM first, for which that has 5 s.
@@ -36,9 +34,8 @@ pub fn fork(interrupted: &AtomicBool) -> io::Result<Option<Ended>> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
             // It may have been killed before that.
-            interrupted.fetch_or(getppid() != Some(parent), Ordering::Relaxed);
+            interrupted.fetch_or(!follow_parent(parent, Signal::TERM)?, Ordering::Relaxed);
             Ok(None)
         }
         child => {

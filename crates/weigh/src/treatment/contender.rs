@@ -4,6 +4,7 @@
 use super::{Evidence, Launch, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::run_command::RunCommand;
+use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
 
 /// An arm whose processes run this.
 pub struct Contender {
@@ -20,14 +21,21 @@ impl Treatment for Contender {
         }
     }
 
-    /// What the launcher executed in this arm. Another arm may run the same command, and has its own proof.
+    /// What the kernel says was executed in this arm, not what the launcher was told. Another arm may run the
+    /// same command, and has its own proof.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let executed = &launch.launched.executed;
-        if !launch.is_treated || *executed == self.argv {
+        if !launch.is_treated {
             return Ok(Evidence::default());
         }
-        let [executed, own] = [executed, &self.argv].map(|words| words.join(" "));
-        Err(TreatmentError::NotInForce(format!("`{executed}` was executed in place of `{own}`")))
+        let seen = launch.launched.seen(COMMAND_LINE)?;
+        if is_command_line(seen, &self.argv) {
+            return Ok(Evidence::default());
+        }
+        Err(TreatmentError::NotInForce(format!(
+            "`{}` was executed in place of `{}`",
+            seen.replace('\0', " ").trim_end(),
+            self.argv.join(" ")
+        )))
     }
 
     fn facts(&self) -> Vec<String> {
@@ -46,12 +54,17 @@ mod tests {
         let mut own = Contender { argv: words("old --x"), facts: Vec::new() };
         let setup = own.setup(true);
         assert_eq!(setup.get::<RunCommand>().unwrap().argv, ["old", "--x"]);
-        let mut is_believed = |is_treated, executed| {
-            let launched = Launched { executed: words(executed), ..Launched::default() };
+        let mut is_believed = |is_treated, seen: Option<&str>| {
+            let seen = seen.map(|seen| (COMMAND_LINE.to_owned(), seen.to_owned()));
+            // The launcher says that it executed what it should have.
+            let executed = words("old --x");
+            let seen = seen.into_iter().collect();
+            let launched = Launched { executed, seen, ..Launched::default() };
             own.after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
                 .is_ok()
         };
-        assert!(is_believed(true, "old --x") && is_believed(false, "new --x"));
-        assert!(!is_believed(true, "new --x") && !is_believed(true, "old"));
+        assert!(is_believed(true, Some("old\0--x\0")) && is_believed(false, Some("new\0--x\0")));
+        assert!(!is_believed(true, Some("new\0--x\0")) && !is_believed(true, Some("old\0")));
+        assert!(!is_believed(true, None), "nobody saw it");
     }
 }

@@ -1,9 +1,29 @@
 //! Holding a worker at the moment when it has executed its program and done nothing yet, so that it can be
 //! looked at however short it is: it is traced until then, and never after.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::fs::getxattr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
+
+/// Whether a program is executed as another user, or with capabilities of its file, as `sudo` and `ping` are:
+/// not where it is traced by who has none. By its path, or its name as `PATH` finds it.
+pub fn gains_privileges(program: &str) -> bool {
+    if geteuid().is_root() {
+        return false;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let file = match program.contains('/') {
+        true => Some(PathBuf::from(program)),
+        false => std::env::split_paths(&path).map(|it| it.join(program)).find(|it| it.is_file()),
+    };
+    let Some(file) = file else { return false };
+    let is_others = fs::metadata(&file).is_ok_and(|status| status.mode() & 0o6000 != 0);
+    is_others || getxattr(&file, "security.capability", &mut [0_u8; 64][..]).is_ok()
+}
 
 /// For the worker, before it executes: from now on its parent traces it. `false` where that is not allowed,
 /// as where somebody else does.

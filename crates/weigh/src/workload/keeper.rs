@@ -28,6 +28,7 @@ use crate::lines::Lines;
 use crate::machine::process::process_start;
 use crate::orphans::{descendants, end_all_but, wait_until};
 use crate::own_program::be_signalled_as_usual;
+use trust::program::end_with_us;
 
 /// How long processes take to stand still; one that waits for a disk does so when it has it.
 const FREEZE_LIMIT: Duration = Duration::from_secs(10);
@@ -187,12 +188,12 @@ impl KeptMember {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
+        end_with_us(&mut command, Signal::KILL);
         let steps = setup.clone();
         // SAFETY: the keeper has one thread, so the forked child may use the heap.
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 be_signalled_as_usual()?;
                 steps.steps().try_for_each(|step| step.in_worker())
             });

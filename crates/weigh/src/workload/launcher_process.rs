@@ -29,6 +29,7 @@ use crate::lines::Lines;
 use crate::machine::pressure::Moment;
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
+use trust::program::end_with_us;
 
 /// The units of `ru_maxrss`, and of `ru_inblock` and `ru_oublock` (getrusage(2)).
 const KIBIBYTE: u64 = 1024;
@@ -186,14 +187,15 @@ fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    end_with_us(&mut command, Signal::KILL);
+    let is_to_be_held = setup.holds() && !hold::gains_privileges(program);
     let setup = setup.clone();
     // SAFETY: the launcher has one thread, so the forked child may use the heap.
     unsafe {
         command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             be_signalled_as_usual()?;
             stamp.get_ready();
-            if setup.holds() && hold::be_held() {
+            if is_to_be_held && hold::be_held() {
                 stamp.hold();
             }
             setup.steps().try_for_each(|step| step.in_worker())?;

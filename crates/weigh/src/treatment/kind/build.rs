@@ -63,13 +63,15 @@ impl Kind for Build {
         let cflags = parameters.value("cflags").unwrap_or(FLAGS);
         let compiler =
             Compiler::named(parameters.value("cc"), cflags, parameters.value("ldflags"))?;
-        Ok(Box::new(Rebuilt { compiler, version: OnceCell::new(), built: None, drawn: 0 }))
+        Ok(Box::new(Rebuilt::by(compiler)))
     }
 }
 
 struct Rebuilt {
     compiler: Compiler,
     version: OnceCell<String>,
+    /// Of the compiler.
+    sha256: OnceCell<String>,
     built: Option<Rc<Built>>,
     /// Which of its links the arm runs now.
     drawn: usize,
@@ -95,8 +97,17 @@ struct Maker {
 }
 
 impl Rebuilt {
+    fn by(compiler: Compiler) -> Rebuilt {
+        let (version, sha256) = (OnceCell::new(), OnceCell::new());
+        Rebuilt { compiler, version, sha256, built: None, drawn: 0 }
+    }
+
     fn version(&self) -> &str {
         self.version.get_or_init(|| self.compiler.version().unwrap_or_else(|problem| problem))
+    }
+
+    fn sha256(&self) -> &str {
+        self.sha256.get_or_init(|| self.compiler.sha256().unwrap_or_else(|_| "unknown".into()))
     }
 
     fn links(&self) -> &[Link] {
@@ -183,7 +194,8 @@ impl Treatment for Rebuilt {
     fn content(&self) -> Vec<u8> {
         let Compiler { file, cflags, ldflags } = &self.compiler;
         let sources = digest_of_sources();
-        format!("{file:?} {:?} {cflags:?} {ldflags:?} {sources}", self.version()).into_bytes()
+        let (version, sha256) = (self.version(), self.sha256());
+        format!("{file:?} {version:?} {sha256} {cflags:?} {ldflags:?} {sources}").into_bytes()
     }
 
     fn facts(&self) -> Vec<String> {
@@ -195,8 +207,10 @@ impl Treatment for Rebuilt {
         let hashes: Vec<String> = hashes.collect();
         vec![
             format!(
-                "The workloads of this arm are the embedded sources, built by {file} ({}) with {flags}.",
-                self.version()
+                "The workloads of this arm are the embedded sources, built by {file} ({}; SHA-256 of it and \
+                 the programs that it starts {}) with {flags}.",
+                self.version(),
+                self.sha256()
             ),
             format!(
                 "They are linked in {LINKS} orders of their objects, of which each pair has one drawn at \
@@ -262,8 +276,8 @@ mod tests {
             let links = ["a/0", "a/1"].map(link).into();
             let built = Built { directory: "/".into(), links, arms: Cell::new(arms) };
             let compiler = Compiler { file: "cc".into(), cflags: Vec::new(), ldflags: Vec::new() };
-            let (version, built) = (OnceCell::new(), Some(Rc::new(built)));
-            let mut treatment = Rebuilt { compiler, version, built, drawn: 1 };
+            let built = Some(Rc::new(built));
+            let mut treatment = Rebuilt { built, drawn: 1, ..Rebuilt::by(compiler) };
             let stdout = format!("{line}\n");
             let launched = Launched { exit_code: Some(exit_code), stdout, ..Launched::default() };
             let launch =

@@ -37,15 +37,10 @@ impl Kind for Env {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let own = |(name, value): (&str, Option<&str>)| {
-            let value = value.unwrap_or_default();
-            match name {
-                PADDING => Err(format!("{PADDING} is weigh's own: leave it out")),
-                _ if value.contains('\0') => Err(format!("the value of {name} has a NUL in it")),
-                _ => Ok((name.to_owned(), value.to_owned())),
-            }
-        };
-        let set: Vec<_> = parameters.iter().map(own).collect::<Result<_, _>>()?;
+        let set = parameters.named_values()?;
+        if parameters.has(PADDING) {
+            return Err(format!("{PADDING} is weigh's own: leave it out"));
+        }
         match set.is_empty() {
             true => Err("`env` needs a variable: env:NAME=VALUE".into()),
             false => Ok(Box::new(Environment { set })),

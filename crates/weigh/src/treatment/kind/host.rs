@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::kind::{Parameter, Probe};
 use crate::label::Parameters;
 use crate::machine::Facts;
 use crate::machine::described::{line, machine_changes};
+use crate::orphans::wait_until;
 use crate::treatment::elsewhere::Ssh;
 use crate::treatment::elsewhere::connection::Connection;
 use crate::treatment::guard::Guard;
@@ -21,6 +23,9 @@ pub static KIND: OtherHost = OtherHost;
 
 /// A connection that is lost so often is none to measure over.
 const RECONNECTIONS: usize = 5;
+/// A machine that boots takes longer, and is another one then.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub struct OtherHost;
 
@@ -84,13 +89,30 @@ struct Visit {
 }
 
 impl Visit {
-    fn connect(&mut self) -> Result<&Connection, TreatmentError> {
+    fn connect(&mut self) -> Result<(), TreatmentError> {
         // Its end first: what it left there is removed.
         self.connection = None;
-        self.connections += 1;
         let name = format!("ssh-{:08x}", rand::random::<u32>());
         let opened = Connection::open(&self.ssh, &self.scratch.join(name), &self.interrupted)?;
-        Ok(self.connection.insert(opened))
+        self.connections += 1;
+        self.connection = Some(opened);
+        Ok(())
+    }
+
+    /// Connects again, to a machine that may be away for a while.
+    fn reconnect(&mut self) -> Result<(), TreatmentError> {
+        let deadline = Instant::now() + COMES_BACK_WITHIN;
+        while let Err(error) = self.connect() {
+            let is_away = matches!(error, TreatmentError::Unavailable(_));
+            if !is_away || Instant::now() > deadline {
+                return Err(error);
+            }
+            let again = Instant::now() + PAUSE;
+            if wait_until(again, || self.interrupted.load(Ordering::Relaxed)) {
+                return Err(TreatmentError::Interrupted);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -131,7 +153,8 @@ impl Treatment for Visit {
                 self.ssh.destination, self.connections
             )));
         }
-        Ok(self.connect()?.place.clone())
+        self.reconnect()?;
+        Ok(self.place(place))
     }
 
     fn setup(&self, _: bool) -> Setup {

@@ -104,6 +104,10 @@ struct Elsewhere {
 }
 
 impl Treatment for Elsewhere {
+    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        Ok(self.what_is_absent().into_iter().collect())
+    }
+
     fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
         let roots = bench.commons.of::<Roots>();
         let root = roots.raise(&self.source, bench)?;
@@ -117,6 +121,11 @@ impl Treatment for Elsewhere {
             place.executable = executable;
         }
         place
+    }
+
+    fn vary(&mut self, place: LaunchPlace, _: u64) -> Result<LaunchPlace, TreatmentError> {
+        self.source.check_now_and_then().map_err(|problem| self.is_another(&problem))?;
+        Ok(place)
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
@@ -158,18 +167,39 @@ impl Treatment for Elsewhere {
 
     fn facts(&self) -> Vec<String> {
         let Some((roots, root)) = &self.raised else { return Vec::new() };
-        vec![self.what_it_is(root), which_build(roots), where_it_writes()]
+        let mut facts = vec![self.what_it_is(root)];
+        facts.extend(self.what_is_absent());
+        facts.extend([which_build(roots), where_it_writes()]);
+        facts
     }
 
     fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
-        match self.raised.take() {
-            Some((roots, _)) => roots.lower(),
-            None => Ok(()),
-        }
+        let Some((roots, _)) = self.raised.take() else { return Ok(()) };
+        roots.lower()?;
+        self.source.check_at_the_end().map_err(|problem| self.is_another(&problem))
     }
 }
 
 impl Elsewhere {
+    fn is_another(&self, problem: &str) -> TreatmentError {
+        TreatmentError::NotInForce(format!(
+            "the root file system {} is not what it was when the experiment began: {problem}",
+            self.source.shown()
+        ))
+    }
+
+    fn what_is_absent(&self) -> Option<String> {
+        let mounted = self.source.mounted_in_it();
+        let paths: Vec<String> = mounted.iter().map(|path| path.display().to_string()).collect();
+        (!paths.is_empty()).then(|| {
+            format!(
+                "What is mounted in {} is absent in the arm: {}. It has the directories beneath.",
+                self.source.shown(),
+                paths.join(", ")
+            )
+        })
+    }
+
     fn what_it_is(&self, root: &Root) -> String {
         let form = match (self.source.form, root.packed) {
             (RootForm::Directory, _) => "a directory",
@@ -187,14 +217,16 @@ impl Elsewhere {
             0 => String::new(),
             number => format!(" {number} device nodes in it are left out."),
         };
+        let lacks = root.lacks.as_ref().map(|why| format!(" It lacks files: {why}."));
         let name =
             |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
         format!(
             "The treated processes have the root file system {} ({form}{digest}, {files} files): {}, \
-             {}.{devices}",
+             {}.{devices}{}",
             self.source.shown(),
             name(&root.tried.distribution, "a system without a name (os-release)"),
             name(&root.tried.libc, "no libc that weigh knows"),
+            lacks.unwrap_or_default(),
         )
     }
 }

@@ -1,7 +1,5 @@
 //! `with`: words in place of `{NAME}` in the command that is weighed.
 
-use std::path::Path;
-
 use crate::label::Parameters;
 use crate::treatment::digest::digest_of_file;
 use crate::treatment::{
@@ -11,6 +9,7 @@ use crate::workload::executable::Executable;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::filled_command::FilledCommand;
+use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
 
 pub static KIND: With = With;
 
@@ -38,16 +37,10 @@ impl Kind for With {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let pair = |(name, value): (&str, Option<&str>)| {
-            let value = value.unwrap_or_default();
-            match name.contains(['{', '}']) || value.contains('\0') {
-                true => {
-                    Err(format!("with:{name}=…: braces are for the command, as in {{threads}}"))
-                }
-                false => Ok((name.to_owned(), value.to_owned())),
-            }
-        };
-        let values: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
+        let values = parameters.named_values()?;
+        if let Some((name, _)) = values.iter().find(|(name, _)| name.contains(['{', '}'])) {
+            return Err(format!("with:{name}=…: braces are for the command, as in {{threads}}"));
+        }
         match values.is_empty() {
             true => Err("`with` needs a name and a value: with:threads=8".into()),
             false => Ok(Box::new(Filling { values })),
@@ -81,9 +74,9 @@ impl Treatment for Filling {
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let values = launch.setup.get::<FilledCommand>().map_or(&[][..], |step| &step.values);
-        let seen = launch.launched.seen(FilledCommand::SEEN)?;
+        let seen = launch.launched.seen(COMMAND_LINE)?;
         let executed = &launch.launched.executed;
-        if (launch.is_treated && values != self.values) || !is_of(seen, executed) {
+        if (launch.is_treated && values != self.values) || !is_command_line(seen, executed) {
             return Err(TreatmentError::NotInForce(format!(
                 "the {} process should have had the command line `{}`, but had `{}`",
                 launch.whose(),
@@ -139,32 +132,11 @@ fn found_from_anywhere(value: &str, is_here: bool) -> String {
     path.map_or(value.to_owned(), |path| path.display().to_string())
 }
 
-/// Whether the kernel shows the words that were executed. Of a script it shows those of the interpreter
-/// before them, and the path in place of the name.
-fn is_of(seen: &str, executed: &[String]) -> bool {
-    let seen: Vec<&str> = seen.strip_suffix('\0').unwrap_or(seen).split('\0').collect();
-    let Some((program, arguments)) = executed.split_first() else { return false };
-    let Some(at) = seen.len().checked_sub(executed.len()) else { return false };
-    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let is_program = if at == 0 { seen[0] == program } else { name(seen[at]) == name(program) };
-    is_program && seen[at + 1..] == *arguments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::treatment::parse;
     use crate::workload::launcher::Launched;
-
-    #[test]
-    fn the_words_of_a_script_are_those_behind_its_interpreter() {
-        let executed = ["run.sh", "-j", "x8"].map(String::from);
-        assert!(is_of("run.sh\0-j\0x8\0", &executed));
-        assert!(is_of("/bin/sh\0-e\0/opt/run.sh\0-j\0x8\0", &executed));
-        assert!(!is_of("/bin/sh\0/opt/run.sh\0-j\0x9\0", &executed));
-        assert!(!is_of("other\0-j\0x8\0", &executed) && !is_of("", &executed));
-        assert!(is_of("cat\0\0", &["cat".into(), String::new()]));
-    }
 
     #[test]
     fn a_sample_of_another_command_line_is_no_evidence() {
@@ -173,7 +145,7 @@ mod tests {
             let values = vec![("n".to_owned(), n.to_owned())];
             let setup = Setup::default().with(FilledCommand { values });
             let executed = setup.command_line(&["prog".into(), "{n}".into()]);
-            let seen = seen.map(|seen| (FilledCommand::SEEN.to_owned(), seen.to_owned()));
+            let seen = seen.map(|seen| (COMMAND_LINE.to_owned(), seen.to_owned()));
             let seen = seen.into_iter().collect();
             let launched = Launched { executed, seen, ..Launched::default() };
             treatment

@@ -1,8 +1,12 @@
 //! A compiler of this machine and what it is told.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
 
 use super::jobs::Jobs;
 use crate::shell::{command_line, words};
@@ -10,6 +14,9 @@ use trust::program;
 
 /// What the build of `weigh` uses, too.
 const DEFAULT: &str = "cc";
+
+/// What a compiler starts to do its work, where it is programs of their own.
+const PARTS: [&str; 3] = ["cc1", "as", "ld"];
 
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
@@ -56,11 +63,63 @@ impl Compiler {
     /// # Errors
     /// A sentence, where it says nothing.
     pub fn version(&self) -> Result<String, String> {
+        let said = self.said("--version")?;
+        if said.is_empty() { Err("of an unknown version".into()) } else { Ok(said) }
+    }
+
+    /// SHA-256 of its file and of the programs that it starts: an update, or a plain edit of a script that is
+    /// called as a compiler, may keep the version.
+    ///
+    /// # Errors
+    /// Where its file cannot be read.
+    pub fn sha256(&self) -> io::Result<String> {
+        let mut hash = Sha256::new();
+        hash.update(fs::read(&self.file)?);
+        for part in PARTS {
+            let found = self.said(&format!("-print-prog-name={part}")).unwrap_or_default();
+            let found = match found.contains('/') {
+                true => Some(PathBuf::from(found)),
+                false => program::find(part).ok().flatten(),
+            };
+            // What has none does it itself.
+            hash.update(found.map_or(Vec::new(), |file: PathBuf| read_or_nothing(&file)));
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+
+    /// The first line of what it says to this.
+    fn said(&self, option: &str) -> Result<String, String> {
         let never = AtomicBool::new(false);
         let jobs = Jobs { directory: "/".as_ref(), interrupted: &never, limit: VERSION_LIMIT };
-        let command = vec![self.file.display().to_string(), "--version".into()];
+        let command = vec![self.file.display().to_string(), option.to_owned()];
         let said = jobs.run_all(&[command]).map_err(|error| error.to_string())?.concat();
-        let line = said.lines().next().unwrap_or_default().trim();
-        if line.is_empty() { Err("of an unknown version".into()) } else { Ok(line.to_owned()) }
+        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+    }
+}
+
+fn read_or_nothing(file: &Path) -> Vec<u8> {
+    fs::read(file).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_compiler_of_the_same_version_with_another_content_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("cc");
+        let with = |line: &str| {
+            fs::write(&file, format!("#!/bin/sh\n{line}\nexec cc \"$@\"\n")).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            let compiler = Compiler { file: file.clone(), cflags: Vec::new(), ldflags: Vec::new() };
+            (compiler.version().unwrap(), compiler.sha256().unwrap())
+        };
+        let (one, other) = (with("# one"), with("# other"));
+        assert_eq!(one.0, other.0);
+        assert_ne!(one.1, other.1);
+        assert_eq!(one, with("# one"));
     }
 }

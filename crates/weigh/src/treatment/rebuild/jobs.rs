@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::orphans;
 use crate::shell::command_line;
 use crate::treatment::TreatmentError;
-use trust::program::search_path;
+use trust::program::{end_with_us, search_path};
 
 const PAUSE: Duration = Duration::from_millis(2);
 /// Of what a compiler says: the first complaint is mostly the cause of the others.
@@ -95,10 +95,7 @@ impl Jobs<'_> {
             .stdout(said.try_clone()?)
             .stderr(said.try_clone()?)
             .process_group(0);
-        // SAFETY: it makes one system call.
-        unsafe {
-            process.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
+        end_with_us(&mut process, Signal::KILL);
         let child = process.spawn()?;
         orphans::keep(child.id());
         Ok(Running { command, child, said, deadline: Instant::now() + self.limit })

@@ -8,7 +8,7 @@ mod tried;
 use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -29,6 +29,7 @@ use tried::TriedRoot;
 
 /// What has to stay free for the experiment's own files, and for others.
 const RESERVED_BYTES: u64 = 256 << 20;
+const RESERVED_FILES: u64 = 10_000;
 /// Who waits longer is told what for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -45,6 +46,8 @@ pub struct Root {
     pub packed: Option<Packed>,
     pub files: u64,
     pub devices: u64,
+    /// What else of it could not be had, and why.
+    pub lacks: Option<String>,
     file: PathBuf,
     base: PathBuf,
     shared: PathBuf,
@@ -113,7 +116,7 @@ impl Root {
             ArchiveError::Unusable(problem) => refused(&problem),
         })?;
         source.check_unchanged().map_err(|problem| refused(&problem))?;
-        let Filled { packed, devices, mounted } = filled;
+        let Filled { packed, devices, lacks, mounted } = filled;
         let files = count(&base.join(TREE)).map_err(|error| refused(&error))?;
         let mut root = Root {
             number,
@@ -121,6 +124,7 @@ impl Root {
             packed,
             files,
             devices,
+            lacks,
             file: source.file.clone(),
             base,
             shared: bench.place.scratch.clone(),
@@ -143,6 +147,7 @@ impl Root {
             packed: None,
             files: 0,
             devices: 0,
+            lacks: None,
             file: base.into(),
             base: base.into(),
             shared: "/scratch".into(),
@@ -171,9 +176,11 @@ fn make_frame(base: &Path, number: u64) -> io::Result<()> {
 }
 
 /// What is in a tree.
+#[derive(Default)]
 struct Filled {
     packed: Option<Packed>,
     devices: u64,
+    lacks: Option<String>,
     mounted: Option<MountedImage>,
 }
 
@@ -183,7 +190,7 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
     let room = Room::of(base)?;
     if source.form == RootForm::Directory {
         symlink(&source.file, &tree)?;
-        return Ok(Filled { packed: None, devices: 0, mounted: None });
+        return Ok(Filled::default());
     }
     let began = Instant::now();
     let mut told = began;
@@ -197,8 +204,7 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
         !bench.interrupted.load(Ordering::Relaxed)
     };
     if source.form == RootForm::Squashfs {
-        let mounted = squashfs::bring(&source.file, &tree, &mut goes_on)?;
-        return Ok(Filled { packed: None, devices: 0, mounted });
+        return squashfs::bring(&source.file, &tree, &mut goes_on);
     }
     let mut unpacking = Unpacking::new(room.bytes, room.files, &mut goes_on);
     let packed = match source.form {
@@ -208,17 +214,18 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
         }
         _ => unpack_tar(source.open()?, &tree, &base.join("image"), &mut unpacking)?,
     };
-    Ok(Filled { packed: Some(packed), devices: unpacking.devices, mounted: None })
+    Ok(Filled { packed: Some(packed), devices: unpacking.devices, ..Filled::default() })
 }
 
-/// How many files, directories and links there are.
+/// How many files, directories and links there are; not of what is mounted in it.
 fn count(tree: &Path) -> io::Result<u64> {
+    let own = fs::metadata(tree)?.dev();
     let (mut files, mut open) = (0, vec![tree.to_owned()]);
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
             files += 1;
-            if entry.file_type()?.is_dir() {
+            if entry.file_type()?.is_dir() && entry.metadata()?.dev() == own {
                 open.push(entry.path());
             }
         }
@@ -237,7 +244,11 @@ impl Room {
         let status = statvfs(directory)?;
         let bytes = status.f_bavail.saturating_mul(status.f_frsize);
         // Some count no inodes.
-        let files = if status.f_files == 0 { u64::MAX } else { status.f_favail };
+        let files = if status.f_files == 0 {
+            u64::MAX
+        } else {
+            status.f_favail.saturating_sub(RESERVED_FILES)
+        };
         Ok(Room { bytes: bytes.saturating_sub(RESERVED_BYTES), files })
     }
 }

@@ -1,17 +1,23 @@
 //! What a user names as a root file system: what it is, and that it stays as it is.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 use crate::archive::{self, MOST_FILES};
 use trust::path::trusted_also;
 use trust::user_file;
+
+/// Looking whether a directory is as it was takes this part of the time at most, and is done so often.
+const LOOKS_TAKE: u32 = 50;
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// In what form it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +37,8 @@ pub struct RootSource {
     pub file: PathBuf,
     pub form: RootForm,
     digest: OnceCell<Result<Digested, String>>,
+    /// When it was last looked at, and how long that took.
+    looked: Cell<Option<(Instant, Duration)>>,
 }
 
 #[derive(Clone)]
@@ -70,7 +78,13 @@ impl RootSource {
                 }
             }
         };
-        Ok(RootSource { written: written.to_owned(), file, form, digest: OnceCell::new() })
+        Ok(RootSource {
+            written: written.to_owned(),
+            file,
+            form,
+            digest: OnceCell::new(),
+            looked: Cell::default(),
+        })
     }
 
     /// As a person knows it.
@@ -119,18 +133,94 @@ impl RootSource {
         }
     }
 
-    /// Whether the file is the one that was digested.
+    /// Whether it is what was digested.
     ///
     /// # Errors
     /// A sentence, where it is not.
     pub fn check_unchanged(&self) -> Result<(), String> {
-        let now = stamp(&fs::metadata(&self.file).map_err(|error| error.to_string())?);
-        let is_directory = matches!(self.form, RootForm::Directory | RootForm::ImageDirectory);
-        match is_directory || self.digested()?.stamp == now {
+        let began = Instant::now();
+        let was = self.digested()?;
+        let is_as_it_was = match self.form {
+            RootForm::Directory | RootForm::ImageDirectory => {
+                digest_of_tree(&self.file).map_err(|error| error.to_string())?.hex == was.hex
+            }
+            RootForm::Tar | RootForm::Squashfs => {
+                stamp(&fs::metadata(&self.file).map_err(|error| error.to_string())?) == was.stamp
+            }
+        };
+        self.looked.set(Some((Instant::now(), began.elapsed())));
+        match is_as_it_was {
             true => Ok(()),
-            false => Err("it was changed while it was unpacked".into()),
+            false => Err("it was changed meanwhile by somebody else".into()),
         }
     }
+
+    /// The same where it is in use and was not looked at for long.
+    ///
+    /// # Errors
+    /// As [`RootSource::check_unchanged`].
+    pub fn check_now_and_then(&self) -> Result<(), String> {
+        let is_due = self
+            .looked
+            .get()
+            .is_none_or(|(when, took)| when.elapsed() > LOOK_AGAIN.max(took * LOOKS_TAKE));
+        if self.is_in_use() && is_due { self.check_unchanged() } else { Ok(()) }
+    }
+
+    /// The same, where it was in use.
+    ///
+    /// # Errors
+    /// As [`RootSource::check_unchanged`].
+    pub fn check_at_the_end(&self) -> Result<(), String> {
+        if self.is_in_use() { self.check_unchanged() } else { Ok(()) }
+    }
+
+    /// What was unpacked is a copy of ours.
+    fn is_in_use(&self) -> bool {
+        matches!(self.form, RootForm::Directory | RootForm::Squashfs)
+    }
+
+    /// Where other file systems are mounted in a directory. An overlay takes none of them along.
+    pub fn mounted_in_it(&self) -> Vec<PathBuf> {
+        let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+        let mut found = match self.form {
+            RootForm::Directory => mounts_below(&self.file, &mounts),
+            _ => Vec::new(),
+        };
+        found.dedup();
+        found
+    }
+}
+
+/// Of a text as `/proc/self/mountinfo` has it (proc_pid_mountinfo(5)); but for what every root is brought.
+fn mounts_below(directory: &Path, mounts: &[u8]) -> Vec<PathBuf> {
+    let points = mounts.split(|byte| *byte == b'\n').filter_map(|line| {
+        let field = line.split(|byte| *byte == b' ').nth(4)?;
+        Some(PathBuf::from(OsString::from_vec(unescaped(field))))
+    });
+    let is_left_out = |point: &PathBuf| {
+        let inside = point.strip_prefix(directory).unwrap_or(Path::new(""));
+        let first = inside.components().next();
+        first.is_some_and(|first| {
+            !["proc", "sys", "dev"].map(OsStr::new).contains(&first.as_os_str())
+        })
+    };
+    let mut points: Vec<PathBuf> = points.filter(is_left_out).collect();
+    points.sort();
+    points
+}
+
+/// Blanks and the like are written there as `\040`.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), field);
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped =
+            octal.filter(|_| *first == b'\\').and_then(|it| u8::from_str_radix(it, 8).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &behind[3..] } else { behind };
+    }
+    bytes
 }
 
 /// What root executes, only root and who called `sudo` may have been able to change.
@@ -193,4 +283,38 @@ fn digest_of_tree(directory: &Path) -> io::Result<Digested> {
         }
     }
     Ok(Digested { hex: hex(hash), stamp: stamp(&whole) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_in_a_directory_is_told_but_for_what_every_root_has() {
+        let line =
+            |point: &str| format!("36 35 98:0 / {point} rw,noatime master:1 - ext4 /dev/x rw\n");
+        let points = [
+            "/",
+            "/srv/r",
+            "/srv/r/usr",
+            "/srv/r/a\\040b",
+            "/srv/root2",
+            "/srv/r/proc",
+            "/srv/r/dev/pts",
+        ];
+        let text: String = points.into_iter().map(line).collect();
+        let found = mounts_below(Path::new("/srv/r"), text.as_bytes());
+        assert_eq!(found, ["/srv/r/a b", "/srv/r/usr"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_directory_that_is_changed_is_noticed() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::write(directory.path().join("file"), "one").unwrap();
+        let source = RootSource::look(&directory.path().to_string_lossy()).unwrap();
+        assert_eq!(source.check_unchanged(), Ok(()));
+        fs::write(directory.path().join("file"), "three").unwrap();
+        assert_eq!(source.check_now_and_then(), Ok(()), "it was looked at a moment ago");
+        assert!(source.check_unchanged().unwrap_err().contains("changed meanwhile"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
-use trust::program;
+use trust::{program, user_file};
 
-use super::Room;
-use crate::archive::ArchiveError;
+use super::{Filled, Room};
+use crate::archive::{ArchiveError, MOST_FILES};
+use crate::printable;
 use crate::workload::setup::kind::enter_root::own_mounts;
 
 /// What says that some files could not be made, such as devices without root.
@@ -38,14 +39,14 @@ pub fn bring(
     image: &Path,
     tree: &Path,
     goes_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<Option<MountedImage>, ArchiveError> {
+) -> Result<Filled, ArchiveError> {
     let mounted = match rustix::process::geteuid().is_root() {
         true => mount(image, tree),
         false => Err("ordinary users cannot mount it".into()),
     };
     match mounted {
-        Ok(mounted) => Ok(Some(mounted)),
-        Err(why) => unpack(image, tree, &why, goes_on).map(|()| None),
+        Ok(mounted) => Ok(Filled { mounted: Some(mounted), ..Filled::default() }),
+        Err(why) => unpack(image, tree, &why, goes_on),
     }
 }
 
@@ -69,7 +70,7 @@ fn unpack(
     tree: &Path,
     why: &str,
     goes_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<(), ArchiveError> {
+) -> Result<Filled, ArchiveError> {
     let found = program::find("unsquashfs").map_err(ArchiveError::Unusable)?;
     let program = found.ok_or_else(|| {
         ArchiveError::Unusable(format!(
@@ -77,6 +78,13 @@ fn unpack(
              install squashfs-tools"
         ))
     })?;
+    let room = Room::of(tree.parent().unwrap_or(tree))?;
+    let files = inodes(image)?;
+    if files > room.files.min(MOST_FILES) {
+        return Err(ArchiveError::Unusable(format!(
+            "it has {files} files, for which there is no room; set TMPDIR to another directory"
+        )));
+    }
     let mut command = Command::new(program);
     command.args(["-no-progress", "-no-xattrs", "-d"]).arg(tree).arg(image);
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
@@ -84,29 +92,56 @@ fn unpack(
     let mut complaints = tempfile::tempfile()?;
     command.stderr(complaints.try_clone()?);
     let mut child = Unsquashing(command.spawn()?);
-    let room = Room::of(tree.parent().unwrap_or(tree))?.bytes;
     let status = loop {
         if let Some(status) = child.0.try_wait()? {
             break status;
         }
-        let left = Room::of(tree.parent().unwrap_or(tree))?.bytes;
-        if left == 0 {
+        let left = Room::of(tree.parent().unwrap_or(tree))?;
+        if left.bytes == 0 || left.files == 0 {
             return Err(ArchiveError::Unusable(
                 "it unpacks to more than there is room for; set TMPDIR to another directory".into(),
             ));
         }
-        if !goes_on(room.saturating_sub(left)) {
+        if !goes_on(room.bytes.saturating_sub(left.bytes)) {
             return Err(ArchiveError::Interrupted);
         }
         sleep(LOOK_AGAIN);
     };
-    if status.success() || status.code() == Some(NOT_ALL) && tree.is_dir() {
-        return Ok(make_removable(tree)?);
-    }
-    let mut complaint = String::new();
+    let mut said = String::new();
     complaints.seek(SeekFrom::Start(0))?;
-    let _ = complaints.take(1 << 16).read_to_string(&mut complaint);
-    Err(ArchiveError::Unusable(format!("unsquashfs: {}", complaint.trim())))
+    let _ = complaints.take(1 << 16).read_to_string(&mut said);
+    if status.success() || status.code() == Some(NOT_ALL) && tree.is_dir() {
+        let devices = tidy(tree)?;
+        let refused = said.lines().filter(|line| is_of_device(line)).count() as u64;
+        let lacks = (!status.success()).then(|| what_it_lacks(&said)).flatten();
+        return Ok(Filled { devices: devices + refused, lacks, ..Filled::default() });
+    }
+    Err(ArchiveError::Unusable(format!("unsquashfs: {}", said.trim())))
+}
+
+/// How many inodes the image says that it has: the second number of its superblock.
+fn inodes(image: &Path) -> Result<u64, ArchiveError> {
+    let mut start = [0; 8];
+    user_file::open(image)?.read_exact(&mut start)?;
+    Ok(u64::from(u32::from_le_bytes([start[4], start[5], start[6], start[7]])))
+}
+
+/// Whether it says that it may not make a device node.
+fn is_of_device(line: &str) -> bool {
+    ["could not create character device", "could not create block device"]
+        .iter()
+        .any(|words| line.contains(words))
+}
+
+/// The first complaint that is about no device node, and how many more there are.
+fn what_it_lacks(said: &str) -> Option<String> {
+    let mut complaints =
+        said.lines().map(str::trim).filter(|line| !line.is_empty() && !is_of_device(line));
+    let first = printable::line(complaints.next()?);
+    Some(match complaints.count() {
+        0 => format!("unsquashfs says `{first}`"),
+        more => format!("unsquashfs says `{first}`, and {more} more of the kind"),
+    })
 }
 
 /// Ended when we do not wait for it.
@@ -119,21 +154,81 @@ impl Drop for Unsquashing {
     }
 }
 
-/// A directory that its owner may not write cannot be emptied by him.
-fn make_removable(tree: &Path) -> std::io::Result<()> {
-    if rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let mut open = vec![tree.to_owned()];
+/// Removes device nodes, which are left out of all roots, and gives their number. A directory that its owner
+/// may not write is made one that he can empty.
+fn tidy(tree: &Path) -> std::io::Result<u64> {
+    let is_root = rustix::process::geteuid().is_root();
+    let (mut devices, mut open) = (0, vec![tree.to_owned()]);
     while let Some(directory) = open.pop() {
-        let mode = fs::symlink_metadata(&directory)?.permissions().mode();
-        fs::set_permissions(&directory, fs::Permissions::from_mode(mode | 0o700))?;
+        if !is_root {
+            let mode = fs::symlink_metadata(&directory)?.permissions().mode();
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode | 0o700))?;
+        }
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
                 open.push(entry.path());
+            } else if kind.is_block_device() || kind.is_char_device() {
+                fs::remove_file(entry.path())?;
+                devices += 1;
             }
         }
     }
-    Ok(())
+    Ok(devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image of a directory with this many files, and a device node where that may be made.
+    fn image(place: &Path, files: usize) -> Option<(PathBuf, bool)> {
+        let (root, file) = (place.join("root"), place.join("image"));
+        fs::create_dir(&root).unwrap();
+        (0..files).for_each(|number| fs::write(root.join(number.to_string()), "").unwrap());
+        let node = root.join("node");
+        let made = Command::new("mknod").arg(&node).args(["c", "1", "3"]).output();
+        let has_node = made.is_ok_and(|made| made.status.success());
+        let made = Command::new("mksquashfs").arg(&root).arg(&file).arg("-quiet").output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            println!("skipped: needs squashfs-tools");
+            return None;
+        }
+        Some((file, has_node))
+    }
+
+    #[test]
+    fn what_is_unpacked_has_no_device_nodes() {
+        let place = tempfile::tempdir().unwrap();
+        let Some((file, has_node)) = image(place.path(), 3) else { return };
+        let tree = place.path().join("tree");
+        let filled = unpack(&file, &tree, "tried", &mut |_| true).unwrap();
+        assert_eq!((filled.devices, filled.lacks), (u64::from(has_node), None));
+        assert_eq!(fs::read_dir(&tree).unwrap().count(), 3);
+        assert_eq!(inodes(&file).unwrap(), 4 + u64::from(has_node));
+    }
+
+    #[test]
+    fn an_image_of_too_many_files_is_not_unpacked() {
+        let place = tempfile::tempdir().unwrap();
+        let Some((file, _)) = image(place.path(), 1) else { return };
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+        fs::write(&file, bytes).unwrap();
+        let tree = place.path().join("tree");
+        let refused = unpack(&file, &tree, "tried", &mut |_| true).err().unwrap();
+        assert!(refused.to_string().contains("4294967295 files"), "{refused}");
+        assert!(!tree.exists());
+    }
+
+    #[test]
+    fn what_is_missing_is_told_but_for_devices() {
+        let device =
+            "create_inode: could not create character device x, because you're not superuser!";
+        assert_eq!(what_it_lacks(&format!("{device}\n")), None);
+        let said = format!("{device}\nNo space left on device\n\nanother\n");
+        let lacks = what_it_lacks(&said).unwrap();
+        assert_eq!(lacks, "unsquashfs says `No space left on device`, and 1 more of the kind");
+    }
 }

@@ -1,13 +1,19 @@
 //! What the kernel tells of a worker whose program was just executed, or that has just ended.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::orphans::wait_until;
 
 /// The kernel is done with an execution within moments of what the launcher waits for.
 const LIMIT: Duration = Duration::from_secs(2);
+
+/// The command line of the program as it was executed, as in `/proc/PID/cmdline`, is seen under this name;
+/// absent where it ended before anybody could look.
+pub const COMMAND_LINE: &str = "command line";
 
 /// Fields of `/proc/PID/stat` from the state on (proc_pid_stat(5)), as they are numbered there.
 const STATE: usize = 3;
@@ -29,6 +35,28 @@ pub fn of_program(worker: u32, file: &str) -> io::Result<Option<Vec<u8>>> {
         _ if has_ended(worker) => Ok(None),
         other => other.map(Some),
     }
+}
+
+/// Adds the command line of a worker to what is seen of it.
+///
+/// # Errors
+/// As [`of_program`].
+pub fn command_line(worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+    if let Some(found) = of_program(worker, "cmdline")? {
+        seen.insert(COMMAND_LINE.into(), String::from_utf8_lossy(&found).into_owned());
+    }
+    Ok(())
+}
+
+/// Whether a command line that was seen has the words that were executed. Of a script the kernel shows those
+/// of the interpreter before them, and the path in place of the name.
+pub fn is_command_line(seen: &str, executed: &[String]) -> bool {
+    let seen: Vec<&str> = seen.strip_suffix('\0').unwrap_or(seen).split('\0').collect();
+    let Some((program, arguments)) = executed.split_first() else { return false };
+    let Some(at) = seen.len().checked_sub(executed.len()) else { return false };
+    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
+    let is_program = if at == 0 { seen[0] == program } else { name(seen[at]) == name(program) };
+    is_program && seen[at + 1..] == *arguments
 }
 
 /// A line of `/proc/PID/status`, also of one that has ended and was not reaped.
@@ -68,6 +96,16 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn the_words_of_a_script_are_those_behind_its_interpreter() {
+        let executed = ["run.sh", "-j", "x8"].map(String::from);
+        assert!(is_command_line("run.sh\0-j\0x8\0", &executed));
+        assert!(is_command_line("/bin/sh\0-e\0/opt/run.sh\0-j\0x8\0", &executed));
+        assert!(!is_command_line("/bin/sh\0/opt/run.sh\0-j\0x9\0", &executed));
+        assert!(!is_command_line("other\0-j\0x8\0", &executed) && !is_command_line("", &executed));
+        assert!(is_command_line("cat\0\0", &["cat".into(), String::new()]));
+    }
 
     #[test]
     fn what_was_executed_is_told_of_the_living_and_what_it_was_of_the_dead() {

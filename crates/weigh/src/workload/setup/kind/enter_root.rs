@@ -50,14 +50,15 @@ impl Act for EnterRoot {
     }
 }
 
-/// A mount namespace of one's own, in which no mount is seen by others; without root in a user namespace of
-/// one's own, which has this user alone.
+/// A mount namespace of the calling thread's own, in which no mount is seen by others; without root in a user
+/// namespace of its own, which has this user alone.
 ///
 /// # Errors
 /// A sentence that says what forbids it.
 pub fn own_mounts() -> Result<(), String> {
     if geteuid().is_root() {
-        // SAFETY: it closes no file descriptors, and the process has one thread.
+        // SAFETY: it closes no file descriptors. Where the process has several threads, as `weigh` when it
+        // mounts a squashfs, it is this one alone, and what it starts, that is in the new namespace.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|error| forbidden(&error.into()))?;
     } else {
         user_namespace::enter_new(UnshareFlags::NEWNS)?;

@@ -17,9 +17,6 @@ pub struct FilledCommand {
 }
 
 impl FilledCommand {
-    /// The command line of the program as it was executed, as in `/proc/PID/cmdline`; absent where it ended
-    /// before anybody could look.
-    pub const SEEN: &str = "command line";
     /// The file that the kernel executed, where a value names one that is none of its scripts.
     pub const PROGRAM: &str = "program";
 
@@ -77,9 +74,7 @@ impl Act for FilledCommand {
     }
 
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
-        if let Some(found) = look::of_program(worker, "cmdline")? {
-            seen.insert(FilledCommand::SEEN.into(), String::from_utf8_lossy(&found).into_owned());
-        }
+        look::command_line(worker, seen)?;
         for (name, wanted) in self.programs() {
             seen.insert(FilledCommand::wanted(name), wanted.display().to_string());
             if let Ok(program) = fs::read_link(format!("/proc/{worker}/exe")) {

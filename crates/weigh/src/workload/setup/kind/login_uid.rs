@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, getpid};
 use serde::{Deserialize, Serialize};
 
 use crate::workload::setup::Act;
+use trust::program::follow_parent;
 
 /// Under which name a process's login uid is seen.
 pub const LOGIN_UID_SEEN: &str = "login uid";
@@ -57,10 +58,14 @@ pub fn set_login_uid(uid: u32) -> Result<(), String> {
 /// # Errors
 /// As `fork(2)`.
 pub fn become_a_child() -> io::Result<()> {
+    let parent = getpid();
     // SAFETY: the launcher has one thread, so the forked child may use the heap.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?),
+        0 => match follow_parent(parent, Signal::KILL)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::BrokenPipe.into()),
+        },
         child => {
             let mut status = 0;
             // SAFETY: the pointer is to a live variable. Ends at once, without the child's clean-up.

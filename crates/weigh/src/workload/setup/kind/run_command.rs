@@ -1,8 +1,11 @@
 //! What an arm runs in place of what it is asked to: the arm *is* a command.
 
+use std::collections::BTreeMap;
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::workload::setup::{Act, look};
 
 /// A command, word by word.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +14,15 @@ pub struct RunCommand {
 }
 
 impl Act for RunCommand {
+    fn holds(&self) -> bool {
+        true
+    }
+
     fn command_line(&self, _: Vec<String>) -> Vec<String> {
         self.argv.clone()
+    }
+
+    fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        look::command_line(worker, seen)
     }
 }

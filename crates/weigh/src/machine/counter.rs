@@ -1,4 +1,4 @@
-//! Instructions that the kernel executes for this process, where a PMU counts them.
+//! Instructions that are executed for this process, where a PMU counts them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,21 +17,35 @@ const INSTRUCTIONS: u64 = 1;
 const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_USER: u64 = 1 << 4;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 
 impl Counter {
-    /// Opens one: perf_event_open(2).
+    /// One of what the kernel executes.
     ///
     /// # Errors
     /// `ENOENT` without a PMU, `EACCES` where `perf_event_paranoid` forbids it.
-    pub fn open() -> io::Result<Counter> {
+    pub fn of_kernel() -> io::Result<Counter> {
+        Counter::open(EXCLUDE_USER)
+    }
+
+    /// One of what the program itself executes, which more users may count.
+    ///
+    /// # Errors
+    /// As [`Counter::of_kernel`].
+    pub fn of_user() -> io::Result<Counter> {
+        Counter::open(EXCLUDE_KERNEL)
+    }
+
+    /// perf_event_open(2)
+    fn open(excluded: u64) -> io::Result<Counter> {
         // struct perf_event_attr in its first version: type and size, config, …, flags as the sixth word.
         let mut attribute = [0_u64; 8];
         (attribute[0], attribute[1]) = (TYPE_HARDWARE | ATTRIBUTE_BYTES << 32, INSTRUCTIONS);
-        attribute[5] = DISABLED | INHERIT | EXCLUDE_USER | EXCLUDE_HYPERVISOR;
+        attribute[5] = DISABLED | INHERIT | excluded | EXCLUDE_HYPERVISOR;
         if cfg!(target_endian = "big") {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -49,7 +63,7 @@ impl Counter {
     /// Whether there is a PMU that counts: some virtual machines have one that does not.
     pub fn works() -> bool {
         let count = || {
-            let mut counter = Counter::open()?;
+            let mut counter = Counter::of_kernel()?;
             counter.start()?;
             // SAFETY: takes nothing, and cannot fail.
             unsafe { libc::syscall(libc::SYS_getppid) };
@@ -96,7 +110,7 @@ mod tests {
             println!("skipped: no PMU that counts");
             return;
         }
-        let mut counter = Counter::open().unwrap();
+        let mut counter = Counter::of_kernel().unwrap();
         let mut counted = |what: &dyn Fn()| {
             counter.start().unwrap();
             what();
