@@ -61,6 +61,7 @@ fn main() {
     embed_sources(&root.join("workloads"), &out);
     list_texts(&root.join("suites"), &out.join("suites.rs"));
     list_texts(&root.join("suites/load"), &out.join("mixes.rs"));
+    list_texts(&root.join("suites/net"), &out.join("grids.rs"));
     for found in [KINDS, FIXTURES, FORMATS] {
         list_modules(&found, &root, &out);
     }

@@ -183,14 +183,14 @@ _Noreturn void serve_peers(const char *path, const char *ftp_address, uint16_t f
 
 	current = &peer;
 	take_charge();
-	if (strlen(path) >= sizeof address.sun_path)
+	/* It has its name when it listens, so that nobody is refused who sees it. */
+	if (snprintf(address.sun_path, sizeof address.sun_path, "%s~", path) >= (int)sizeof address.sun_path)
 		fail("the path %s is too long for a socket", path);
-	strcpy(address.sun_path, path);
 	prepare_payload();
 	if (ftp_address)
 		start_ftp(ftp_address, ftp_port);
 	if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) < 0 ||
-	    listen(listener, MOST_CONNECTIONS) < 0)
+	    listen(listener, MOST_CONNECTIONS) < 0 || rename(address.sun_path, path) < 0)
 		fail("cannot listen on %s: %s", path, strerror(errno));
 	/* Ended children are nobody's concern. */
 	signal(SIGCHLD, SIG_IGN);

@@ -14,8 +14,9 @@ use std::fmt::Write as _;
 
 use crate::printable;
 
-/// The axes that a workload's load can be on: how many copies of it there are, and how many users of a mix.
-pub const AXES: [&str; 2] = ["copies", "users"];
+/// The axes that a workload's load can be on: how many copies of it there are, how many users of a mix, and
+/// how many bytes a cell of a grid writes at a time.
+pub const AXES: [&str; 3] = ["copies", "users", "bytes"];
 
 /// What ends a name or a key.
 const DELIMITERS: [char; 5] = [':', ',', '+', '=', '"'];

@@ -12,6 +12,7 @@ pub mod kind;
 pub mod label;
 pub mod lines;
 pub mod machine;
+pub mod net;
 pub mod orphans;
 pub mod own_program;
 pub mod printable;

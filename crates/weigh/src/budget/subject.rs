@@ -63,6 +63,7 @@ pub fn operation(work: &Work) -> &'static str {
         Work::Interpreted(one) if one.times_itself() => "operation",
         Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } => "run",
         Work::Load(_) => "job",
+        Work::Net(_) => "bit",
     }
 }
 
@@ -136,7 +137,11 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (crate::workload::launcher::Job { argv, ..job }, 1)
         }
-        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
+        Work::Interpreted(_)
+        | Work::Command { .. }
+        | Work::Contest { .. }
+        | Work::Load(_)
+        | Work::Net(_) => {
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
             (job, operations)
         }

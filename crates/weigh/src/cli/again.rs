@@ -147,6 +147,7 @@ mod tests {
         ("run", WORKLOADS, &[]),
         ("calibrate", &[], &[]),
         ("load", &["shared", "./work file", "-odd"], &[]),
+        ("net", &[], &[]),
         ("budget", &["audit:rules=a b.rules"], COMMAND),
         ("rules", &["my.rules", "/etc/audit/rules.d", "-odd.rules", "a b.rules"], &[]),
         ("import", &["RUN1.txt", "-odd.csv", "a b.json"], &[]),
@@ -156,6 +157,7 @@ mod tests {
     const VALUES: &[(&str, &[&str])] = &[
         ("as", &["off,on", "none"]),
         ("base", &["seccomp", "audit:backlog=64,wait=0"]),
+        ("beside", WORKLOADS),
         ("budget", TIMES),
         ("budget rate", &["5", "0.1", "1e-6", "123456.789"]),
         ("burst", &["1", "100000000"]),
@@ -167,6 +169,7 @@ mod tests {
         ("file-size", &["10k", "2M"]),
         ("fixture", &["fs:ext4", "busy:memory=64M"]),
         ("format", &["perf", "table"]),
+        ("grid", &["quick", "./a b.toml"]),
         ("import base", &["off", "-x"]),
         ("jobs", &["1", "500"]),
         ("margin", SHARES),
@@ -232,8 +235,16 @@ mod tests {
         let mut words = vec!["weigh".to_owned(), (*name).to_owned()];
         for (option, values) in options {
             // Those that may stand several times do.
-            let repeated =
-                ["workload", "tag", "rate", "metric", "fixture", "command-name", "expect-exit"];
+            let repeated = [
+                "workload",
+                "tag",
+                "rate",
+                "metric",
+                "fixture",
+                "beside",
+                "command-name",
+                "expect-exit",
+            ];
             let times = if repeated.contains(&option.as_str()) { 3 } else { 1 };
             if !chance.random_bool(0.25) {
                 continue;

@@ -10,6 +10,7 @@ use crate::experiment::log_ratio::{bound, percent};
 use crate::experiment::platform::Observer;
 use crate::experiment::request::{Audience, Printout, Sampled};
 use crate::experiment::row::Row;
+use crate::experiment::run_progress::Progress;
 use crate::format;
 use crate::report::live::{Live, stderr_size};
 use crate::report::live_view::{LiveRow, RowProgress, Stage};
@@ -58,6 +59,18 @@ impl Audience for Terminal {
                 "" => output::note(&format!("{arm}: nothing on {stream}")),
                 text => output::note(&format!("{arm}: on {stream}\n{text}")),
             }
+        }
+    }
+
+    fn swept(&mut self, sweep: usize, progress: &Progress) {
+        let (samples, of_samples) = (progress.samples, progress.of_samples);
+        if let Some(size) = stderr_size() {
+            let left = format::clock(progress.left().as_secs_f64());
+            let line = format!("sweep {sweep}: {samples} of {of_samples} cells, about {left} left");
+            let line = format::shorten(&line, size.columns.saturating_sub(1));
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+        } else if samples == of_samples {
+            output::note(&format!("sweep {sweep}: {}", format::plural(samples, "cell")));
         }
     }
 

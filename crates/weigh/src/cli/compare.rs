@@ -8,6 +8,7 @@ use super::again::Again;
 use super::files::Files;
 use super::hooks::{AROUND, Hooks};
 use super::mixes::Mixes;
+use super::net;
 use super::pairing::Pairing;
 use super::{Context, copies, output, value};
 use crate::experiment::request::{Plan, Request};
@@ -175,7 +176,7 @@ impl CompareArgs {
             sample_ms: self.sample.map(value::whole_ms),
             timeout: pairing.timeout,
             plan: Plan::Compare { sets: pairing.sets as usize },
-            further_metrics: pairing.metrics.clone(),
+            further_metrics: net::with_scores(pairing.metrics.clone(), &names)?,
             detail: !self.no_detail,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,

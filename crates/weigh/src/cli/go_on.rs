@@ -16,13 +16,15 @@ use crate::shell::command_line;
 use crate::store::Store;
 use trust::owner;
 
-/// Goes on with the experiment that `id` names, for so much longer.
+/// Goes on with the experiment that `id` names, for so much longer; of a grid, until the interval is as
+/// narrow as `precision` where that is given anew.
 ///
 /// # Errors
 /// A sentence, where there is none such, or it cannot be continued here.
 pub fn run(
     id: &str,
     budget: Duration,
+    precision: Option<f64>,
     store: &Store,
     context: &Context,
     interrupted: &Arc<AtomicBool>,
@@ -42,7 +44,7 @@ pub fn run(
         budget: measured + budget,
         sets: stored.header.sets,
     };
-    go_on(&stored, budget, store, &mut audience, interrupted).map_err(said)
+    go_on(&stored, (budget, precision), store, &mut audience, interrupted).map_err(said)
 }
 
 /// What a stored experiment would run, and where; and its treatments, which may read files.

@@ -34,6 +34,7 @@ mod load;
 mod man;
 mod mixes;
 mod naming;
+mod net;
 mod output;
 mod pairing;
 mod profile;
@@ -63,6 +64,7 @@ Examples:
   weigh versus 'old --x' 'new --x'      which of these commands is faster?
   sudo weigh rules my.rules             what does each of these audit rules cost?
   weigh calibrate                       what is the smallest detectable change?
+  weigh net                             what does the network give a busy machine's programs?
   weigh run unixbench                   this machine alone, with UnixBench's index
   weigh load shared                     how many users does it carry?
   weigh show                            the latest experiment again
@@ -99,6 +101,7 @@ enum Command {
     Run(run::RunArgs),
     Load(Box<load::LoadArgs>),
     Profile(profile::ProfileArgs),
+    Net(Box<net::NetArgs>),
     Calibrate(calibrate::CalibrateArgs),
     Doctor(doctor::DoctorArgs),
     List(list::ListArgs),
@@ -201,6 +204,7 @@ fn run(cli: Cli, again: Again) -> ExitCode {
         Command::Versus(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
         Command::Load(command) => command.run(&context),
+        Command::Net(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),

@@ -104,7 +104,7 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let interrupted = listen_for_signals()?;
-                go_on::run(id, self.budget, &store, context, &interrupted)?
+                go_on::run(id, self.budget, None, &store, context, &interrupted)?
             }
             None => self.begin(&request()?, &store, context)?,
         };

@@ -15,7 +15,7 @@ use super::show::{self, Privacy};
 use super::{Context, INTERRUPTED, output};
 use crate::experiment::request::Request;
 use crate::experiment::run_report;
-use crate::experiment::session::execute;
+use crate::experiment::session::{Done, execute};
 use crate::report::dialect::Dialect;
 use crate::report::failed;
 use crate::report::terminal::Screen;
@@ -62,6 +62,11 @@ impl RunOutput {
             Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
         let done = execute(request, store, &mut audience, interrupted)?;
         audience.end_of_samples();
+        self.end(done, store, context)
+    }
+
+    /// What becomes of a run that was measured.
+    pub fn end(&self, done: Done, store: &Store, context: &Context) -> Result<u8, String> {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = self.privacy.of_run(done.load(store)?)?;
         let written = self.write(&stored, context);

@@ -2,6 +2,7 @@
 //! every sample is verified and stored before the next is launched.
 
 mod around;
+pub mod cells;
 mod contest;
 mod detail;
 mod interpreters;
@@ -31,6 +32,7 @@ use crate::treatment::{Evidence, TreatmentError};
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
 use crate::workload::metric::{Direction, Metric};
+use cells::NetBench;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
@@ -73,6 +75,8 @@ pub struct Site<'a> {
     pub timeout: Option<Duration>,
     /// What is run around a command.
     pub around: &'a Around,
+    /// What cells of a grid are measured in, where there are any.
+    pub net: Option<NetBench>,
 }
 
 impl<'a> Host<'a> {
@@ -100,6 +104,7 @@ impl<'a> Host<'a> {
             idle_since: BTreeMap::new(),
         };
         host.start_neutral()?;
+        host.start_peers()?;
         Ok(host)
     }
 
@@ -113,10 +118,12 @@ impl<'a> Host<'a> {
     /// # Errors
     /// Where that cannot be stored.
     pub fn store_facts(&self) -> Result<(), Stop> {
-        let Site { store, id, .. } = self.site;
+        let Site { store, id, .. } = &self.site;
         for (arm, named) in self.arms.treatments().enumerate() {
             let treatment = &named.treatment;
-            store.set_facts(id, arm, &treatment.facts(), &treatment.quantities())?;
+            let of_net = self.net_facts().iter().filter(|_| arm == 0).cloned();
+            let facts: Vec<String> = treatment.facts().into_iter().chain(of_net).collect();
+            store.set_facts(id, arm, &facts, &treatment.quantities())?;
         }
         let state = (self.arms.treatments().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));
@@ -253,7 +260,10 @@ impl Platform for Host<'_> {
     }
 
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        one_after_the_other(slot, |slot| self.sample(slot))
+        match self.site.works[slot.unit.work] {
+            Work::Net(_) => self.pair_of_sweeps(slot),
+            _ => one_after_the_other(slot, |slot| self.sample(slot)),
+        }
     }
 
     fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {

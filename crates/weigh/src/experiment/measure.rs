@@ -9,6 +9,7 @@ use super::detail::{self, Had, run_detail};
 use super::earlier::Earlier;
 use super::effects;
 use super::engine::run_set;
+use super::host::cells::NetBench;
 use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
@@ -18,6 +19,7 @@ use super::row::{Row, Unit};
 use super::run_progress::Progress;
 use super::work::{LoadRole, Work};
 use crate::format;
+use crate::net::site::NetSite;
 use crate::station::Station;
 use crate::station::arms::Arms;
 use crate::store::Store;
@@ -71,7 +73,13 @@ impl Session<'_> {
                 }
             };
             let (bench, guard) = station.bench(self.interrupted);
-            let bench = Bench { seed: self.request.seed, ..bench };
+            let has_cells = self.works.iter().any(|work| matches!(work, Work::Net(_)));
+            let net = match has_cells {
+                true => Some(NetSite::lay(bench.place, self.interrupted)?),
+                false => None,
+            };
+            let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
+            let bench = Bench { seed: self.request.seed, surroundings, ..bench };
             let began = Instant::now();
             let arms = Arms::raise(bench, treatments, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
@@ -87,6 +95,7 @@ impl Session<'_> {
                 sample_ms,
                 timeout: self.request.timeout,
                 around: &self.request.around,
+                net: net.map(NetBench::new),
             };
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
@@ -161,6 +170,9 @@ impl Session<'_> {
             Plan::Compare { .. } => self.compare(host, units, set, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
+            Plan::Net { ref grid, precision } => {
+                self.sweep(host, &works, (grid, precision), audience)
+            }
             Plan::Ramp { goal, precision } => self.climb(host, &works, (goal, precision), audience),
         }
     }
@@ -343,6 +355,10 @@ fn classic_ms(work: &Work) -> Option<u64> {
 fn member(work: &Work) -> Option<&Member> {
     match work {
         Work::Builtin { member, .. } => member.as_ref(),
-        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => None,
+        Work::Interpreted(_)
+        | Work::Command { .. }
+        | Work::Contest { .. }
+        | Work::Load(_)
+        | Work::Net(_) => None,
     }
 }

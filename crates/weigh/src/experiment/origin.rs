@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::request::{Plan, Request};
 use crate::machine::Facts;
+use crate::net::grid::Grid;
 use crate::result::summary::State;
 use crate::store::record::{Kind, Stored};
 use crate::treatment::Named;
@@ -73,7 +74,7 @@ impl Origin {
     pub fn of(stored: &Stored) -> Result<Origin, String> {
         match stored.header.kind {
             Kind::Compare | Kind::Versus => {}
-            Kind::Run => return Err("it is a run, which has no pairs".into()),
+            Kind::Run => {}
             Kind::Calibrate => {
                 return Err("it is a calibration: run `weigh calibrate` again, calibrations are \
                     combined"
@@ -108,8 +109,8 @@ impl Origin {
                     .into(),
             );
         }
-        if !matches!(origin.request.plan, Plan::Compare { .. }) {
-            return Err("it has no pairs".into());
+        if !matches!(origin.request.plan, Plan::Compare { .. } | Plan::Net { .. }) {
+            return Err("it is a run, which has no pairs".into());
         }
         Ok(origin)
     }
@@ -154,6 +155,8 @@ fn contents(
         (None, None) => {
             let name = "the build of the workloads".to_owned();
             contents.extend(digest_of_file(executable.path()).ok().map(|digest| (name, digest)));
+            let grids = request.workloads.iter().filter_map(|label| Grid::named(label));
+            contents.extend(grids.map(|grid| (format!("the grid {}", grid.name), grid.hash())));
             return contents;
         }
         (Some(argv), _) => argv.first().cloned().into_iter().collect(),

@@ -60,6 +60,7 @@ impl Work {
                 }
                 of_program(one, sample, launched)
             }
+            Work::Net(_) => return cell_sample(launched),
             Work::Load(load) => {
                 let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
                 with_latencies(is_all_done(sample, load, launched)?, launched, load.times_at_once())
@@ -113,6 +114,21 @@ fn of_program(
 #[derive(Deserialize)]
 struct GivenResult {
     result: String,
+}
+
+/// The sample of a cell.
+///
+/// # Errors
+/// A sentence, where the launch is no measurement.
+pub fn cell_sample(launched: &Launched) -> Result<Sample, String> {
+    if let Some(problem) = failure_of(launched, &ExpectedExit::default()) {
+        return Err(problem);
+    }
+    let Some(sample) = Sample::parse(&launched.stdout).transpose()? else {
+        return Err(instead_of_a_result(launched));
+    };
+    sample.hold_against_wall_time(launched.wall_ns)?;
+    Ok(with_usage(sample, launched))
 }
 
 fn instead_of_a_result(launched: &Launched) -> String {

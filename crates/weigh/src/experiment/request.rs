@@ -11,6 +11,7 @@ use super::effects;
 use super::platform::Observer;
 use super::ramp::RampGoal;
 use super::run_progress::Progress;
+use crate::net::grid::Grid;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
 use crate::store::record::Kind;
@@ -122,6 +123,8 @@ pub enum Plan {
     /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width
     /// of the interval of the peak, as a share.
     Ramp { goal: RampGoal, precision: f64 },
+    /// One arm alone, all cells of a grid, until the interval of the BTU has this half width.
+    Net { grid: Box<Grid>, precision: f64 },
 }
 
 impl Plan {
@@ -129,7 +132,7 @@ impl Plan {
     pub fn sets(&self) -> usize {
         match self {
             Plan::Compare { sets } => *sets,
-            Plan::Run { .. } | Plan::Classic | Plan::Ramp { .. } => 1,
+            Plan::Run { .. } | Plan::Classic | Plan::Ramp { .. } | Plan::Net { .. } => 1,
         }
     }
 }
@@ -148,6 +151,8 @@ pub trait Audience {
     fn shows(&mut self, printed: &Printout);
     /// A sample of a run without pairs.
     fn sampled(&mut self, sample: &Sampled);
+    /// Cells of a sweep over a grid, the first of which is number 1.
+    fn swept(&mut self, sweep: usize, progress: &Progress);
     /// A sample of a ramp, at this load: jobs per minute, and whether it was taken at the peak after that was
     /// chosen.
     fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool);

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::asked_for::AskedFor;
+use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
 use super::work::{LoadRole, UserLoad, Work};
-use crate::result::work_name::WorkName;
+use crate::net::grid::Grid;
+use crate::result::work_name::{NET, WorkName};
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
@@ -25,6 +27,10 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
     let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
     let mut works: Vec<Work> = Vec::new();
     for name in WorkName::parse_all(names)? {
+        if let Some(grid) = name.name.strip_prefix(NET) {
+            works.push(sweep(&name, grid, &workloads)?);
+            continue;
+        }
         if name.name.starts_with(mix::PREFIX) {
             let loads = loads(&name, asked_for, &workloads)?;
             let is_new = |load: &Work| !works.iter().any(|other| other.name() == load.name());
@@ -53,6 +59,42 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
 
 /// The most users of a mix whose peak is sought.
 const MOST_SOUGHT: usize = 1 << 14;
+
+/// A work for each cell of a grid.
+///
+/// # Errors
+/// A sentence, where an activity is none.
+pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec<Work>, String> {
+    check_activities(grid, &executable.workloads()?)?;
+    let cells = NetWork::cells_of(label, grid);
+    Ok(cells.into_iter().map(|cell| Work::Net(Box::new(cell))).collect())
+}
+
+fn check_activities(grid: &Grid, workloads: &[Workload]) -> Result<(), String> {
+    let is_unknown = |name: &&String| !workloads.iter().any(|workload| workload.name == **name);
+    match grid.activities.iter().find(is_unknown) {
+        Some(name) => {
+            Err(format!("an activity of the host is none: {}", unknown(name, workloads, &[])))
+        }
+        None => Ok(()),
+    }
+}
+
+/// All cells of a grid, or those of the size that was named.
+fn sweep(name: &WorkName, grid: &str, workloads: &[Workload]) -> Result<Work, String> {
+    let mut grid = Grid::find(grid)?;
+    check_activities(&grid, workloads)?;
+    let class_bytes = name.bytes();
+    if let Some(bytes) = class_bytes {
+        let sizes: Vec<String> = grid.classes.iter().map(|class| class.bytes.to_string()).collect();
+        grid.classes.retain(|class| class.bytes == bytes);
+        if grid.classes.is_empty() {
+            return Err(format!("`{name}`: its grid has {} bytes", sizes.join(", ")));
+        }
+    }
+    let part = NetPart::Sweep { class_bytes };
+    Ok(Work::Net(Box::new(NetWork { label: name.name.clone(), grid, part })))
+}
 
 /// A mix under the load that was named. Or else its peak, with the points that may be it, where that is
 /// sought; otherwise with one user, one per CPU, and four per CPU.

@@ -2,6 +2,7 @@
 //! that were measured.
 
 use super::load_answers::load_answers;
+use super::net_answers::net_answers;
 use super::run_row::{add_efficiency, row};
 use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
 use crate::result::suite_index::{self, SuiteIndex, items};
@@ -42,6 +43,7 @@ pub fn report(stored: &Stored) -> RunReport {
         is_scored: is_classic || asked_for.iter().any(gives_index),
         results,
         loads: load_answers(stored),
+        net: net_answers(stored),
         failures: stored.failures.clone(),
         warnings: stored.warnings.clone(),
     }

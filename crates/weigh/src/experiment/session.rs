@@ -16,7 +16,8 @@ use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
 use super::request::{Audience, Plan, Request};
-use super::resolve::resolve;
+use super::resolve::{cells_of, resolve};
+use super::sweep::sweeps_of;
 use super::work::Work;
 use crate::format;
 use crate::result::summary::State;
@@ -76,13 +77,16 @@ pub fn execute(
 /// experiment is as before.
 pub fn go_on(
     stored: &Stored,
-    budget: Duration,
+    (budget, precision): (Duration, Option<f64>),
     store: &Store,
     audience: &mut dyn Audience,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
-    let request = Request { budget, ..origin.request.clone() };
+    let mut request = Request { budget, ..origin.request.clone() };
+    if let (Plan::Net { precision: of_before, .. }, Some(anew)) = (&mut request.plan, precision) {
+        *of_before = anew;
+    }
     conduct(&request, Some((stored, &origin)), store, audience, interrupted)
 }
 
@@ -199,7 +203,12 @@ fn works_of(
         (Some(argv), _) => {
             vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
         }
-        (None, None) => resolve(&request.asked_for(), &station.place.executable)?,
+        (None, None) => match &request.plan {
+            Plan::Net { grid, .. } => {
+                cells_of(&request.workloads[0], grid, &station.place.executable)?
+            }
+            _ => resolve(&request.asked_for(), &station.place.executable)?,
+        },
     };
     Ok(Place { directory, works })
 }
@@ -302,11 +311,11 @@ fn resume(
     let session = store
         .reopen(&stored.id, budget_s, header.sets.max(earlier.sets.end))
         .map_err(|error| error.to_string())?;
-    audience.announce(&format!(
-        "Continuing {}: session {session}, after {}.",
-        stored.id,
-        format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair")
-    ));
+    let so_far = match request.plan {
+        Plan::Net { .. } => format::plural(sweeps_of(stored), "sweep"),
+        _ => format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair"),
+    };
+    audience.announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
     warnings.retain(|warning| !stored.warnings.contains(warning));
     for difference in &differences {
         audience.announce(&format!("Changed since the experiment began: {difference}."));

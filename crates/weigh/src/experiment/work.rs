@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::contest::Contest;
 use super::detail::{self, Look};
+use super::net_work::NetWork;
 use crate::result::curve::OnCurve;
 use crate::result::versus::WORK;
 use crate::result::work_name::WorkName;
@@ -51,6 +52,8 @@ pub enum Work {
         directory: PathBuf,
     },
     Load(Box<UserLoad>),
+    /// Cells of a grid; how they are launched, the testbed says.
+    Net(Box<NetWork>),
 }
 
 /// Users who do the jobs of a mix at the same time.
@@ -119,6 +122,7 @@ impl Work {
             Work::Contest { .. } => WORK.into(),
             Work::Load(load) if load.role == LoadRole::Peak => (*load.label).into(),
             Work::Load(load) => WorkName::of_users(&load.label, load.users),
+            Work::Net(net) => net.name(),
         }
     }
 
@@ -129,6 +133,7 @@ impl Work {
             Work::Interpreted(one) => one.unit().into(),
             Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
             Work::Load(_) => UserLoad::UNIT.into(),
+            Work::Net(net) => net.unit().into(),
         }
     }
 
@@ -142,9 +147,11 @@ impl Work {
     pub fn syscalls_per_op(&self) -> Option<f64> {
         match self {
             Work::Builtin { workload, .. } => workload.syscalls_per_op,
-            Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => {
-                None
-            }
+            Work::Interpreted(_)
+            | Work::Command { .. }
+            | Work::Contest { .. }
+            | Work::Load(_)
+            | Work::Net(_) => None,
         }
     }
 
@@ -176,6 +183,7 @@ impl Work {
             }
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
             Work::Contest { directory, .. } => Work::whole(Vec::new(), directory),
+            Work::Net(_) => Work::whole(Vec::new(), &place.work_directory),
             Work::Load(load) => Job {
                 argv: load.argv(&place.executable, order),
                 environment: Vec::new(),
@@ -225,7 +233,7 @@ impl Work {
     /// Where a command is executed.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) => None,
+            Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) | Work::Net(_) => None,
             Work::Command { directory, .. } | Work::Contest { directory, .. } => Some(directory),
         }
     }
@@ -234,9 +242,11 @@ impl Work {
     pub fn contest(&self) -> Option<&Contest> {
         match self {
             Work::Contest { contest, .. } => Some(contest),
-            Work::Builtin { .. } | Work::Interpreted(_) | Work::Command { .. } | Work::Load(_) => {
-                None
-            }
+            Work::Builtin { .. }
+            | Work::Interpreted(_)
+            | Work::Command { .. }
+            | Work::Load(_)
+            | Work::Net(_) => None,
         }
     }
 
@@ -245,7 +255,7 @@ impl Work {
         match self {
             Work::Builtin { .. } => true,
             Work::Interpreted(one) => one.times_itself(),
-            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) => false,
+            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) | Work::Net(_) => false,
         }
     }
 

@@ -33,6 +33,7 @@ pub mod live_view;
 mod load_chart;
 mod load_text;
 mod needed;
+mod net_text;
 mod page;
 pub(crate) mod paint;
 mod peak_text;

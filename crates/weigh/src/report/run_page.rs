@@ -3,6 +3,7 @@
 use crate::format;
 use crate::report::html::run::{self, RunPage};
 use crate::report::load_text;
+use crate::report::net_text;
 use crate::report::table::{Align, Table};
 use crate::result::curve::x_text;
 use crate::result::load::LoadAnswers;
@@ -28,6 +29,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
             .collect(),
         is_scored: report.is_scored,
         results: results(report),
+        tables: report.net.iter().flat_map(net_text::tables).collect(),
         copies: copies(report),
         failures: &report.failures,
         warnings: &report.warnings,
@@ -57,7 +59,8 @@ pub fn sentences(report: &RunReport) -> Vec<String> {
     };
     let indices = report.indices.iter().map(|index| index.sentence());
     let loads = report.loads.iter().flat_map(load_text::sentences);
-    state.into_iter().chain(indices).chain(loads).collect()
+    let net = report.net.iter().flat_map(net_text::sentences);
+    state.into_iter().chain(indices).chain(loads).chain(net).collect()
 }
 
 /// A row for each measurement.

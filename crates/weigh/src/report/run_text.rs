@@ -8,12 +8,14 @@ use crate::format;
 use crate::report::curve_text;
 use crate::report::failed;
 use crate::report::load_text;
+use crate::report::net_text;
 use crate::report::paint::{BOLD, paint};
 use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
 use crate::result::curve::{Chart, Curve, Quantity, x_text};
 use crate::result::load::{LoadAnswers, percent_known};
+use crate::result::net::NetAnswers;
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
 use crate::result::summary::State;
@@ -28,6 +30,11 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     }
     if report.state == State::Interrupted {
         text.push_str("Interrupted: these are the results up to then.\n\n");
+    }
+    if let Some(net) = &report.net {
+        text.push_str(&net_lines(net, width, colour));
+        text.push_str(&ending(report, screen));
+        return text;
     }
     let counts = report.counts();
     let has_tables = report.is_scored && counts.len() > 1;
@@ -54,6 +61,32 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         }
     }
     text.push_str(&compare_copies(report, width, colour));
+    text.push_str(&ending(report, screen));
+    for index in report.indices.iter().filter(|_| !has_tables) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
+    for answers in &report.loads {
+        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
+    }
+    text
+}
+
+/// The answers first: sentences, then the tables.
+fn net_lines(net: &NetAnswers, width: usize, colour: bool) -> String {
+    let mut text: String = net_text::sentences(net)
+        .iter()
+        .flat_map(|sentence| wrap(&format::label(sentence), width, 0))
+        .map(|line| line + "\n")
+        .collect();
+    for (title, table) in net_text::tables(net) {
+        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+    }
+    text
+}
+
+/// What failed, what disturbed, and how to have it again.
+fn ending(report: &RunReport, screen: &Screen) -> String {
+    let (mut text, width) = (String::new(), screen.width);
     for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
         let failed = format!("{names} gave no result: {reason}");
         text.push_str(&paragraph(&failed, width));
@@ -69,12 +102,6 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     }
     if let Some(html) = screen.html {
         let _ = writeln!(text, "HTML:  {html}");
-    }
-    for index in report.indices.iter().filter(|_| !has_tables) {
-        text.push_str(&paragraph(&index.sentence(), width));
-    }
-    for answers in &report.loads {
-        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
     }
     text
 }

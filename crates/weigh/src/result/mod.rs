@@ -1,6 +1,7 @@
 //! What was found, as data: no layout, and no words but those that are part of a document. The engine and the
 //! importers make it, every format shows it.
 
+pub mod btu;
 pub mod budget;
 pub mod calibration;
 pub mod cost;
@@ -12,6 +13,7 @@ pub mod imported;
 pub mod load;
 pub mod load_compared;
 pub mod metrics;
+pub mod net;
 pub mod older;
 pub mod plausible;
 pub mod quantity;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::load::LoadAnswers;
+use super::net::NetAnswers;
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
 use super::work_name::{COPIES, WorkName};
@@ -30,6 +31,9 @@ pub struct RunReport {
     /// Of every mix that was measured with several numbers of users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadAnswers>,
+    /// Where a grid of network cells was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<NetAnswers>,
     /// Of every suite whose workloads were all measured, in each number of copies: compatible with the
     /// formulas of the originals, computed from workloads of our own.
     pub indices: Vec<SuiteIndex>,
@@ -48,6 +52,9 @@ impl RunReport {
 
     /// The rows that are points of curves.
     pub fn charts(&self) -> Vec<Chart> {
+        if let Some(net) = &self.net {
+            return net.charts();
+        }
         let mut charts = curve::charts(self.results.iter().filter_map(|row| {
             let on_curve = row.on_curve.as_ref()?;
             Some((on_curve, row.quantity(), row.point(on_curve.x)))

@@ -16,6 +16,11 @@ pub const MOST_COPIES: usize = 1024;
 /// The axis of how many users do the jobs of a mix at the same time.
 pub const USERS: &str = AXES[1];
 pub const MOST_USERS: usize = 1_000_000;
+/// The axis of how many bytes a cell of a grid writes at a time.
+pub const BYTES: &str = AXES[2];
+const MOST_BYTES: usize = 1 << 20;
+/// Before the name of a grid.
+pub const NET: &str = mix::GRID;
 
 /// How much a workload is loaded: a value on an axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +53,12 @@ impl WorkName {
         WorkName { name: mix.to_owned(), load: Some(load) }
     }
 
+    /// A cell of a grid, or a grid's cells, of one size.
+    pub fn of_bytes(name: &str, bytes: u32) -> WorkName {
+        let load = AxisValue { axis: BYTES.into(), value: f64::from(bytes) };
+        WorkName { name: name.to_owned(), load: Some(load) }
+    }
+
     /// Reads `pipe:copies=4`, or several, as docs/labels.md has it. What is written is kept, one copy too: it
     /// holds whatever `--copies` says.
     ///
@@ -64,9 +75,10 @@ impl WorkName {
         if loads.next().is_some() {
             return Err(format!("`{written}`: a workload has one load"));
         }
-        let (own, most) = match term.name.starts_with(mix::PREFIX) {
-            true => (USERS, MOST_USERS),
-            false => (COPIES, MOST_COPIES),
+        let (own, most) = match &term.name {
+            mix if mix.starts_with(mix::PREFIX) => (USERS, MOST_USERS),
+            grid if grid.starts_with(NET) => (BYTES, MOST_BYTES),
+            _ => (COPIES, MOST_COPIES),
         };
         if axis != own {
             return Err(format!("`{written}`: there is no load `{axis}`; there is `{own}`"));
@@ -104,6 +116,12 @@ impl WorkName {
     pub fn users(&self) -> Option<usize> {
         let load = self.load.as_ref().filter(|load| load.axis == USERS);
         load.map(|load| load.value as usize)
+    }
+
+    /// How many bytes are written at a time, of a grid's cells.
+    pub fn bytes(&self) -> Option<u32> {
+        let load = self.load.as_ref().filter(|load| load.axis == BYTES);
+        load.map(|load| load.value as u32)
     }
 
     /// How many run at the same time.

@@ -57,7 +57,7 @@ impl<'a> Arms<'a> {
         let setups: Vec<Setup> = (0..treatments.len())
             .map(|own| {
                 let others = treatments.iter().enumerate().filter(|(index, _)| *index != own);
-                let others = others.fold(Setup::default(), |setup, (_, other)| {
+                let others = others.fold(bench.surroundings.clone(), |setup, (_, other)| {
                     setup.overridden_by(other.treatment.setup(false))
                 });
                 others.overridden_by(treatments[own].treatment.setup(true))

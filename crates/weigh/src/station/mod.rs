@@ -18,6 +18,7 @@ use crate::treatment::guard::{Guard, put_back_what_was_left};
 use crate::treatment::{Bench, Commons, Named, undoings};
 use crate::workload::executable::Executable;
 use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
 pub struct Station {
@@ -56,7 +57,16 @@ impl Station {
     /// What treatments may use, and the guard to write down what they change.
     pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
         let Station { place, guard, .. } = self;
-        (Bench { place, interrupted, commons: Commons::default(), seed: 0 }, guard)
+        (
+            Bench {
+                place,
+                interrupted,
+                commons: Commons::default(),
+                seed: 0,
+                surroundings: Setup::default(),
+            },
+            guard,
+        )
     }
 
     /// The machine as it is now, and in whole sentences what disturbs a measurement. Room is looked for in

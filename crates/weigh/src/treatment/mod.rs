@@ -123,6 +123,8 @@ pub struct Bench<'a> {
     pub commons: Commons,
     /// Of the experiment: what is drawn by chance is drawn from it.
     pub seed: u64,
+    /// What the processes of all arms have, unless a treatment says otherwise.
+    pub surroundings: Setup,
 }
 
 /// What a launch is to a treatment.

@@ -11,6 +11,8 @@ use trust::user_file;
 
 /// Before the name of a mix, where a workload is expected.
 pub const PREFIX: &str = "load:";
+/// The same of a grid of network cells.
+pub const GRID: &str = "net:";
 const LONGEST_FILE: u64 = 1 << 20;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"));

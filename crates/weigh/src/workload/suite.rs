@@ -85,7 +85,8 @@ pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
 pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
     let mut files: Vec<FromFile> = Vec::new();
     let is_file = |name: &&String| {
-        !name.starts_with(mix::PREFIX) && (name.contains('/') || name.ends_with(".toml"))
+        let is_other = name.starts_with(mix::PREFIX) || name.starts_with(mix::GRID);
+        !is_other && (name.contains('/') || name.ends_with(".toml"))
     };
     for name in names.iter().filter(is_file) {
         if !files.iter().any(|other| other.file == *name) {

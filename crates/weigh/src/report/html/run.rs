@@ -21,6 +21,8 @@ pub struct RunPage<'a> {
     pub is_scored: bool,
     pub results: Table,
     pub copies: Option<Table>,
+    /// What else there is, each with its title.
+    pub tables: Vec<(String, Table)>,
     pub failures: &'a [Failure],
     pub warnings: &'a [String],
     pub machine: &'a Facts,
@@ -38,6 +40,9 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
         }
     });
     let sentences = page.sentences.iter().map(|sentence| parts(&format::label(sentence)));
+    let titled = page.tables.iter().map(|(title, of_it)| {
+        context! { title => format::label(title), table => table(of_it) }
+    });
     let charts = page.charts.iter().flat_map(|chart| chart::figures(chart, None));
     fill(
         "run.html",
@@ -51,6 +56,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             scored => page.is_scored,
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
+            tables => titled.collect::<Vec<Value>>(),
             failures => failures.collect::<Vec<Value>>(),
             warnings => page.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
             machine => machine_facts(page.machine),
@@ -87,6 +93,7 @@ mod tests {
             is_scored: false,
             results: empty,
             copies: None,
+            tables: Vec::new(),
             failures: &[],
             warnings: &[],
             machine: &machine,

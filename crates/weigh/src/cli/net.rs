@@ -1,0 +1,135 @@
+//! `weigh net`: what does the network give a program while the machine is busy?
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::again::Again;
+use super::naming::Names;
+use super::pairing::listen_for_signals;
+use super::run_output::RunOutput;
+use super::{Context, go_on, value};
+use crate::experiment::around::Around;
+use crate::experiment::net_answers::{class_metric, of_cells, of_sweeps};
+use crate::experiment::request::{Plan, Request};
+use crate::net::grid::Grid;
+use crate::result::work_name::NET;
+use crate::store::record::Kind;
+use crate::workload::metric::Metric;
+use crate::workload::mix::JobSizes;
+use paired::design::Design;
+
+/// To either side.
+const PRECISION: f64 = 0.05;
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh net                           one number, and both penalties, in five minutes
+  weigh net --grid today --budget 1h  longer cells, delays to 100 ms
+  weigh net --grid 1996 --budget 8h   as the paper of 1996; then weigh net --continue ID
+  weigh net --beside arith-double     another activity of the host
+  weigh compare audit -w net:btu-quick
+      The same with a treatment and without: verdicts on BTU, penalties and classes.
+
+Exit status: 0 done, 2 error or no result, 130 interrupted.";
+
+/// Find out what the network gives programs while the host is busy, and what it takes from the host
+///
+/// Three hosts as network namespaces on this machine, payload of five sizes in six components beside
+/// activities of the host, as Maly, Gupta and Mynam (1996) have it: one number (bits to the user), and
+/// penalties in both directions. No traffic leaves the machine.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct NetArgs {
+    /// Which cells, and how each is measured: quick, btu-quick, today, 1996, or a file (.toml)
+    #[arg(long, value_name = "GRID", default_value = "quick")]
+    grid: String,
+    /// An activity of the host in place of the grid's, any workload; may be repeated
+    #[arg(long, value_name = "WORKLOAD")]
+    beside: Vec<String>,
+    /// Begin no further sweep over the cells that would not end by then
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = value::duration)]
+    budget: Duration,
+    /// How narrow the interval of the BTU is to be, to either side [default: 5%, with --continue as before]
+    #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    precision: Option<f64>,
+    /// Go on with this experiment, for the time of --budget; `latest` is the last one
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed"])]
+    go_on: Option<String>,
+    /// Give up a cell that lasts longer; there is no score then [default: 2m, and more with a delay]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    timeout: Option<Duration>,
+    /// Seed of the order of the cells; the same seed gives the same order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    output: RunOutput,
+}
+
+impl NetArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        self.output.check()?;
+        let store = context.open_store()?;
+        if let Some(id) = &self.go_on {
+            let interrupted = listen_for_signals()?;
+            let done = go_on::run(id, self.budget, self.precision, &store, context, &interrupted)?;
+            return self.output.end(done, &store, context);
+        }
+        let request = self.request(&context.again)?;
+        let interrupted = listen_for_signals()?;
+        self.output.measure(&request, &store, context, &interrupted)
+    }
+
+    fn request(&self, typed: &Again) -> Result<Request, String> {
+        let mut grid = Grid::find(&self.grid)?;
+        if !self.beside.is_empty() {
+            grid.activities.clone_from(&self.beside);
+        }
+        let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
+        Ok(Request {
+            kind: Kind::Run,
+            arms: vec!["none".into()],
+            workloads: vec![format!("{NET}{}", grid.name)],
+            suites: Vec::new(),
+            mixes: Vec::new(),
+            job_sizes: JobSizes::default(),
+            fixtures: Vec::new(),
+            command: None,
+            contest: None,
+            around: Around::default(),
+            copies: vec![1],
+            again: typed.clone().with("--seed", seed).to_string(),
+            seed,
+            budget: self.budget,
+            margin: 0.01,
+            design: Design::default(),
+            sample_ms: None,
+            timeout: self.timeout,
+            plan: Plan::Net {
+                grid: Box::new(grid),
+                precision: self.precision.unwrap_or(PRECISION),
+            },
+            further_metrics: of_cells(),
+            detail: false,
+            naming: self.names.naming(),
+            fail_above: None,
+        })
+    }
+}
+
+/// What is judged of a grid besides its BTU: penalties, and each class.
+pub fn with_scores(mut metrics: Vec<Metric>, names: &[String]) -> Result<Vec<Metric>, String> {
+    for name in names.iter().filter_map(|name| name.strip_prefix(NET)) {
+        let grid = Grid::find(name)?;
+        let classes =
+            grid.classes.iter().map(|class| Metric::Named(class_metric(class.bytes).into()));
+        for metric in of_sweeps().into_iter().chain(classes) {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+    }
+    Ok(metrics)
+}

@@ -1,0 +1,68 @@
+//! What is launched for the cells of a grid: each by itself, or all of them as one sample of a comparison.
+
+use crate::net::cell::Cell;
+use crate::net::grid::Grid;
+use crate::result::work_name::WorkName;
+use crate::workload::sample::Sample;
+
+/// The unit of COMM's rate, and that of an activity alone.
+pub const BITS: &str = "Mb/s";
+const UNITS: &str = "units/s";
+
+/// Cells of a grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetWork {
+    /// As it was asked for: `net:quick`.
+    pub label: String,
+    pub grid: Grid,
+    pub part: NetPart,
+}
+
+/// Which of them a sample is of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NetPart {
+    /// One, and its number in the grid.
+    Cell { number: usize, cell: Cell },
+    /// All of them, or those of one class.
+    Sweep { class_bytes: Option<u32> },
+}
+
+impl NetWork {
+    /// A work for each cell of a grid.
+    pub fn cells_of(label: &str, grid: &Grid) -> Vec<NetWork> {
+        let cell = |(number, cell): (usize, Cell)| NetWork {
+            label: label.to_owned(),
+            grid: grid.clone(),
+            part: NetPart::Cell { number, cell },
+        };
+        grid.cells().into_iter().enumerate().map(cell).collect()
+    }
+
+    pub fn name(&self) -> WorkName {
+        match &self.part {
+            NetPart::Cell { cell, .. } => {
+                WorkName::of_bytes(&format!("{}/{}", self.label, cell.name()), cell.bytes)
+            }
+            NetPart::Sweep { class_bytes: Some(bytes) } => WorkName::of_bytes(&self.label, *bytes),
+            NetPart::Sweep { class_bytes: None } => (*self.label).into(),
+        }
+    }
+
+    pub fn unit(&self) -> &'static str {
+        match &self.part {
+            NetPart::Cell { cell, .. } if cell.component.is_none() => UNITS,
+            _ => BITS,
+        }
+    }
+
+    /// Whether a sample is of this kind of cell.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self, sample: &Sample) -> Result<(), String> {
+        match sample.unit.as_deref() {
+            Some(unit) if unit == self.unit() => Ok(()),
+            other => Err(format!("it reported a rate in {other:?}, not {}", self.unit())),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Grids: what defines a BTU. Those of `suites/net/` are embedded; any other file is given by its path.
+//! Scores of two grids are never compared: a grid is known by its hash.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use wire::Patterns;
+
+use super::cell::{Cell, Component, LinkSetting};
+use crate::result::work_name::{NET, WorkName};
+use trust::user_file;
+
+const LONGEST_FILE: u64 = 1 << 20;
+/// Of a packet of 1500 bytes.
+const SEGMENT_BYTES: u64 = 1448;
+/// Each pattern of drops has its turn so often in a cell.
+const LEAST_TURNS: u64 = 2;
+
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/grids.rs"));
+
+/// What cells there are, and how each is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    pub source: Option<String>,
+    #[serde(rename = "class")]
+    pub classes: Vec<ApplicationClass>,
+    /// Workloads that contend with COMM for W_test.
+    pub activities: Vec<String>,
+    /// How long the black boxes hold what they send to W_test.
+    pub delays_ms: Vec<f64>,
+    /// Which packets do not arrive at the black boxes.
+    pub drops: Vec<Patterns>,
+    /// The payload of a cell is the first of these that takes `least_ms`, without an activity; ascending.
+    pub tiers_bytes: Vec<u64>,
+    pub least_ms: u64,
+    pub no_delay: bool,
+    pub congestion: String,
+    /// Of W_test, and of the black boxes; the kernel's defaults where they are not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_send_buffer: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_receive_buffer: Option<u32>,
+}
+
+/// A class of applications, by how much each of them writes at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationClass {
+    pub name: String,
+    pub bytes: u32,
+}
+
+impl Grid {
+    /// One that is built in, or a file.
+    ///
+    /// # Errors
+    /// A sentence with the file, the line, and what is wrong.
+    pub fn find(name: &str) -> Result<Grid, String> {
+        if name.contains(['/', '.']) {
+            let text = user_file::read_text(Path::new(name), LONGEST_FILE)
+                .map_err(|error| format!("cannot read the grid {name}: {error}"))?;
+            return parse(name, &text);
+        }
+        let names: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+        match EMBEDDED.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => parse(&format!("suites/net/{name}.toml"), text),
+            None => Err(format!(
+                "there is no grid `{name}`; there are {}, and files (./{name}.toml)",
+                names.join(", ")
+            )),
+        }
+    }
+
+    /// That of a workload's label, where it names one that there is.
+    pub fn named(label: &str) -> Option<Grid> {
+        let names = WorkName::names_of(&[label.to_owned()]).ok()?;
+        Grid::find(names.first()?.strip_prefix(NET)?).ok()
+    }
+
+    /// What it is known by, whatever it is called: eight hexadecimal digits.
+    pub fn hash(&self) -> String {
+        let nameless =
+            Grid { name: String::new(), summary: String::new(), source: None, ..self.clone() };
+        let text = serde_json::to_string(&nameless).expect("plain data with text keys");
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// COMM without and with each activity, and each activity alone, once per class: it is what penalties are
+    /// held against.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for class in &self.classes {
+            for activity in self.activities_and_none() {
+                for component in Component::ALL {
+                    for link in self.settings(component) {
+                        let (bytes, activity) = (class.bytes, activity.clone());
+                        cells.push(Cell { bytes, component: Some(component), link, activity });
+                    }
+                }
+                if activity.is_some() {
+                    let link = LinkSetting::default();
+                    cells.push(Cell { bytes: class.bytes, component: None, link, activity });
+                }
+            }
+        }
+        cells
+    }
+
+    fn activities_and_none(&self) -> Vec<Option<String>> {
+        let activities = self.activities.iter().cloned().map(Some);
+        std::iter::once(None).chain(activities).collect()
+    }
+
+    fn settings(&self, component: Component) -> Vec<LinkSetting> {
+        if component.has_delay() {
+            let of =
+                |delay_ms: &f64| LinkSetting { delay_us: (delay_ms * 1e3) as u64, drops: None };
+            return self.delays_ms.iter().map(of).collect();
+        }
+        if component.has_drops() {
+            let of = |drops: &Patterns| LinkSetting { delay_us: 0, drops: Some(drops.clone()) };
+            return self.drops.iter().map(of).collect();
+        }
+        vec![LinkSetting::default()]
+    }
+
+    /// The smallest payload of a cell: drops that never come are none.
+    pub fn least_bytes(&self, cell: &Cell) -> u64 {
+        let wanted = self.wanted_bytes(cell);
+        let fits = self.tiers_bytes.iter().find(|tier| **tier >= wanted);
+        fits.or(self.tiers_bytes.last()).copied().unwrap_or(wanted)
+    }
+
+    fn wanted_bytes(&self, cell: &Cell) -> u64 {
+        let packets = cell.link.drops.as_ref().map_or(0, |drops| drops.period() * LEAST_TURNS);
+        let connections = cell.component.map_or(1, |component| component.transfers().len() as u64);
+        packets * SEGMENT_BYTES * connections
+    }
+
+    /// About how long one cell takes, by what is known before anything was measured: its least time, or what
+    /// the window of a black box lets through in a round trip.
+    fn predicted(&self, cell: &Cell) -> Duration {
+        let least = Duration::from_millis(2 * self.least_ms);
+        let windows = [self.peer_receive_buffer, self.peer_send_buffer];
+        let round_trip = Duration::from_micros(cell.link.delay_us);
+        let alone = match windows.into_iter().flatten().min() {
+            Some(window) => {
+                // Half of a buffer is the kernel's own.
+                let round_trips = self.least_bytes(cell) / u64::from(window / 2).max(SEGMENT_BYTES);
+                least.max(round_trip * u32::try_from(round_trips).unwrap_or(u32::MAX))
+            }
+            None => least + 10 * round_trip,
+        };
+        // Beside an activity both take about twice as long.
+        if cell.activity.is_some() && cell.component.is_some() { alone * 2 } else { alone }
+    }
+
+    /// The same of all cells once, with what it takes to start each.
+    pub fn predicted_sweep(&self) -> Duration {
+        const START: Duration = Duration::from_millis(60);
+        self.cells().iter().map(|cell| self.predicted(cell) + START).sum()
+    }
+
+    /// Whether the payload of a cell with drops can be so large that each pattern has its turns.
+    fn has_turns(&self) -> bool {
+        let largest = self.tiers_bytes.last().copied().unwrap_or_default();
+        let cells = self.cells();
+        cells
+            .iter()
+            .filter(|cell| cell.link.drops.is_some())
+            .all(|cell| self.wanted_bytes(cell) <= largest)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let repeats = |all: &mut Vec<String>| {
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            all.len() < count
+        };
+        let sizes = self.classes.iter().map(|class| class.bytes.to_string());
+        let lists = [
+            sizes.collect::<Vec<_>>(),
+            self.activities.clone(),
+            self.delays_ms.iter().map(f64::to_string).collect(),
+            self.drops.iter().map(Patterns::to_string).collect(),
+        ];
+        let is_ascending = self.tiers_bytes.windows(2).all(|pair| pair[0] < pair[1]);
+        let wrong = [
+            (self.classes.is_empty(), "there is no [[class]]"),
+            (
+                self.classes.iter().any(|class| !(1..=1 << 20).contains(&class.bytes)),
+                "the bytes of a class are from 1 to 1048576",
+            ),
+            (
+                self.delays_ms.is_empty() || self.drops.is_empty(),
+                "`delays_ms` and `drops` need a value each",
+            ),
+            (
+                self.delays_ms.iter().any(|ms| !(0.001..=1000.0).contains(ms)),
+                "a delay is from 0.001 to 1000 ms",
+            ),
+            (self.activities.is_empty(), "`activities` need a workload: penalties are of those"),
+            (
+                lists.into_iter().any(|mut list| repeats(&mut list)),
+                "a class, activity, delay or pattern of drops is there twice",
+            ),
+            (self.tiers_bytes.is_empty() || !is_ascending, "`tiers_bytes` are ascending"),
+            (
+                self.tiers_bytes.first().is_some_and(|tier| *tier < 2),
+                "a tier has two bytes or more",
+            ),
+            (!(1..=60_000).contains(&self.least_ms), "`least_ms` is from 1 to 60000"),
+            (
+                !self.has_turns(),
+                "the largest of `tiers_bytes` has fewer packets than two rounds of `drops`",
+            ),
+        ];
+        match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, problem)) => Err(problem.to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn parse(file: &str, text: &str) -> Result<Grid, String> {
+    let grid: Grid = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        format!("{file}:{line}: {}", error.message())
+    })?;
+    grid.check().map_err(|problem| format!("{file}: {problem}"))?;
+    Ok(grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_grids_have_the_papers_classes_and_components() {
+        for (name, _) in EMBEDDED {
+            let grid = Grid::find(name).unwrap();
+            assert_eq!(grid.name, *name);
+            let bytes: Vec<u32> = grid.classes.iter().map(|class| class.bytes).collect();
+            assert_eq!(bytes, [100, 1024, 1250, 4096, 65536]);
+        }
+        let grid = Grid::find("quick").unwrap();
+        let cells = grid.cells();
+        let of = |is: fn(&Cell) -> bool| cells.iter().filter(|cell| is(cell)).count();
+        assert_eq!(of(|cell| cell.component.is_some() && cell.activity.is_some()), 90);
+        assert_eq!(of(|cell| cell.activity.is_none()), 30);
+        assert_eq!(of(|cell| cell.component.is_none()), 15);
+    }
+
+    #[test]
+    fn a_grid_is_known_by_what_it_measures_and_not_by_its_name() {
+        let grid = Grid::find("quick").unwrap();
+        let renamed = Grid { name: "mine".into(), ..grid.clone() };
+        assert_eq!(renamed.hash(), grid.hash());
+        assert_eq!(grid.hash().len(), 8);
+        let other = Grid { no_delay: true, ..grid.clone() };
+        assert_ne!(other.hash(), grid.hash());
+    }
+
+    #[test]
+    fn drops_come_in_every_cell_and_time_is_foretold() {
+        let grid = Grid::find("1996").unwrap();
+        let cells = grid.cells();
+        let rare = cells
+            .iter()
+            .find(|cell| cell.link.drops.as_ref().is_some_and(|drops| drops.period() == 10_000));
+        assert!(grid.least_bytes(rare.unwrap()) >= 2 * 2 * 10_000 * SEGMENT_BYTES);
+        // A second of delay and 2 KiB in flight: the smallest tier alone takes seconds, hundreds of times.
+        assert!(grid.predicted_sweep() > Duration::from_secs(600));
+        assert!(Grid::find("quick").unwrap().predicted_sweep() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_is_no_grid_is_said_with_its_line() {
+        assert!(Grid::find("nonesuch").unwrap_err().contains("there are 1996, btu-quick"));
+        let text = EMBEDDED.iter().find(|(name, _)| *name == "quick").unwrap().1;
+        let broken = |from: &str, to: &str| parse("x.toml", &text.replace(from, to)).unwrap_err();
+        assert!(broken("least_ms = 40", "least_ms = 0").contains("from 1 to 60000"));
+        assert!(broken("delays_ms", "delay_ms").starts_with("x.toml:"));
+        assert!(broken("1@200%400", "500@200%400").contains("500@200%400"));
+        assert!(broken("[1.0]", "[0.0001]").contains("from 0.001 to 1000 ms"));
+        assert!(broken("[1.0]", "[1.0, 1.0]").contains("twice"));
+        assert!(broken("1@200%400", "1@200%4000000").contains("two rounds of `drops`"));
+        assert!(broken("[1.0]", "[1001]").contains("from 0.001 to 1000 ms"));
+    }
+}

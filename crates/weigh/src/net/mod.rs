@@ -1,0 +1,5 @@
+//! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
+
+pub mod cell;
+pub mod grid;
+pub mod site;

@@ -1,0 +1,304 @@
+//! What cells are measured in: the testbed, a peer on each black box, and the links as each cell wants them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wire::{Cause, Impairment};
+
+use super::cell::{Cell, Component};
+use super::grid::Grid;
+use crate::format;
+use crate::testbed::{
+    Addresses, BlackBox, Heading, LinkCount, Testbed, TestbedError, TestbedSetup, Via,
+};
+use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
+use crate::workload::member::{Raise, Readiness};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
+use crate::workload::setup::kind::join_network::JoinNetwork;
+use crate::workload::stdout_use::StdoutUse;
+
+const FTP_PORT: &str = "2121";
+const PEER_STARTS_WITHIN_MS: u64 = 10_000;
+/// A cell of no delay that takes longer hangs; with a delay it may take so many round trips more.
+const CELL_TIMEOUT_MS: u64 = 120_000;
+const MOST_ROUND_TRIPS: u64 = 500;
+const CALIBRATION_ROUNDS: u32 = 200;
+
+/// How much a cell moves, and how much its activity does in each of its processes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellSize {
+    pub payload_bytes: u64,
+    pub units: u64,
+}
+
+/// Why there is no site, or no cell.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    #[error("interrupted")]
+    Interrupted,
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<TestbedError> for SiteError {
+    fn from(error: TestbedError) -> SiteError {
+        match error {
+            TestbedError::Interrupted => SiteError::Interrupted,
+            other => SiteError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<LauncherError> for SiteError {
+    fn from(error: LauncherError) -> SiteError {
+        match error {
+            LauncherError::Interrupted => SiteError::Interrupted,
+            other => SiteError::Failed(other.to_string()),
+        }
+    }
+}
+
+/// Three hosts, and the peers on two of them. All of it is gone when this is.
+pub struct NetSite {
+    testbed: Testbed,
+    interrupted: Arc<AtomicBool>,
+    /// Before the testbed is gone: they run in its namespaces.
+    peers: Vec<Launcher>,
+    scratch: PathBuf,
+    test_cpus: Vec<usize>,
+    other_cpus: Vec<usize>,
+    facts: Vec<String>,
+}
+
+impl NetSite {
+    /// The hosts, still without peers.
+    ///
+    /// # Errors
+    /// A sentence that says what forbids them here.
+    pub fn lay(place: &LaunchPlace, interrupted: &Arc<AtomicBool>) -> Result<NetSite, SiteError> {
+        let (test_cpus, other_cpus) = halves()?;
+        let setup = TestbedSetup { wire_cpus: other_cpus.clone(), real_time: true };
+        let mut testbed = Testbed::start(Testbed::role(), &setup, interrupted)?;
+        let mut facts = told(&testbed, &test_cpus, &other_cpus);
+        for (via, name) in [(Via::Lan, "the LAN"), (Via::Wire, "the wire without delay")] {
+            let times =
+                testbed.round_trips(BlackBox::Active, via, CALIBRATION_ROUNDS, interrupted)?;
+            facts.push(format!(
+                "A datagram over {name} is back after {} (half of them), {} (99 %).",
+                format::time_ns(times.p50_ns as f64),
+                format::time_ns(times.p99_ns as f64)
+            ));
+        }
+        Ok(NetSite {
+            testbed,
+            interrupted: interrupted.clone(),
+            peers: Vec::new(),
+            scratch: place.scratch.clone(),
+            test_cpus,
+            other_cpus,
+            facts,
+        })
+    }
+
+    /// What it is, in whole sentences.
+    pub fn facts(&self) -> &[String] {
+        &self.facts
+    }
+
+    /// What processes of W_test have, of whatever arm.
+    pub fn test_setup(&self) -> Setup {
+        let join = self.testbed.ready.host(crate::testbed::HostName::Test);
+        let setup = Setup::default().with(AllowedCpus { cpus: self.test_cpus.clone() });
+        join.into_iter().fold(setup, |setup, host| setup.with(host.join.clone()))
+    }
+
+    /// Starts the peers. No arm's treatment concerns them: `neutral` is the set-up of such processes.
+    ///
+    /// # Errors
+    /// Where one does not start.
+    pub fn start_peers(&mut self, place: &LaunchPlace, neutral: &Setup) -> Result<(), SiteError> {
+        for black_box in BlackBox::ALL {
+            let Some(host) = self.testbed.ready.host(black_box.host()) else { continue };
+            let setup = neutral
+                .clone()
+                .with(AllowedCpus { cpus: self.other_cpus.clone() })
+                .with(host.join.clone());
+            let mut launcher = place.start_launcher(&setup, &self.interrupted)?;
+            let socket = self.socket(black_box);
+            let mut argv = vec![
+                place.executable.path().display().to_string(),
+                "comm-peer".into(),
+                socket.display().to_string(),
+            ];
+            if let (BlackBox::Active, Some(lan)) = (black_box, self.address(black_box, Via::Lan)) {
+                argv.extend([lan, FTP_PORT.into()]);
+            }
+            let raise = Raise {
+                name: "peer".into(),
+                argv,
+                environment: Vec::new(),
+                directory: self.scratch.clone(),
+                log: socket.with_extension("log"),
+                ready: Readiness::Exists(socket),
+                timeout_ms: PEER_STARTS_WITHIN_MS,
+            };
+            launcher.raise(&raise, &self.interrupted)?;
+            self.peers.push(launcher);
+        }
+        Ok(())
+    }
+
+    fn socket(&self, black_box: BlackBox) -> PathBuf {
+        self.scratch.join(match black_box {
+            BlackBox::Active => "active.sock",
+            BlackBox::Passive => "passive.sock",
+        })
+    }
+
+    fn address(&self, black_box: BlackBox, via: Via) -> Option<String> {
+        let link = self.testbed.ready.link(black_box)?;
+        let addresses: &Addresses = match via {
+            Via::Wire => &link.wire,
+            Via::Lan => &link.lan,
+        };
+        Some(addresses.ipv4.other.to_string())
+    }
+
+    /// Makes the links what the cell wants, with packets counted from 1.
+    ///
+    /// # Errors
+    /// Where the testbed does not answer.
+    pub fn set_links(&mut self, cell: &Cell) -> Result<(), SiteError> {
+        let delay_ns = cell.link.delay_us * 1000;
+        let loss = cell.link.drops.iter().map(|drops| wire::Choice::Numbered(drops.clone()));
+        let from_test = Impairment { loss: loss.collect(), ..Impairment::default() };
+        let to_test = Impairment { delay_ns, ..Impairment::default() };
+        for link in BlackBox::ALL {
+            for (heading, impairment) in
+                [(Heading::FromTest, &from_test), (Heading::ToTest, &to_test)]
+            {
+                self.testbed.configure(link, heading, impairment, &self.interrupted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Packets that the wires lost since then and were not to lose, and those that were to be lost.
+    ///
+    /// # Errors
+    /// Where the testbed does not answer.
+    pub fn losses(&mut self) -> Result<(u64, u64), SiteError> {
+        let (mut not_meant, mut meant) = (0, 0);
+        for link in BlackBox::ALL {
+            let count = self.testbed.counters(link, &self.interrupted)?;
+            let LinkCount { device_dropped_from_test, device_dropped_to_test, .. } = count;
+            not_meant += device_dropped_from_test + device_dropped_to_test;
+            for of_direction in [&count.from_test, &count.to_test] {
+                for (cause, packets) in &of_direction.dropped {
+                    match cause {
+                        Cause::Memory | Cause::Refused => not_meant += packets,
+                        _ => meant += packets,
+                    }
+                }
+            }
+        }
+        Ok((not_meant, meant))
+    }
+
+    /// How many processes an activity takes, so that it contends with COMM wherever that runs.
+    pub fn copies(&self) -> usize {
+        self.test_cpus.len()
+    }
+
+    /// The launch of a cell on W_test.
+    pub fn job(&self, grid: &Grid, cell: &Cell, size: CellSize, place: &LaunchPlace) -> Job {
+        let mut argv = vec![place.executable.path().display().to_string(), "comm".into()];
+        argv.extend(["--chunk".into(), cell.bytes.to_string()]);
+        if let Some(component) = cell.component {
+            argv.extend(self.connections(component, size.payload_bytes));
+        }
+        if let Some(activity) = &cell.activity {
+            argv.extend(["--beside".into(), format!("{activity}={}", size.units)]);
+            argv.extend(["--beside-copies".into(), self.copies().to_string()]);
+        }
+        argv.extend(grid.no_delay.then(|| "--no-delay".into()));
+        argv.extend(["--congestion".into(), grid.congestion.clone()]);
+        let buffers = [
+            ("--send-buffer", grid.send_buffer),
+            ("--receive-buffer", grid.receive_buffer),
+            ("--peer-send-buffer", grid.peer_send_buffer),
+            ("--peer-receive-buffer", grid.peer_receive_buffer),
+        ];
+        for (option, bytes) in buffers {
+            argv.extend(bytes.into_iter().flat_map(|n| [option.to_owned(), n.to_string()]));
+        }
+        let ftp = self.address(BlackBox::Active, Via::Lan).unwrap_or_default();
+        Job {
+            argv,
+            environment: vec![("WEIGH_FTP".into(), format!("{ftp} {FTP_PORT}"))],
+            directory: place.work_directory.clone(),
+            timeout_ms: CELL_TIMEOUT_MS + cell.link.delay_us * MOST_ROUND_TRIPS / 1000,
+            stdout: StdoutUse::KeepEnd,
+        }
+    }
+
+    /// The payload is shared among the transfers; what does not divide goes with the first.
+    fn connections(&self, component: Component, payload_bytes: u64) -> Vec<String> {
+        let transfers = component.transfers();
+        let (share, rest) =
+            (payload_bytes / transfers.len() as u64, payload_bytes % transfers.len() as u64);
+        let mut argv = Vec::new();
+        for (at, transfer) in transfers.iter().enumerate() {
+            let bytes = if at == 0 { share + rest } else { share };
+            let address = self.address(transfer.with, component.via()).unwrap_or_default();
+            let socket = self.socket(transfer.with);
+            argv.push(if transfer.is_send { "--send" } else { "--receive" }.to_owned());
+            argv.push(format!("{bytes},{address},{}", socket.display()));
+        }
+        argv
+    }
+
+    /// Whether it was measured on W_test.
+    ///
+    /// # Errors
+    /// A sentence that says where.
+    pub fn prove(&self, launched: &Launched) -> Result<(), String> {
+        let setup = self.test_setup();
+        setup.get::<JoinNetwork>().map_or(Ok(()), |join| join.prove(&launched.seen))
+    }
+}
+
+fn told(testbed: &Testbed, test_cpus: &[usize], other_cpus: &[usize]) -> Vec<String> {
+    let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let ready = &testbed.ready;
+    let mut facts = vec![match test_cpus == other_cpus {
+        true => "There is one CPU: the black boxes and the links take of what W_test has.".into(),
+        false => format!(
+            "W_test has the CPUs {}; the black boxes and the links have {}.",
+            list(test_cpus),
+            list(other_cpus)
+        ),
+    }];
+    facts.push(match &ready.not_real_time {
+        None => "The links run with real-time priority.".into(),
+        Some(why) => format!("The links run without real-time priority ({why})."),
+    });
+    facts.push(format!("Segmentation that the kernel leaves to the wire: {}.", ready.offload));
+    facts
+}
+
+/// The CPUs of W_test, and those of all else: the first half of those that are allowed, and the second.
+fn halves() -> Result<(Vec<usize>, Vec<usize>), SiteError> {
+    let allowed = rustix::thread::sched_getaffinity(None)
+        .map_err(|error| SiteError::Failed(format!("which CPUs are allowed: {error}")))?;
+    let cpus: Vec<usize> =
+        (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    if cpus.len() < 2 {
+        return Ok((cpus.clone(), cpus));
+    }
+    let (first, second) = cpus.split_at(cpus.len() / 2);
+    Ok((first.to_vec(), second.to_vec()))
+}

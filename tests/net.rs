@@ -1,0 +1,173 @@
+//! `weigh net`: every class and component in three namespaces, one BTU; nothing left, whatever is killed.
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+use support::processes::signal;
+use support::{Home, Turn, row, wait_until};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// A grid of two classes with cells as short as can be, beside one activity.
+const SMALL: &str = r#"
+name = "small"
+summary = "for tests"
+activities = ["arith-double"]
+delays_ms = [1.0]
+drops = ["1@20%40"]
+tiers_bytes = [20_000, 400_000]
+least_ms = 1
+no_delay = true
+congestion = "reno"
+[[class]]
+name = "Telnet"
+bytes = 1000
+[[class]]
+name = "Video"
+bytes = 65536
+"#;
+
+/// Whether hosts can be made here.
+fn can_make_hosts() -> bool {
+    let can = fs::metadata("/dev/net/tun").is_ok() && support::is_root();
+    if !can {
+        println!("skipped: needs root and /dev/net/tun");
+    }
+    can
+}
+
+#[test]
+fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("small.toml", SMALL);
+    let outcome = home.succeed(&["net", "--grid", "./small.toml", "--precision", "90%"]);
+    outcome.assert_says(&["BTU: ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
+    let json = home.json();
+    let net = &json["net"];
+    assert_eq!((net["cells"].as_u64(), net["missing"].as_array().unwrap().len()), (Some(26), 0));
+    let sweeps = net["sweeps"].as_u64().unwrap();
+    assert!(sweeps >= 2, "{net:#}");
+    for score in ["btu", "activity_slowdown", "comm_slowdown"] {
+        let of = |name: &str| net[score][name].as_f64().unwrap();
+        assert!(0.0 < of("low") && of("low") <= of("value") && of("value") <= of("high"));
+    }
+    for class in net["classes"].as_array().unwrap() {
+        for rates in ["components", "components_alone"] {
+            let rates = class[rates].as_array().unwrap();
+            assert_eq!(rates.len(), 6);
+            assert!(rates.iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{class:#}");
+        }
+    }
+    // Another session adds whole sweeps of the same payload.
+    let payloads = "SELECT count(DISTINCT json_extract(sample, '$.operations') || '/' || work) \
+        FROM sample WHERE json_extract(sample, '$.unit') = 'Mb/s'";
+    let before: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
+    assert_eq!(before, 24);
+    home.succeed(&["net", "--continue", "latest", "--budget", "20s", "--precision", "0.01%"]);
+    assert!(home.json()["net"]["sweeps"].as_u64().unwrap() > sweeps);
+    let after: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
+    assert_eq!(after, before);
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_cell_that_fails_leaves_the_score_incomplete() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("small.toml", SMALL);
+    let arguments = ["net", "--grid", "./small.toml", "--beside", "nonesuch"];
+    let outcome = home.run(&arguments);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["there is no workload"]);
+    home.file("cubic.toml", SMALL.replace("reno", "nonesuch"));
+    let outcome = home.run(&["net", "--grid", "./cubic.toml"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["congestion control `nonesuch`"]);
+    assert!(!outcome.stdout.contains("BTU: "), "{outcome:#?}");
+}
+
+#[test]
+fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("small.toml", SMALL);
+    let outcome = home.run(&[
+        "compare",
+        "seccomp:compares=2000",
+        "-w",
+        "net:./small.toml",
+        "--pairs",
+        "8",
+        "--no-detail",
+    ]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = home.json();
+    let measured = row(&json, "net:./small.toml");
+    assert_eq!(measured["unit"], "Mb/s");
+    let text = json.to_string();
+    for metric in ["activity_slowdown", "comm_slowdown", "btu_1000", "btu_65536"] {
+        assert!(text.contains(metric), "{metric}");
+    }
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn whatever_process_is_killed_nothing_is_left() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
+    for _ in 0..support::hard(4, 60) {
+        let home = Home::new();
+        home.file("small.toml", SMALL);
+        let arguments = ["net", "--grid", "./small.toml", "--precision", "0.01%"];
+        let mut running = home.start(home.weigh(&arguments));
+        home.wait_for_samples(1, &mut running);
+        std::thread::sleep(Duration::from_millis(chance.random_range(0..500)));
+        let processes = home.processes();
+        let victim = processes[chance.random_range(0..processes.len())];
+        signal(victim, Signal::KILL);
+        // What the death of one of them does not end goes on well.
+        std::thread::sleep(Duration::from_millis(200));
+        signal(running.pid(), Signal::INT);
+        running.finish();
+        assert!(
+            wait_until(LONG, || home.processes().is_empty()),
+            "{:?}",
+            home.describe_processes()
+        );
+        home.run(&["restore"]);
+        assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn what_is_no_grid_is_said() {
+    let home = Home::new();
+    let refused = |arguments: &[&str], said: &str| {
+        let outcome = home.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        outcome.assert_says(&[said]);
+    };
+    refused(&["net", "--grid", "nonesuch"], "there is no grid `nonesuch`");
+    refused(&["compare", "none", "-w", "net:nonesuch"], "there is no grid `nonesuch`");
+    refused(&["compare", "none", "-w", "net:quick:bytes=7"], "100, 1024, 1250, 4096, 65536");
+    refused(&["compare", "none", "-w", "net:quick:copies=7"], "there is `bytes`");
+    home.file("broken.toml", "name = \"x\"\nsummary = 5\n");
+    refused(&["net", "--grid", "./broken.toml"], "./broken.toml:2");
+}
