@@ -59,7 +59,8 @@ fn penalties(net: &NetAnswers) -> Option<String> {
 }
 
 fn percent(slowdown: f64) -> String {
-    format!("{:.0} %", (slowdown - 1.0) * 100.0)
+    let percent = ((slowdown - 1.0) * 100.0).round();
+    format!("{}{} %", if percent < 0.0 { "−" } else { "" }, percent.abs())
 }
 
 fn interval(of: ScoreInterval, text: &dyn Fn(f64) -> String) -> String {
@@ -177,6 +178,11 @@ mod tests {
         for part in ["take 50 % [35 %, 65 %] longer", "takes 100 %", "undefined"] {
             assert!(said[1].contains(part), "{part}: {said:?}");
         }
+    }
+
+    #[test]
+    fn what_is_faster_beside_the_other_has_a_minus_sign() {
+        assert_eq!([0.9, 0.999, 1.5].map(percent), ["−10 %", "0 %", "50 %"]);
     }
 
     #[test]

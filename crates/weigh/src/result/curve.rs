@@ -28,6 +28,8 @@ pub enum Quantity {
     Rate(String),
     /// The effect of a treatment, in per cent.
     Effect,
+    /// By how many per cent something takes longer.
+    Slowdown,
 }
 
 /// A point, and how far it is uncertain; an end that is not known lies beyond every axis.
@@ -102,6 +104,7 @@ impl Chart {
             }
             Quantity::Rate(unit) => format!("rate, {unit}"),
             Quantity::Effect => "effect on the rate".into(),
+            Quantity::Slowdown => "takes longer by".into(),
         }
     }
 }

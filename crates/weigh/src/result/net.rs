@@ -69,13 +69,16 @@ impl NetAnswers {
             self.curve("penalty, of the host".into(), |class| penalty(class.activity_slowdown)),
             self.curve("penalty, of the network".into(), |class| penalty(class.comm_slowdown)),
         ];
-        let chart = |unit: &str, curves: Vec<Curve>| Chart {
-            quantity: Quantity::Rate(unit.into()),
+        let chart = |quantity: Quantity, curves: Vec<Curve>| Chart {
+            quantity,
             x_unit: BYTES.into(),
             curves: curves.into_iter().filter(|curve| curve.points.len() > 1).collect(),
             marks: Vec::new(),
         };
-        let charts = [chart("Mb/s", rates.chain([alone]).collect()), chart("%", penalties)];
+        let charts = [
+            chart(Quantity::Rate("Mb/s".into()), rates.chain([alone]).collect()),
+            chart(Quantity::Slowdown, penalties),
+        ];
         charts.into_iter().filter(|chart| !chart.curves.is_empty()).collect()
     }
 

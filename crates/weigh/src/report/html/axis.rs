@@ -29,7 +29,7 @@ impl Axis {
     /// a straight line, it is as the horizontal one is.
     pub fn of_y(values: &[f64], quantity: &Quantity, proportional_to: Option<&Axis>) -> Axis {
         let (low, high) = extent(values);
-        if *quantity == Quantity::Effect {
+        if matches!(quantity, Quantity::Effect | Quantity::Slowdown) {
             let (low, high) = (low.min(0.0), high.max(0.0));
             let air = 0.06 * (high - low).max(0.1);
             return Axis { low: low - air, high: high + air, is_log: false };
@@ -113,7 +113,7 @@ impl Axis {
 pub fn tick_text(value: f64, quantity: &Quantity) -> String {
     match quantity {
         _ if value == 0.0 => "0".into(),
-        Quantity::Effect => {
+        Quantity::Effect | Quantity::Slowdown => {
             let sign = if value < 0.0 { "−" } else { "+" };
             format!("{sign}{}\u{a0}%", format::per_op(value.abs()))
         }
@@ -208,7 +208,7 @@ mod tests {
         fn any_values_have_places_and_few_ticks(
             values in prop::collection::vec(prop::num::f64::POSITIVE | prop::num::f64::ZERO, 0..8)
         ) {
-            for quantity in [Quantity::Time, Quantity::Effect] {
+            for quantity in [Quantity::Time, Quantity::Effect, Quantity::Slowdown] {
                 let axis = Axis::of_y(&values, &quantity, None);
                 prop_assert!(values.iter().all(|value| axis.at(*value).is_finite()));
                 prop_assert!(axis.ticks().len() < 700);

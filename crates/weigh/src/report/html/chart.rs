@@ -103,7 +103,7 @@ fn heights(chart: &Chart, ideal: &[(f64, f64)]) -> Vec<f64> {
     let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let ends = chart.points().flat_map(|point| [point.low, point.high]).flatten();
     let ends: Vec<f64> = match chart.quantity {
-        Quantity::Effect => {
+        Quantity::Effect | Quantity::Slowdown => {
             let beyond = (most.max(0.0) - least.min(0.0)).max(2.0);
             ends.map(|end| end.clamp(least - beyond, most + beyond)).collect()
         }
@@ -126,7 +126,7 @@ fn dot(point: &CurvePoint, chart: &Chart, x: &Axis, y: &Axis) -> Value {
     let value = match &chart.quantity {
         Quantity::Time | Quantity::JobTime(_) => format::time_ns(point.y),
         Quantity::Rate(unit) => format!("{} {unit}", format::rate(point.y, unit)),
-        Quantity::Effect => {
+        Quantity::Effect | Quantity::Slowdown => {
             format!("{} {}", format::percent(point.y), format::interval(point.low, point.high))
         }
     };
