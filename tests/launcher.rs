@@ -70,6 +70,7 @@ impl Bench {
             log: self.path("log"),
             ready: Readiness::Accepts(socket),
             timeout_ms: 20_000,
+            is_disposable: false,
         }
     }
 

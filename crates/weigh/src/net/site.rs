@@ -144,6 +144,7 @@ impl NetSite {
                 log: socket.with_extension("log"),
                 ready: Readiness::Exists(socket),
                 timeout_ms: PEER_STARTS_WITHIN_MS,
+                is_disposable: true,
             };
             launcher.raise(&raise, &self.interrupted)?;
             self.peers.push(launcher);

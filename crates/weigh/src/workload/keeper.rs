@@ -171,6 +171,7 @@ struct KeptMember {
     setup: Setup,
     start: i64,
     is_frozen: bool,
+    is_disposable: bool,
 }
 
 impl KeptMember {
@@ -204,13 +205,14 @@ impl KeptMember {
         // One that has ended already is found so when it is waited for.
         let start = process_start(child.id()).unwrap_or_default();
         let (name, setup) = (raise.name.clone(), setup.clone());
-        Ok(KeptMember { name, child, setup, start, is_frozen: false })
+        let is_disposable = raise.is_disposable;
+        Ok(KeptMember { name, child, setup, start, is_frozen: false, is_disposable })
     }
 
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
     fn wait_until_ready(&mut self, raise: &Raise, lines: &Lines) -> io::Result<()> {
         let deadline = Instant::now() + Duration::from_millis(raise.timeout_ms);
-        while !is_ready(&raise.ready) {
+        while !is_ready(raise) {
             if let Some(status) = self.child.try_wait()? {
                 return Err(io::Error::other(format!("it ended with {status} and was not ready")));
             }
@@ -279,6 +281,9 @@ impl KeptMember {
 
     /// As it wants to end, as long as that takes no longer than this; what is left the keeper kills.
     fn lower(&mut self, limit: Duration) {
+        if self.is_disposable {
+            return end_all_but(|_| false);
+        }
         // The number of one that was reaped may be anybody's.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
@@ -295,8 +300,11 @@ fn cpu_ns(pid: u32) -> Option<u64> {
     schedstat.split_whitespace().next()?.parse().ok()
 }
 
-fn is_ready(ready: &Readiness) -> bool {
-    match ready {
+fn is_ready(raise: &Raise) -> bool {
+    match &raise.ready {
+        Readiness::Prints(text) => {
+            fs::read_to_string(&raise.log).is_ok_and(|log| log.contains(text))
+        }
         Readiness::Exists(file) => file.exists(),
         Readiness::Accepts(socket) => accepts(socket).is_ok(),
     }

@@ -20,6 +20,8 @@ pub struct Raise {
     /// It is given up where it is not ready by then, and killed where it has not ended so long after it was
     /// asked to.
     pub timeout_ms: u64,
+    /// What it holds is worth nothing to anybody: it is killed at once, and not asked to end.
+    pub is_disposable: bool,
 }
 
 /// How one knows that a member is ready.
@@ -30,6 +32,8 @@ pub enum Readiness {
     Exists(PathBuf),
     /// It accepts connections to this Unix socket.
     Accepts(PathBuf),
+    /// It has printed this.
+    Prints(String),
 }
 
 /// A member as it is now. Another start is another process, whatever its number.
