@@ -49,7 +49,10 @@ fn no_workload_does_what_it_may_not() {
     let is_countable = |name: &String| !["page-fault", "page-fault-file"].contains(&name.as_str());
     let names: Vec<String> = listing
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].as_str().unwrap().into())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        // A server is there in tests/servers.rs.
+        .filter(|workload| workload["needs"].is_null())
+        .map(|workload| workload["name"].as_str().unwrap().into())
         .filter(is_countable)
         .collect();
     assert!(names.len() >= 150, "{}", names.len());

@@ -32,7 +32,9 @@ static TURN: Mutex<()> = Mutex::new(());
 fn listed(build: &Path) -> Vec<Value> {
     let output = Command::new(build).arg("list").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    // A server is there in tests/servers.rs.
+    all.filter(|workload| workload["needs"].is_null()).collect()
 }
 
 /// What is visible from outside of a process that is gone: System V objects, message queues, shared

@@ -41,6 +41,10 @@ struct workload {
 	double x;           /* e.g. 65536 */
 	const char *x_unit; /* e.g. "bytes" */
 
+	/* Optional: the kind of server that it asks, such as "database". It is told the address, and is no
+	 * workload of a machine without one. */
+	const char *needs;
+
 	void (*prepare)(void);     /* optional; before everything, not timed */
 	void (*run)(uint64_t n);   /* n operations, and nothing else */
 	void (*check)(uint64_t n); /* optional; n is the sum over all calls of run() */
@@ -68,6 +72,9 @@ struct workload {
 
 /* The workload that this process runs. */
 extern const struct workload *current;
+
+/* Which of several copies this process is, from 0. */
+extern int copy_number;
 
 /* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -56,6 +56,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 	part_from_janitor();
 	setpgid(0, group);
 	take_charge();
+	copy_number = number;
 	choose_cpu(number);
 	uint64_t n = warm_up(options, &sample);
 	uint64_t batch = options->operations ? n : n / 32 + 1;

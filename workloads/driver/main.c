@@ -18,6 +18,7 @@
 extern const struct workload *const __start_workloads[], *const __stop_workloads[];
 
 const struct workload *current;
+int copy_number;
 
 #define SCRATCH "weigh-XXXXXX"
 
@@ -216,6 +217,8 @@ static int list(void)
 			printf("\"x\":%.10g,", sorted[i]->x);
 			print_string("x_unit", sorted[i]->x_unit, ",");
 		}
+		if (sorted[i]->needs)
+			print_string("needs", sorted[i]->needs, ",");
 		print_string("group", sorted[i]->group, "}\n");
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

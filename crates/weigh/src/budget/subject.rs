@@ -46,6 +46,10 @@ impl Subject {
                 let names = &AskedFor::of(std::slice::from_ref(name), &sizes);
                 let mut works = resolve(names, &bench.place.executable)?;
                 match (works.pop(), works.is_empty()) {
+                    (Some(work), _) if work.server().is_some() => Err(format!(
+                        "`{name}` asks a server, and a budget starts none: \
+                         `weigh compare audit -w {name}` has the records of an operation"
+                    )),
                     (Some(work), true) => Ok(work),
                     _ => Err(format!(
                         "`{name}` is a suite: a budget takes one workload (`weigh list workloads`)"

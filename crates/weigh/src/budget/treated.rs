@@ -1,5 +1,6 @@
 //! A treatment in force, and launches of its arm alone.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::experiment::platform::Stop;
@@ -36,7 +37,7 @@ impl<'a> Treated<'a> {
         announce: &mut dyn FnMut(&str),
     ) -> Result<Treated<'a>, Stop> {
         let treatment = parse(label).map_err(Stop::Failed)?;
-        let arms = Arms::raise(bench, vec![treatment], guard, announce)?;
+        let arms = Arms::raise(bench, vec![treatment], &BTreeSet::new(), guard, announce)?;
         let client = Client::open().map_err(needs)?;
         Ok(Treated { client, arms })
     }

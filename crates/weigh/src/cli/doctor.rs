@@ -1,5 +1,7 @@
 //! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
 
+mod install;
+
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ Examples:
       Governor at performance and boost off, only while this experiment runs.
   sudo weigh doctor --fix
       The same until Ctrl-C, for what you do in another terminal.
+  sudo weigh doctor --install apps
+      The servers that `weigh run app` measures, from Debian's packages; asks first, starts none.
 
 Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, that of the command.";
 
@@ -50,6 +54,12 @@ pub struct DoctorArgs {
     /// Change what can be changed and restored safely, while COMMAND runs or until Ctrl-C
     #[arg(long)]
     fix: bool,
+    /// Install the servers that workloads ask, with apt-get; none of them is started
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
+    install: Option<install::Installable>,
+    /// Do not ask before that
+    #[arg(long, requires = "install")]
+    yes: bool,
     /// Look below this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
@@ -60,6 +70,9 @@ pub struct DoctorArgs {
 
 impl DoctorArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
+        if let Some(what) = self.install {
+            return install::install(what, self.yes);
+        }
         if self.fix {
             return self.fix();
         }

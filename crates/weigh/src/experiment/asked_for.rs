@@ -1,5 +1,6 @@
 //! What is to be measured, as a user named it.
 
+use super::surroundings::Surroundings;
 use crate::workload::mix::{JobSizes, MixFromFile};
 use crate::workload::suite::FromFile;
 
@@ -14,11 +15,20 @@ pub struct AskedFor<'a> {
     pub sizes: &'a JobSizes,
     /// Whether the peak of a mix that is named without users is sought.
     pub seeks_peaks: bool,
+    pub surroundings: Surroundings,
 }
 
 impl<'a> AskedFor<'a> {
     /// One copy of each, and no files.
     pub fn of(names: &'a [String], sizes: &'a JobSizes) -> AskedFor<'a> {
-        AskedFor { names, suites: &[], mixes: &[], copies: &[1], sizes, seeks_peaks: false }
+        AskedFor {
+            names,
+            suites: &[],
+            mixes: &[],
+            copies: &[1],
+            sizes,
+            seeks_peaks: false,
+            surroundings: Surroundings::default(),
+        }
     }
 }

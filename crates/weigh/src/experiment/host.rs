@@ -120,14 +120,23 @@ impl<'a> Host<'a> {
     pub fn store_facts(&self) -> Result<(), Stop> {
         let Site { store, id, .. } = &self.site;
         for (arm, named) in self.arms.treatments().enumerate() {
-            let treatment = &named.treatment;
-            let of_net = self.net_facts().iter().filter(|_| arm == 0).cloned();
-            let facts: Vec<String> = treatment.facts().into_iter().chain(of_net).collect();
-            store.set_facts(id, arm, &facts, &treatment.quantities())?;
+            let facts = self.facts(arm);
+            store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
         }
         let state = (self.arms.treatments().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));
         Ok(store.set_baseline_state(id, state)?)
+    }
+
+    /// What is said of an arm; of what is the same in all arms, the first says it.
+    fn facts(&self, arm: usize) -> Vec<String> {
+        let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
+        let mut facts = of_treatment.unwrap_or_default();
+        if arm == 0 {
+            facts.extend(self.net_facts().iter().cloned());
+            facts.extend(self.arms.server_facts(arm));
+        }
+        facts
     }
 
     /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
@@ -177,6 +186,7 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
+        self.arms.need(arm, self.site.works[work].server().map(|server| server.label));
         let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
         // All launches are held against what a start makes.
         if evidence.why_not_counted().is_some() {
@@ -215,7 +225,9 @@ impl<'a> Host<'a> {
     /// New launchers for both arms of a pair, at the same moment; `slot` is the pair's first.
     fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
+        let server = self.site.works[slot.unit.work].server();
         for arm in order_of_launchers(slot) {
+            self.arms.need(arm, server.map(|server| server.label));
             self.arms.renew(arm, chance).map_err(|error| match error {
                 ArmsError::Launcher(error) => SampleError::Stop(error.into()),
                 other => other.into(),

@@ -1,6 +1,6 @@
 //! Measuring an experiment that was begun: its sets, and within each the pairs or passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -81,7 +81,9 @@ impl Session<'_> {
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
             let bench = Bench { seed: self.request.seed, surroundings, ..bench };
             let began = Instant::now();
-            let arms = Arms::raise(bench, treatments, guard, &mut announce)?;
+            let servers = self.works.iter().filter_map(Work::server);
+            let servers = servers.map(|server| server.label.to_owned()).collect();
+            let arms = Arms::raise(bench, treatments, &servers, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
             let site = Site {
@@ -135,7 +137,20 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let has_failed = |work, arm| self.has_failed(work, arm);
+        let servers: BTreeSet<&str> =
+            self.works.iter().filter_map(|work| Some(work.server()?.name)).collect();
+        if !servers.is_empty() && set == self.earlier.sets.start {
+            audience.announce(&format!(
+                "Starting {} ({}) and trying each workload once, in every arm.",
+                format::plural(servers.len(), "server"),
+                servers.into_iter().collect::<Vec<_>>().join(", ")
+            ));
+        }
         let broken = host.try_all(has_failed)?;
+        // What a server is, is known when it was started.
+        if set == 0 && self.earlier.sessions == 0 {
+            host.store_facts()?;
+        }
         if set == 0 && self.earlier.sessions == 0 {
             host.ask_interpreters(&broken, audience)?;
         }

@@ -49,5 +49,6 @@ mod sets;
 mod simulation;
 mod stored_effects;
 pub mod summarise;
+mod surroundings;
 mod sweep;
 pub mod work;

@@ -11,6 +11,7 @@ use super::effects;
 use super::platform::Observer;
 use super::ramp::RampGoal;
 use super::run_progress::Progress;
+use super::surroundings::Surroundings;
 use crate::net::grid::Grid;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
@@ -96,6 +97,7 @@ impl Request {
             copies: &self.copies,
             sizes: &self.job_sizes,
             // Effects of factors are made of the same load points in all arms.
+            surroundings: Surroundings::of(&self.arms, &self.fixtures),
             seeks_peaks: self.kind == Kind::Compare && effects::factorial(&self.arms).is_none(),
         }
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::asked_for::AskedFor;
 use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
+use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
+use crate::fixture::{Service, services};
 use crate::net::grid::Grid;
 use crate::result::work_name::{NET, WorkName};
 use crate::workload::catalogue::{Workload, similar};
@@ -39,7 +41,7 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
             continue;
         }
         let own = name.load.is_some().then(|| vec![name.copies()]);
-        for work in resolve_one(&name.name, &workloads, &suites)? {
+        for work in resolve_one(&name.name, &workloads, &suites, &asked_for.surroundings)? {
             for copies in own.as_deref().unwrap_or(copies) {
                 if *copies != 1 && matches!(work, Work::Interpreted(_)) {
                     return Err(format!(
@@ -71,7 +73,9 @@ pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec
 }
 
 fn check_activities(grid: &Grid, workloads: &[Workload]) -> Result<(), String> {
-    let is_unknown = |name: &&String| !workloads.iter().any(|workload| workload.name == **name);
+    let is_this =
+        |workload: &Workload, name: &str| workload.name == name && workload.needs.is_none();
+    let is_unknown = |name: &&String| !workloads.iter().any(|workload| is_this(workload, name));
     match grid.activities.iter().find(is_unknown) {
         Some(name) => {
             Err(format!("an activity of the host is none: {}", unknown(name, workloads, &[])))
@@ -106,7 +110,9 @@ fn loads(
     let label = &name.name;
     let mix = find_mix(label, asked_for.mixes)?;
     for test in mix.tests.keys() {
-        let is_this = |workload: &Workload| workload.name == *test && workload.group != GROUP;
+        let is_this = |workload: &Workload| {
+            workload.name == *test && workload.group != GROUP && workload.needs.is_none()
+        };
         if !workloads.iter().any(is_this) {
             return Err(format!(
                 "the mix `{}` has a test that does not exist: {}",
@@ -147,16 +153,23 @@ fn resolve_one(
     name: &str,
     workloads: &[Workload],
     suites: &[(&str, &Suite)],
+    surroundings: &Surroundings,
 ) -> Result<Vec<Work>, String> {
-    let find = |name: &str, member: Option<Member>| {
+    let find = |name: &str, member: Option<Member>| -> Result<Vec<Work>, String> {
         if let Some(one) = Interpreted::named(name) {
-            return Some(Work::Interpreted(one));
+            return Ok(vec![Work::Interpreted(one)]);
         }
-        let workload = workloads.iter().find(|workload| workload.name == name)?.clone();
-        Some(Work::Builtin { workload: Box::new(workload), member, copies: 1 })
+        let (base, server) = name.split_once('@').unwrap_or((name, ""));
+        let asks = |workload: &&Workload| workload.name == base && workload.needs.is_some();
+        if let Some(workload) = workloads.iter().find(asks) {
+            return with_servers(workload, member.as_ref(), server, surroundings);
+        }
+        let found = workloads.iter().find(|workload| workload.name == name);
+        Ok(found.map(|workload| builtin(workload, member, None)).into_iter().collect())
     };
-    if let Some(work) = find(name, None) {
-        return Ok(vec![work]);
+    let found = find(name, None)?;
+    if !found.is_empty() {
+        return Ok(found);
     }
     let of_language =
         |one: &Interpreted| one.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
@@ -171,11 +184,7 @@ fn resolve_one(
         .filter(|workload| {
             workload.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@'))
         })
-        .map(|workload| Work::Builtin {
-            workload: Box::new(workload.clone()),
-            member: None,
-            copies: 1,
-        })
+        .map(|workload| builtin(workload, None, None))
         .collect();
     if !placed.is_empty() {
         return Ok(placed);
@@ -184,13 +193,51 @@ fn resolve_one(
         .iter()
         .find(|(word, _)| *word == name)
         .ok_or_else(|| unknown(name, workloads, suites))?;
-    let member = |member: &Member| {
-        find(&member.name, Some(member.clone())).ok_or_else(|| {
+    let mut works = Vec::new();
+    for member in &suite.members {
+        let found = find(&member.name, Some(member.clone()))?;
+        if found.is_empty() {
             let problem = unknown(&member.name, workloads, &[]);
-            format!("the suite `{name}` names a workload that does not exist: {problem}")
-        })
-    };
-    suite.members.iter().map(member).collect()
+            return Err(format!(
+                "the suite `{name}` names a workload that does not exist: {problem}"
+            ));
+        }
+        works.extend(found);
+    }
+    Ok(works)
+}
+
+fn builtin(workload: &Workload, member: Option<Member>, server: Option<&'static Service>) -> Work {
+    Work::Builtin { workload: Box::new(workload.clone()), member, copies: 1, server }
+}
+
+/// A workload that asks a server: what all arms have, or else a row per server that there is, `NAME@SERVER`,
+/// or that which was named.
+fn with_servers(
+    workload: &Workload,
+    member: Option<&Member>,
+    wanted: &str,
+    surroundings: &Surroundings,
+) -> Result<Vec<Work>, String> {
+    let need = workload.needs.as_deref().unwrap_or_default();
+    if wanted.is_empty() && surroundings.have(need)? {
+        return Ok(vec![builtin(workload, member.cloned(), None)]);
+    }
+    let of = |service| builtin(workload, member.cloned(), Some(service));
+    let is_wanted = |service: &&Service| wanted.is_empty() || service.name == wanted;
+    let works: Vec<Work> = services(need).filter(is_wanted).map(of).collect();
+    match works.is_empty() {
+        false => Ok(works),
+        true => {
+            let known: Vec<&str> = services(need).map(|service| service.name).collect();
+            let name = &workload.name;
+            Err(format!(
+                "there is no {need} `{wanted}`; there are {}: `{name}@{}`",
+                known.join(", "),
+                known.first().unwrap_or(&"")
+            ))
+        }
+    }
 }
 
 fn unknown(name: &str, workloads: &[Workload], suites: &[(&str, &Suite)]) -> String {
@@ -225,13 +272,16 @@ mod tests {
             series: None,
             x: None,
             x_unit: None,
+            needs: None,
         }
     }
 
     #[test]
     fn an_empty_name_is_said_to_be_empty() {
         assert!(
-            resolve_one("", &[], &[]).unwrap_err().contains("the name of the workload is empty")
+            resolve_one("", &[], &[], &Surroundings::default())
+                .unwrap_err()
+                .contains("the name of the workload is empty")
         );
     }
 
@@ -239,7 +289,7 @@ mod tests {
     fn a_workload_of_two_processes_is_a_row_per_placement() {
         let known = ["pipe", "pong@cross-cpu", "pong@same-cpu", "pongs@same-cpu"].map(named);
         let rows = |name: &str| -> Vec<String> {
-            let works = resolve_one(name, &known, &[]).unwrap();
+            let works = resolve_one(name, &known, &[], &Surroundings::default()).unwrap();
             works.iter().map(|work| work.name().to_string()).collect()
         };
         assert_eq!(rows("pong"), ["pong@cross-cpu", "pong@same-cpu"]);

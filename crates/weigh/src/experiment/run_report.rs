@@ -39,6 +39,7 @@ pub fn report(stored: &Stored) -> RunReport {
         failure: stored.failure.clone(),
         command: stored.header.command.clone(),
         machine: stored.header.machine.clone(),
+        facts: stored.facts.first().cloned().unwrap_or_default(),
         indices,
         is_scored: is_classic || asked_for.iter().any(gives_index),
         results,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
+use crate::fixture::Service;
 use crate::result::curve::OnCurve;
 use crate::result::versus::WORK;
 use crate::result::work_name::WorkName;
@@ -40,6 +41,8 @@ pub enum Work {
         workload: Box<Workload>,
         member: Option<Member>,
         copies: usize,
+        /// What it asks, where that is started for it alone.
+        server: Option<&'static Service>,
     },
     Interpreted(Interpreted),
     Command {
@@ -116,7 +119,12 @@ impl Work {
     /// What rows are called.
     pub fn name(&self) -> WorkName {
         match self {
-            Work::Builtin { workload, copies, .. } => WorkName::of_copies(&workload.name, *copies),
+            Work::Builtin { workload, copies, server: None, .. } => {
+                WorkName::of_copies(&workload.name, *copies)
+            }
+            Work::Builtin { workload, copies, server: Some(server), .. } => {
+                WorkName::of_copies(&format!("{}@{}", workload.name, server.name), *copies)
+            }
             Work::Interpreted(one) => (*one.name()).into(),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
             Work::Contest { .. } => WORK.into(),
@@ -139,8 +147,9 @@ impl Work {
 
     /// Where it is a point of a curve, as the workload declares.
     pub fn on_curve(&self) -> Option<OnCurve> {
-        let Work::Builtin { workload, .. } = self else { return None };
+        let Work::Builtin { workload, server, .. } = self else { return None };
         let (series, x) = workload.series.clone().zip(workload.x)?;
+        let series = server.map_or(series.clone(), |server| format!("{series}, {}", server.name));
         Some(OnCurve { series, x, x_unit: workload.x_unit.clone().unwrap_or_default() })
     }
 
@@ -219,6 +228,14 @@ impl Work {
             directory: directory.to_owned(),
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+        }
+    }
+
+    /// The fixture that is started for it alone.
+    pub fn server(&self) -> Option<&'static Service> {
+        match self {
+            Work::Builtin { server, .. } => *server,
+            _ => None,
         }
     }
 
@@ -318,8 +335,8 @@ impl Work {
     /// The same with so many copies at the same time; a command stays alone.
     pub fn with_copies(self, wanted: usize) -> Work {
         match self {
-            Work::Builtin { workload, member, .. } => {
-                Work::Builtin { workload, member, copies: wanted }
+            Work::Builtin { workload, member, server, .. } => {
+                Work::Builtin { workload, member, copies: wanted, server }
             }
             command => command,
         }

@@ -33,6 +33,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         copies: copies(report),
         failures: &report.failures,
         warnings: &report.warnings,
+        facts: &report.facts,
         machine: &report.machine,
         command: &report.command,
     };

@@ -96,6 +96,12 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
         let lines = paragraph(&format!("Warning: {}", format::label(short)), width);
         text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
     }
+    if screen.is_verbose && !report.facts.is_empty() {
+        text.push_str("\nWhat was around them\n");
+        for fact in &report.facts {
+            text.push_str(paragraph(&format::label(fact), width).trim_start_matches('\n'));
+        }
+    }
     let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
     if !screen.is_verbose {
         let _ = writeln!(text, "more:  weigh show -v {}", report.id);

@@ -27,6 +27,9 @@ pub struct RunReport {
     pub failure: Option<String>,
     pub command: String,
     pub machine: Facts,
+    /// What the measurements had around them, in whole sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
     pub results: Vec<RunRow>,
     /// Of every mix that was measured with several numbers of users.
     #[serde(skip_serializing_if = "Vec::is_empty")]

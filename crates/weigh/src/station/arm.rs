@@ -1,15 +1,17 @@
 //! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::treatment::{self, Named};
+use crate::treatment::{self, Named, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
 use crate::workload::member::{MemberDuring, MemberSeen, Raise};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use crate::workload::setup::kind::enter_root::EnterRoot;
 use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 
 /// A server that stores what it holds when it ends gets so long for it.
@@ -32,6 +34,10 @@ pub enum ArmsError {
 
 pub struct Arm {
     pub named: Named,
+    /// What single workloads need around them, by its label.
+    pub servers: BTreeMap<String, Box<dyn Treatment>>,
+    /// The one of these that the next launch needs.
+    server: Option<String>,
     /// Where it is launched, and how its processes differ, but for what is made afresh.
     place: LaunchPlace,
     setup: Setup,
@@ -49,8 +55,43 @@ struct Raised {
 }
 
 impl Arm {
-    pub fn new(named: Named, place: LaunchPlace, setup: Setup) -> Arm {
-        Arm { named, place, setup, raised: None }
+    pub fn new(
+        named: Named,
+        servers: BTreeMap<String, Box<dyn Treatment>>,
+        place: LaunchPlace,
+        setup: Setup,
+    ) -> Arm {
+        Arm { named, servers, server: None, place, setup, raised: None }
+    }
+
+    /// What the next launches need around them; what there is without it, or with another, ends.
+    pub fn need(&mut self, server: Option<&str>) {
+        if self.server.as_deref() != server {
+            self.server = server.map(str::to_owned);
+            self.lower();
+        }
+    }
+
+    /// What the launches of now need around them.
+    pub fn needed(&mut self) -> Option<&mut Box<dyn Treatment>> {
+        self.servers.get_mut(self.server.as_ref()?)
+    }
+
+    fn instance(&mut self) -> Result<Instance, ArmsError> {
+        let instance = self.named.treatment.instance()?;
+        if self.server.is_none() {
+            return Ok(instance);
+        }
+        if !self.place.is_here() || self.setup.get::<EnterRoot>().is_some() {
+            return Err(ArmsError::Fixture(format!(
+                "servers run on this system alone, and the processes of `{}` are elsewhere",
+                self.named.label
+            )));
+        }
+        match self.needed() {
+            Some(server) => Ok(instance.joined(server.instance()?)),
+            None => Err(gone()),
+        }
     }
 
     /// How its processes differ from others.
@@ -88,7 +129,7 @@ impl Arm {
     /// Where something does not start; then nothing of it is left.
     pub fn renew(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
         self.lower();
-        let instance = self.named.treatment.instance()?;
+        let instance = self.instance()?;
         let Instance { setup, members, environment, work_directory } = instance;
         let has_steps = setup != Setup::default();
         let setup = setup.overridden_by(self.setup.clone());

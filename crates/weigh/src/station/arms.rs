@@ -1,10 +1,12 @@
 //! The arms of an experiment: their treatments in force, and a launcher for each. The life of a treatment,
 //! from `prepare` to `restore`, is here and nowhere else.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::arm::Arm;
 pub use super::arm::ArmsError;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Named, Role};
+use crate::treatment::{Bench, Evidence, Launch, Named, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
@@ -27,6 +29,20 @@ fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
     )
 }
 
+fn servers_of_arm(
+    labels: &BTreeSet<String>,
+    bench: &Bench,
+    guard: &mut Guard,
+) -> Result<BTreeMap<String, Box<dyn Treatment>>, ArmsError> {
+    let mut servers = BTreeMap::new();
+    for label in labels {
+        let mut server = on_demand(label).map_err(ArmsError::Fixture)?;
+        server.prepare(bench, guard)?;
+        servers.insert(label.clone(), server);
+    }
+    Ok(servers)
+}
+
 /// A launch whose arm's treatment proved that it was in force.
 pub struct Proved {
     pub launched: Launched,
@@ -35,13 +51,15 @@ pub struct Proved {
 
 impl<'a> Arms<'a> {
     /// Applies the treatments, the first one's first, and starts a launcher for every arm. `announce` is told
-    /// what a person should know before the system is changed.
+    /// what a person should know before the system is changed. `servers` are the labels of fixtures that
+    /// single workloads need: see [`Arms::need`].
     ///
     /// # Errors
     /// Where a treatment cannot be applied; what was applied is the guard's to undo.
     pub fn raise(
         bench: Bench<'a>,
         mut treatments: Vec<Named>,
+        servers: &BTreeSet<String>,
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Arms<'a>, ArmsError> {
@@ -67,11 +85,23 @@ impl<'a> Arms<'a> {
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
-            let mut arm = Arm::new(named, place, setup);
+            let servers = servers_of_arm(servers, &bench, guard)?;
+            let mut arm = Arm::new(named, servers, place, setup);
             arm.renew(bench.interrupted)?;
             arms.push(arm);
         }
         Ok(Arms { bench, arms })
+    }
+
+    /// What the next launches in an arm need around them: one of the fixtures that [`Arms::raise`] was told
+    /// of.
+    pub fn need(&mut self, arm: usize, server: Option<&str>) {
+        self.arms[arm].need(server);
+    }
+
+    /// What the servers say of themselves that were started, in an arm.
+    pub fn server_facts(&self, arm: usize) -> Vec<String> {
+        self.arms[arm].servers.values().flat_map(|server| server.facts()).collect()
     }
 
     /// Their treatments, in order.
@@ -123,6 +153,9 @@ impl<'a> Arms<'a> {
             let found = one.named.treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
+                if let Some(server) = one.needed() {
+                    server.after(&launch)?;
+                }
             }
         }
         Ok(Proved { launched, evidence })

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::guard::Guard;
 use super::scratch::{self, SCRATCH};
 use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
-use crate::fixture::{Fixture, FixtureKind, InInstance};
+use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
 use crate::label::Parameters;
 use crate::workload::instance::Instance;
@@ -33,8 +33,24 @@ impl Kind for &'static dyn FixtureKind {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let fixture = FixtureKind::build(*self, parameters)?;
         let name = FixtureKind::name(*self);
-        Ok(Box::new(Furnished { name, fixture, directory: PathBuf::new(), instances: 0 }))
+        Ok(Box::new(Furnished::new(name, fixture, true)))
     }
+}
+
+/// A fixture that one workload needs, by its label: it is made ready when that is first launched, and where
+/// it cannot be, that workload alone has no result.
+///
+/// # Errors
+/// Where the label is that of no fixture.
+pub fn on_demand(label: &str) -> Result<Box<dyn Treatment>, String> {
+    let terms = super::read_fixture(label)?;
+    let [term] = terms.as_slice() else {
+        return Err(format!("`{label}` is more than one fixture"));
+    };
+    let kind = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == term.name);
+    let kind = kind.ok_or_else(|| format!("`{label}` is no fixture"))?;
+    let fixture = FixtureKind::build(*kind, &term.parameters)?;
+    Ok(Box::new(Furnished::new(FixtureKind::name(*kind), fixture, false)))
 }
 
 struct Furnished {
@@ -43,9 +59,25 @@ struct Furnished {
     /// Its own in this arm.
     directory: PathBuf,
     instances: u64,
+    is_ready: bool,
+    /// Whether it is made ready before anything is measured.
+    is_ready_at_first: bool,
 }
 
 impl Furnished {
+    fn new(name: &'static str, fixture: Box<dyn Fixture>, is_ready_at_first: bool) -> Furnished {
+        let directory = PathBuf::new();
+        Furnished { name, fixture, directory, instances: 0, is_ready: false, is_ready_at_first }
+    }
+
+    fn make_ready(&mut self) -> Result<(), String> {
+        if !self.is_ready {
+            self.fixture.prepare(&self.directory)?;
+            self.is_ready = true;
+        }
+        Ok(())
+    }
+
     /// Where the last instance is.
     fn of_instance(&self) -> PathBuf {
         self.directory.join(self.instances.to_string())
@@ -63,13 +95,16 @@ impl Treatment for Furnished {
                 directory
             }
         };
-        self.fixture.prepare(&self.directory).map_err(TreatmentError::Unavailable)?;
+        if self.is_ready_at_first {
+            self.make_ready().map_err(TreatmentError::Unavailable)?;
+        }
         Ok(Vec::new())
     }
 
     fn instance(&mut self) -> Result<Instance, TreatmentError> {
         // What a killed worker still writes there may keep it for a moment; it goes with the experiment.
         let _ = fs::remove_dir_all(self.of_instance());
+        self.make_ready().map_err(TreatmentError::NoInstance)?;
         self.instances += 1;
         let directory = self.of_instance();
         create(&directory)?;

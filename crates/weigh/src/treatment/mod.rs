@@ -39,6 +39,7 @@ mod evidence;
 mod furnished;
 pub mod guard;
 pub mod journal;
+pub mod no_daemons;
 pub mod rebuild;
 mod rootfs;
 pub mod scratch;
@@ -57,6 +58,7 @@ pub mod kind {
 use combined::Combined;
 pub use commons::Commons;
 pub use evidence::Evidence;
+pub use furnished::on_demand;
 use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
 
@@ -342,6 +344,7 @@ pub fn undoings() -> Vec<Undoing> {
         started::undoing(),
         control_group::undoing(),
         undo_command::undoing(),
+        no_daemons::undoing(),
     ];
     KINDS.iter().map(of_kind).chain(own).collect()
 }

@@ -31,6 +31,9 @@ pub struct Workload {
     pub x: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_unit: Option<String>,
+    /// The kind of server that it asks, such as `database`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
 }
 
 /// All workloads of a build, sorted by name, from its listing: one JSON object per workload and line.

@@ -149,6 +149,7 @@ impl Interpreted {
             series: None,
             x: None,
             x_unit: None,
+            needs: None,
         }
     }
 

@@ -17,7 +17,7 @@ impl Host<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let mut facts: Vec<Vec<String>> =
-            self.arms.treatments().map(|named| named.treatment.facts()).collect();
+            (0..self.arms.count()).map(|arm| self.facts(arm)).collect();
         let works = self.site.works.iter().enumerate();
         let works = works.filter(|(work, _)| !broken.contains(&(*work, 0))).map(|(_, work)| work);
         let languages = interpreters::languages(works);
@@ -27,6 +27,7 @@ impl Host<'_> {
         for language in languages {
             let mut baseline: Option<InterpreterBuild> = None;
             for (arm, facts) in facts.iter_mut().enumerate() {
+                self.arms.need(arm, None);
                 let job = interpreters::job(language, self.arms.place(arm));
                 let launched = match self.arms.launch(arm, arm, &job) {
                     Ok(proved) => proved.launched,

@@ -25,6 +25,7 @@ pub struct RunPage<'a> {
     pub tables: Vec<(String, Table)>,
     pub failures: &'a [Failure],
     pub warnings: &'a [String],
+    pub facts: &'a [String],
     pub machine: &'a Facts,
     pub command: &'a str,
 }
@@ -59,6 +60,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             tables => titled.collect::<Vec<Value>>(),
             failures => failures.collect::<Vec<Value>>(),
             warnings => page.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
+            facts => page.facts.iter().map(|fact| parts(&format::label(fact))).collect::<Vec<_>>(),
             machine => machine_facts(page.machine),
             command => format::label(page.command),
         },
@@ -96,6 +98,7 @@ mod tests {
             tables: Vec::new(),
             failures: &[],
             warnings: &[],
+            facts: &[],
             machine: &machine,
             command: name,
         })

@@ -1,0 +1,79 @@
+//! `weigh doctor --install apps`: the servers that workloads ask, from the distribution's packages.
+
+use clap::ValueEnum;
+use rustix::process::geteuid;
+
+use super::{Signals, put_back_what_was_left, run_command};
+use crate::cli::{ask, output};
+use crate::fixture::{FIXTURES, FixtureKind};
+use crate::treatment::guard::Guard;
+use crate::treatment::{no_daemons, undoings};
+use trust::program;
+
+/// What can be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Installable {
+    /// The servers that the suite `app` measures
+    Apps,
+}
+
+/// Installs what is missing, after a question.
+///
+/// # Errors
+/// A sentence: there is no apt-get, or no root, or the answer is no.
+pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
+    let Installable::Apps = what;
+    let missing: Vec<&dyn FixtureKind> = FIXTURES
+        .iter()
+        .copied()
+        .filter(|kind| !kind.packages().is_empty() && kind.probe().obstacle().is_some())
+        .collect();
+    if missing.is_empty() {
+        output::note("All servers are there: `weigh run app` measures them.");
+        return Ok(0);
+    }
+    let names: Vec<&str> = missing.iter().map(|kind| FixtureKind::name(*kind)).collect();
+    let packages: Vec<&str> = missing.iter().flat_map(|kind| kind.packages()).copied().collect();
+    let (names, listed) = (names.join(", "), packages.join(" "));
+    let Some(apt) = program::find("apt-get")? else {
+        return Err(format!(
+            "{names}: there is no apt-get here; install what your distribution calls (in Debian) {listed}"
+        ));
+    };
+    if !geteuid().is_root() {
+        return Err(format!(
+            "{names}: installing needs root: sudo weigh doctor --install apps, or apt-get install {listed}"
+        ));
+    }
+    if !is_sure {
+        ask::ask(
+            &format!("This installs {listed} with apt-get, and starts none of them"),
+            "--yes",
+        )?;
+    }
+    put_back_what_was_left("/".as_ref())?;
+    let signals = Signals::listen()?;
+    let mut guard = Guard::arm(Vec::new(), undoings()).map_err(|error| error.to_string())?;
+    let installed = no_daemons::forbid(&mut guard)
+        .and_then(|()| run_apt(&apt.to_string_lossy(), &packages, &signals));
+    let left = guard.disarm();
+    let code = installed?;
+    left?;
+    match code {
+        0 => output::note("Done: `weigh run app` measures them."),
+        _ => return Err(format!("apt-get failed with status {code}; what it said is above")),
+    }
+    Ok(0)
+}
+
+/// Lists of packages may be missing or old, so they are fetched first.
+fn run_apt(apt: &str, packages: &[&str], signals: &Signals) -> Result<u8, String> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let update = run_command(apt, &words(&["update", "-q"]), signals)?;
+    if update != 0 {
+        return Ok(update);
+    }
+    let options = ["DEBIAN_FRONTEND=noninteractive", apt, "install", "-y", "-q"];
+    let all = [&options[..], &["--no-install-recommends"], packages].concat();
+    run_command("/usr/bin/env", &words(&all), signals)
+}

@@ -1,0 +1,330 @@
+//! Workloads that ask a real server: those that Debian packages and are installed here. What is not is said.
+
+mod support;
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::build::make_workloads;
+use support::{Home, Outcome, Turn, is_root, wait_until};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Each with its program, by which one knows whether it is installed.
+const SERVERS: [(&str, &str); 4] = [
+    ("mariadb", "/usr/sbin/mariadbd"),
+    ("postgres", "/usr/lib/postgresql"),
+    ("nginx", "/usr/sbin/nginx"),
+    ("redis", "/usr/bin/redis-server"),
+];
+
+/// Whether it is installed, and the test runs as root: a server is started as another user.
+fn has(server: &str) -> bool {
+    let program = SERVERS.iter().find(|(name, _)| *name == server).unwrap().1;
+    let has = is_root() && Path::new(program).exists();
+    if !has {
+        println!("skipped: needs root and {program}");
+    }
+    has
+}
+
+/// A home that the user of servers can enter.
+fn open_home() -> Home {
+    let home = Home::new();
+    for directory in [home.directory.path().to_owned(), home.path("tmp")] {
+        fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();
+    }
+    home
+}
+
+fn signal(pid: i32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// Servers have the environment of the test, so they are found by it.
+#[track_caller]
+fn assert_nothing_is_left(home: &Home) {
+    wait_until(Duration::from_secs(10), || home.processes().is_empty());
+    assert_eq!(home.describe_processes(), Vec::<String>::new());
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    assert_eq!(segments.lines().count(), 1, "{segments}");
+}
+
+fn servers_of(home: &Home, program: &str) -> Vec<i32> {
+    let is_it = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == program)
+    };
+    home.processes().into_iter().filter(is_it).collect()
+}
+
+fn rows(json: &Value) -> Vec<&str> {
+    json["results"].as_array().unwrap().iter().filter_map(|row| row["workload"].as_str()).collect()
+}
+
+#[test]
+fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
+    if !is_root() {
+        return println!("skipped: needs root");
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let outcome =
+        home.succeed(&["run", "app", "app:db.random-insert-90@mariadb", "--samples", "3"]);
+    let json = home.json();
+    let (rows, said) = (rows(&json), format!("{}{}", outcome.stdout, outcome.stderr));
+    for (server, is_there) in SERVERS.map(|(server, _)| (server, has(server))) {
+        let row = format!("@{server}");
+        assert_eq!(rows.iter().any(|name| name.ends_with(&row)), is_there, "{server}: {rows:?}");
+        assert!(is_there || said.contains("is not installed"), "{server}: {said}");
+    }
+    if has("mariadb") {
+        assert!(rows.contains(&"app:db.random-insert-90@mariadb"), "{rows:?}");
+        let facts = json["facts"].to_string();
+        for fact in ["Server: MariaDB", "Durable: a commit is on disk", "Relaxed: a commit"] {
+            assert!(facts.contains(fact), "{fact}: {facts}");
+        }
+    }
+    assert_nothing_is_left(&home);
+}
+
+/// As if it had never been installed.
+#[test]
+fn without_a_server_the_others_are_measured() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let script =
+        "for f in /usr/sbin/nginx; do [ ! -e $f ] || mount --bind /dev/null $f; done; exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(support::program());
+    command.args(["run", "app:web.page", "app:kv.get-set", "--samples", "3"]);
+    let outcome = home.start(command).finish();
+    outcome.assert_says(&["`nginx` is not installed (Debian: apt-get install nginx-light)"]);
+    assert_eq!(rows(&home.json()), ["app:kv.get-set@redis"]);
+    let mut doctor = home.command("unshare");
+    doctor.args(["--mount", "sh", "-c", script, "sh"]).arg(support::program());
+    doctor.args(["doctor", "--install", "apps"]);
+    home.start(doctor).finish().assert_error(&["This installs", "nginx-light", "add --yes"]);
+    assert_nothing_is_left(&home);
+}
+
+/// The treatment is in the server, and what the server used is in the CPU time.
+#[test]
+fn a_treatment_reaches_the_server() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let command = ["compare", "seccomp", "-w", "app:kv.get-set@redis", "--budget", "60s"];
+    let mut running = home.start(home.weigh(&command));
+    let with_filter = || {
+        servers_of(&home, "redis-server").into_iter().any(|pid| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.contains("Seccomp:\t2") && status.contains("Uid:\t65534")
+        })
+    };
+    assert!(wait_until(LONG, with_filter), "{}", running.said());
+    home.wait_for_samples(4, &mut running);
+    signal(running.pid(), Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn a_server_of_all_arms_is_a_treatment_like_others() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let command = ["compare", "mariadb:relaxed", "--base", "mariadb", "-w", "app:db.transaction"];
+    let outcome = home.run(&[&command[..], &["--pairs", "8", "--no-detail"]].concat());
+    // Whatever the verdict on eight pairs is.
+    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    assert_eq!(rows(&home.json()), ["app:db.transaction"]);
+    home.run(&["compare", "mariadb", "-w", "app:db.transaction"])
+        .assert_error(&["`mariadb` has a database and `none` has none"]);
+    home.run(&["run", "app:db.transaction@oracle"]).assert_error(&["there are mariadb"]);
+    home.run(&["run", "app:kv.get-set@nginx"]).assert_error(&["there is no store `nginx`"]);
+    home.run(&["run", "app:db.transaction", "--fixture", "mariadb:durable,relaxed"])
+        .assert_error(&["exclude each other"]);
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn a_server_that_is_killed_gives_no_rate() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let mut running = home.start(home.weigh(&[
+        "compare",
+        "none",
+        "-w",
+        "app:kv.get-set@redis",
+        "--budget",
+        "60s",
+    ]));
+    home.wait_for_samples(2, &mut running);
+    let kill = || {
+        servers_of(&home, "redis-server").first().inspect(|pid| signal(**pid, Signal::KILL));
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, kill), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["app:kv.get-set@redis"]);
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn whatever_is_killed_nothing_of_it_stays() {
+    let there: Vec<&str> = [
+        ("app:db.random-insert@mariadb", "mariadb"),
+        ("app:db.transaction@postgres", "postgres"),
+        ("app:web.page", "nginx"),
+    ]
+    .into_iter()
+    .filter(|(_, server)| has(server))
+    .map(|(work, _)| work)
+    .collect();
+    if there.is_empty() {
+        return;
+    }
+    let _turn = Turn::take();
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(16);
+    for kill in 0..support::hard(6, 60) as usize {
+        let home = open_home();
+        let moment = Duration::from_millis(chance.random_range(200..4000));
+        let work = there[kill % there.len()];
+        println!("kill {kill} after {moment:?} of {work}");
+        let mut running =
+            home.start(home.weigh(&["compare", "none", "-w", work, "--budget", "60s"]));
+        thread::sleep(moment);
+        assert!(!running.has_ended(), "{}", running.said());
+        let victims = match kill % 2 {
+            0 => vec![running.pid()],
+            _ => home.processes(),
+        };
+        victims.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        running.finish();
+        if kill % 2 == 1 {
+            home.succeed(&["restore"]);
+        }
+        assert_nothing_is_left(&home);
+    }
+}
+
+/// What a workload says of a server that the test keeps for it.
+fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outcome {
+    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let mut command = home.command(program);
+    command.args(["run", name, "--target-ms", "1000"]).env(variable, address);
+    home.start(command).finish()
+}
+
+/// A web server that answers each request with this.
+fn fake_server(socket: &Path, answer: &'static [u8]) {
+    let listener = UnixListener::bind(socket).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut request = [0; 4096];
+                while stream.read(&mut request).is_ok_and(|size| size > 0) {
+                    if answer.is_empty() || stream.write_all(answer).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_wrong_page_gives_no_rate_however_fast_it_came() {
+    let home = Home::new();
+    let says = |name: &str, answer: &'static [u8], part: &str| {
+        let socket = home.path(name);
+        fake_server(&socket, answer);
+        let address = format!("fake:{}", socket.display());
+        let outcome = run_workload(&home, "app:web.page", "WEIGH_WEB", &address);
+        assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+        outcome.assert_says(&[part]);
+        assert!(outcome.stdout.is_empty(), "{outcome:#?}");
+    };
+    says("status", b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502 Bad Gateway");
+    says("short", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "2 bytes, not 5000");
+    says("gone", b"", "closed the connection");
+    let wrong: &'static [u8] = Box::leak(
+        [&b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n"[..], &[b'x'; 5000]]
+            .concat()
+            .into_boxed_slice(),
+    );
+    says("wrong", wrong, "not the one that was to be served");
+    let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
+    none.assert_says(&["cannot connect to the server at /no/such/socket"]);
+    run_workload(&home, "app:db.point-read", "WEIGH_X", "x")
+        .assert_says(&["WEIGH_DATABASE names none"]);
+    fake_server(&home.path("garbage"), &[0xff; 64]);
+    let garbage = format!("redis:{}", home.path("garbage").display());
+    run_workload(&home, "app:kv.get-set", "WEIGH_STORE", &garbage).assert_says(&["was expected"]);
+}
+
+/// Rows that somebody else takes away in mid-sample are missed.
+#[test]
+fn rows_that_are_lost_are_found_by_the_reconciliation() {
+    if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let script = format!(
+        "{} run app:db.random-insert --target-ms 3000 --warm-up-ms 100 2>said & \
+         sleep 1; mariadb -u root -S ${{WEIGH_DATABASE#mariadb:}} weigh \
+         -e 'DELETE FROM random_0 LIMIT 3'; wait $!; test $? = 1",
+        program.display()
+    );
+    let command =
+        ["compare", "none", "--fixture", "mariadb", "--budget", "3s", "--", "sh", "-c", &script];
+    let outcome = home.start(home.weigh(&command)).finish();
+    let said = fs::read_to_string(home.path("said")).unwrap_or_default();
+    let is_missed = ["the table has", "which was inserted"].iter().any(|part| said.contains(part));
+    assert!(is_missed, "{said}: {outcome:#?}");
+}
+
+/// It is private, and configured as the row says.
+#[test]
+fn a_second_client_sees_the_same_server() {
+    if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let script = "mariadb -N -u root -S ${WEIGH_DATABASE#mariadb:} weigh \
+                  -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >seen";
+    let command = ["compare", "none", "--fixture", "mariadb:relaxed", "--budget", "3s", "--"];
+    let outcome = home.run(&[&command[..], &["sh", "-c", script]].concat());
+    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    assert_eq!(fs::read_to_string(home.path("seen")).unwrap().trim(), "0\t1");
+    let ports = Command::new("ss").args(["-Htlnp"]).stdin(Stdio::null()).output();
+    let ports = ports
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    assert!(!ports.contains("mariadbd"), "{ports}");
+}

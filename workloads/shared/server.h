@@ -1,0 +1,25 @@
+/* A server that somebody else started, which a workload asks over a Unix socket. */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include <stddef.h>
+#include <sys/resource.h>
+
+/* Connects to the server that the environment variable `variable` names, as KIND:SOCKET. The first connection
+ * finds out who listens, for add_server_usage(). */
+int connect_to_server(const char *variable);
+void close_connection(int fd);
+
+/* The KIND of that. */
+const char *server_kind(const char *variable);
+
+/* All of it, or fails: also where the server closes the connection, or says nothing for half a minute. What
+ * comes is buffered, for one connection at a time. */
+void send_all(int fd, const void *bytes, size_t size);
+void receive_all(int fd, void *bytes, size_t size);
+
+/* For workload.add_usage: the CPU time of the server and its children. Of several copies the first adds it,
+ * as all ask one server. */
+void add_server_usage(struct rusage *total);
+
+#endif
