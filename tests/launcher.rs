@@ -71,6 +71,8 @@ impl Bench {
             ready: Readiness::Accepts(socket),
             timeout_ms: 20_000,
             is_disposable: false,
+            user: None,
+            has_own_pids: false,
         }
     }
 

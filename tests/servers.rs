@@ -53,11 +53,28 @@ fn signal(pid: i32, signal: Signal) {
 /// Servers have the environment of the test, so they are found by it.
 #[track_caller]
 fn assert_nothing_is_left(home: &Home) {
-    wait_until(Duration::from_secs(10), || home.processes().is_empty());
-    assert_eq!(home.describe_processes(), Vec::<String>::new());
+    let here = home.directory.path().display().to_string();
+    // PostgreSQL writes its title where its environment was.
+    let all = || -> Vec<String> {
+        let of_server = running_in(&here);
+        home.describe_processes().into_iter().chain(of_server).collect()
+    };
+    wait_until(Duration::from_secs(10), || all().is_empty());
+    assert_eq!(all(), Vec::<String>::new());
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     assert_eq!(segments.lines().count(), 1, "{segments}");
+}
+
+/// The processes whose current directory is or was below this one.
+fn running_in(place: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let found = processes.filter_map(|entry| {
+        let directory = fs::read_link(entry.path().join("cwd")).ok()?;
+        let is_ours = directory.to_str()?.starts_with(place);
+        is_ours.then(|| format!("{} in {}", entry.path().display(), directory.display()))
+    });
+    found.collect()
 }
 
 fn servers_of(home: &Home, program: &str) -> Vec<i32> {

@@ -145,6 +145,8 @@ impl NetSite {
                 ready: Readiness::Exists(socket),
                 timeout_ms: PEER_STARTS_WITHIN_MS,
                 is_disposable: true,
+                user: None,
+                has_own_pids: false,
             };
             launcher.raise(&raise, &self.interrupted)?;
             self.peers.push(launcher);

@@ -19,7 +19,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
 use super::member::{MemberSeen, Raise, Readiness};
@@ -28,7 +32,6 @@ use crate::lines::Lines;
 use crate::machine::process::process_start;
 use crate::orphans::{descendants, end_all_but, wait_until};
 use crate::own_program::be_signalled_as_usual;
-use trust::program::end_with_us;
 
 /// How long processes take to stand still; one that waits for a disk does so when it has it.
 const FREEZE_LIMIT: Duration = Duration::from_secs(10);
@@ -189,14 +192,20 @@ impl KeptMember {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
-        end_with_us(&mut command, Signal::KILL);
-        let steps = setup.clone();
+        let (steps, user, keeper) = (setup.clone(), raise.user, own_pidfd()?);
+        if raise.has_own_pids {
+            // SAFETY: it closes no file descriptors.
+            unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
+        }
         // SAFETY: the keeper has one thread, so the forked child may use the heap.
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
                 be_signalled_as_usual()?;
-                steps.steps().try_for_each(|step| step.in_worker())
+                steps.steps().try_for_each(|step| step.in_worker())?;
+                user.map_or(Ok(()), become_user)?;
+                // Another user's process forgets what it set before.
+                end_with_keeper(&keeper)
             });
         }
         let child = command
@@ -292,6 +301,32 @@ impl KeptMember {
         wait_until(Instant::now() + limit, || !matches!(self.child.try_wait(), Ok(None)));
         end_all_but(|_| false);
     }
+}
+
+fn own_pidfd() -> io::Result<OwnedFd> {
+    Ok(pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?)
+}
+
+/// For a member: the keeper's end kills it. By its number no process tells its parent's end where that is in
+/// another PID namespace.
+fn end_with_keeper(keeper: &OwnedFd) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let mut ended = [PollFd::new(keeper, PollFlags::IN)];
+    match poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// For a member that is root: it is this user and group from now on, and of no other group.
+fn become_user(id: u32) -> io::Result<()> {
+    // SAFETY: system calls with numbers; the process has one thread.
+    let failed = unsafe {
+        libc::setgroups(0, std::ptr::null()) != 0
+            || libc::setresgid(id, id, id) != 0
+            || libc::setresuid(id, id, id) != 0
+    };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The first number of `schedstat` (Documentation/scheduler/sched-stats.rst).

@@ -22,6 +22,11 @@ pub struct Raise {
     pub timeout_ms: u64,
     /// What it holds is worth nothing to anybody: it is killed at once, and not asked to end.
     pub is_disposable: bool,
+    /// As whom it runs, in place of its launcher's user: a user and a group of this number.
+    pub user: Option<u32>,
+    /// Whether it is the first of a PID namespace: all that it starts then ends with it, even what stands
+    /// still.
+    pub has_own_pids: bool,
 }
 
 /// How one knows that a member is ready.
