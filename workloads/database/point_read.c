@@ -1,5 +1,5 @@
 /* Rows read by their key, as a web page reads a session. */
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

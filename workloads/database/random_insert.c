@@ -5,7 +5,7 @@
  * Here each answer is checked, and at the end the rows of the table are held against what the server
  * acknowledged and against the keys that were drawn. The fuller the table, the fewer inserts: workloads that
  * begin at so many per cent are points of a curve. */
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

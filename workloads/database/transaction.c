@@ -1,6 +1,6 @@
 /* A transaction that reads and writes, after TPC-B's (1990): an account gets an amount, and a line of history
  * says so. At the end the balances, the history and what the server acknowledged have to agree. */
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

@@ -14,7 +14,9 @@
 
 enum { SILENCE_S = 30 };
 
-static pid_t listener;
+enum { MOST_LISTENERS = 8 };
+static pid_t listeners[MOST_LISTENERS];
+static int listener_count = -1; /* not yet asked */
 
 /* What was received and not yet asked for. */
 static struct {
@@ -44,29 +46,55 @@ const char *server_kind(const char *variable)
 	return kind;
 }
 
-int connect_to_server(const char *variable)
+static int connect_to(const char *path, size_t length)
 {
-	const char *path = strchr(address_in(variable), ':') + 1;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval silence = {.tv_sec = SILENCE_S};
-	struct ucred peer;
-	socklen_t size = sizeof peer;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (strlen(path) >= sizeof address.sun_path)
+	if (length >= sizeof address.sun_path)
 		fail("the path of the server's socket is too long: %s", path);
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, length);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
-		fail("cannot connect to the server at %s: %s", path, strerror(errno));
+		fail("cannot connect to the server at %s: %s", address.sun_path, strerror(errno));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) < 0)
 		fail("setsockopt: %s", strerror(errno));
-	if (!listener) {
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-			fail("cannot tell who listens at %s: %s", path, strerror(errno));
-		listener = peer.pid;
-	}
 	return fd;
+}
+
+int connect_to_server(const char *variable)
+{
+	const char *path = strchr(address_in(variable), ':') + 1;
+
+	return connect_to(path, strlen(path));
+}
+
+/* The processes that listen at the sockets of WEIGH_SERVERS. */
+static void find_listeners(void)
+{
+	const char *at = getenv("WEIGH_SERVERS");
+
+	listener_count = 0;
+	while (at && *at && listener_count < MOST_LISTENERS) {
+		size_t length = strcspn(at, ":");
+		int fd = connect_to(at, length);
+		struct ucred peer;
+		socklen_t size = sizeof peer;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+			fail("cannot tell who listens at %s: %s", at, strerror(errno));
+		close(fd);
+		listeners[listener_count++] = peer.pid;
+		at += length + (at[length] == ':');
+	}
+}
+
+static bool is_listener(pid_t pid)
+{
+	for (int i = 0; i < listener_count; i++)
+		if (listeners[i] == pid)
+			return true;
+	return false;
 }
 
 static _Noreturn void fail_to(const char *what)
@@ -171,15 +199,16 @@ void add_server_usage(struct rusage *total)
 	struct dirent *entry;
 	DIR *processes;
 
-	if (copy_number != 0 || !listener)
+	if (listener_count < 0 && copy_number == 0)
+		find_listeners();
+	if (listener_count <= 0)
 		return;
 	processes = opendir("/proc");
 	if (!processes)
 		fail("cannot read /proc for the server's CPU time: %s", strerror(errno));
-	add_process(listener, &total_ns, &system_ns);
 	while ((entry = readdir(processes))) {
 		pid_t pid = atoi(entry->d_name);
-		if (pid > 0 && look_at(pid).parent == listener)
+		if (pid > 0 && (is_listener(pid) || is_listener(look_at(pid).parent)))
 			add_process(pid, &total_ns, &system_ns);
 	}
 	closedir(processes);

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* Connects to the server that the environment variable `variable` names, as KIND:SOCKET. The first connection
- * finds out who listens, for add_server_usage(). */
+/* Connects to the server that the environment variable `variable` names, as KIND:SOCKET. */
 int connect_to_server(const char *variable);
 void close_connection(int fd);
 
@@ -18,8 +17,8 @@ const char *server_kind(const char *variable);
 void send_all(int fd, const void *bytes, size_t size);
 void receive_all(int fd, void *bytes, size_t size);
 
-/* For workload.add_usage: the CPU time of the server and its children. Of several copies the first adds it,
- * as all ask one server. */
+/* For workload.add_usage: the CPU time of the servers at the sockets of WEIGH_SERVERS, and of their children.
+ * Of several copies the first adds it, as all ask the same. */
 void add_server_usage(struct rusage *total);
 
 #endif

@@ -101,7 +101,10 @@ impl<'a> Arms<'a> {
 
     /// What the servers say of themselves that were started, in an arm.
     pub fn server_facts(&self, arm: usize) -> Vec<String> {
-        self.arms[arm].servers.values().flat_map(|server| server.facts()).collect()
+        let servers = self.arms[arm].servers.iter();
+        let facts = servers.map(|(label, server)| (label, server.facts()));
+        let known = facts.filter(|(_, facts)| !facts.is_empty());
+        known.map(|(label, facts)| format!("`{label}`: {}", facts.join(" "))).collect()
     }
 
     /// Their treatments, in order.

@@ -1,4 +1,4 @@
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

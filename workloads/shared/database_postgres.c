@@ -1,6 +1,6 @@
 /* The client's side of PostgreSQL's protocol 3.0, as far as it is needed: "Frontend/Backend Protocol" in the
  * PostgreSQL documentation. No password, simple queries, one result each. */
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

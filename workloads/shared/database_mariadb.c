@@ -1,6 +1,6 @@
 /* The client's side of the protocol of MariaDB and MySQL, as far as it is needed: "Client/Server Protocol" in
  * the MariaDB Knowledge Base. No password, text statements, one result each. */
-#include "client.h"
+#include "database.h"
 #include "server.h"
 #include "workload.h"
 

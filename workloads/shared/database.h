@@ -1,6 +1,6 @@
 /* A connection to a database server, in the server's own protocol; statements as text, answers as text. */
-#ifndef CLIENT_H
-#define CLIENT_H
+#ifndef DATABASE_H
+#define DATABASE_H
 
 #include <stdbool.h>
 #include <stddef.h>
