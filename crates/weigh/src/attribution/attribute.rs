@@ -338,7 +338,7 @@ mod tests {
             weights: rules.iter().map(|rule| (*rule, vec![0.6, 0.2])).collect(),
             rules,
             top: 6,
-            time: Duration::from_secs(20),
+            time: Duration::from_secs(3600),
         };
         let noise = Machine::new(Noise::HeavyTailed, 5);
         let (scatter, measurements, fickle, is_broken) = (300.0, 0, None, false);
