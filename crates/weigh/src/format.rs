@@ -183,6 +183,18 @@ pub fn shorten(text: &str, width: usize) -> String {
     short
 }
 
+/// The same for the name of a row: which server or placement it is of, which stands behind an `@`, stays.
+pub fn shorten_name(name: &str, width: usize) -> String {
+    const LEAST: usize = 6;
+    let place = name.rfind('@').filter(|_| !name.contains(' '));
+    match place.map(|at| name.split_at(at)) {
+        Some((head, place)) if place.chars().count() + LEAST <= width => {
+            shorten(head, width - place.chars().count()) + place
+        }
+        _ => shorten(name, width),
+    }
+}
+
 /// The same for a sentence: no word is cut, as half of one is hard to read.
 pub fn shorten_sentence(text: &str, width: usize) -> String {
     let short = shorten(text, width);
@@ -256,6 +268,15 @@ mod tests {
         for (value, expected) in times {
             assert_eq!(seconds(value), expected);
         }
+    }
+
+    #[test]
+    fn of_a_long_name_the_place_stays() {
+        let name = "app:db.random-insert@mariadb-relaxed";
+        assert_eq!(shorten_name(name, 24), "app:db.…@mariadb-relaxed");
+        assert_eq!(shorten_name(name, 40), name);
+        assert_eq!(shorten_name(name, 12), "app:db.rand…");
+        assert_eq!(shorten_name("ssh me@there ls", 8), "ssh me@…");
     }
 
     #[test]

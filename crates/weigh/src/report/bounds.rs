@@ -22,7 +22,7 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let is_open = |row: &&Row| matches!(row.verdict, Verdict::Equivalent | Verdict::Inconclusive);
     let several = super::by_treatment(s).len() > 1;
     let shown = |row: &Row| {
-        let name = format::shorten(&format::label(&row.workload), LONGEST_NAME);
+        let name = format::shorten_name(&format::label(&row.workload), LONGEST_NAME);
         let treatment = format::shorten(&format::label(&row.treatment), LONGEST_NAME);
         let under = if several { format!(" under {treatment}") } else { String::new() };
         format!("{name}{under} {}", of(row))

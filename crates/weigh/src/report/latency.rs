@@ -89,7 +89,7 @@ fn of_rows(
     let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
     let all = rows.iter().map(|row| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
-        let name = format::shorten(&format::label(&row.workload), LONGEST_NAME);
+        let name = format::shorten_name(&format::label(&row.workload), LONGEST_NAME);
         [vec![name, treatment], cells(&row.metrics)].concat()
     });
     let columns = [&[("workload", Align::Left), ("treatment", Align::Left)], columns].concat();

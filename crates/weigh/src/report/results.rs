@@ -159,7 +159,7 @@ fn name(row: &Row) -> String {
     match whole.chars().count() {
         length if length > LONGEST_NAME && !load.is_empty() => {
             let room = LONGEST_NAME.saturating_sub(load.chars().count());
-            format::shorten(&format::label(&row.workload.name), room) + load
+            format::shorten_name(&format::label(&row.workload.name), room) + load
         }
         _ => whole,
     }

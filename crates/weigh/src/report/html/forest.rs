@@ -73,7 +73,7 @@ fn line(row: &Row, y: usize, scale: &EffectScale, margin_pct: f64) -> Value {
         low_open => !on_scale(low),
         high_open => !on_scale(high),
         title => format!("{name}: {effect} {interval}, {verdict}, {pairs}"),
-        name => format::shorten(&name, LONGEST_NAME),
+        name => format::shorten_name(&name, LONGEST_NAME),
         effect,
         verdict,
     }
