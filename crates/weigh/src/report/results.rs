@@ -15,6 +15,8 @@ const USEFUL_BAR: usize = 18;
 const WIDEST_BAR: usize = 48;
 const SMALLEST_BAR: usize = 8;
 const LONGEST_NAME: usize = 24;
+/// What names of workloads that ask a server begin with.
+const APP: &str = "app:";
 const GAP: usize = 2;
 
 const COUNT: usize = 10;
@@ -49,15 +51,13 @@ pub struct Results<'a> {
 impl<'a> Results<'a> {
     pub fn new(summary: &'a Summary, width: usize) -> Results<'a> {
         let mut widths = COLUMNS.map(|(title, _)| title.len());
+        let longest_name = longest_name(summary, width);
         for row in &summary.results {
-            for (width, cell) in widths.iter_mut().zip(cells(row, summary.margin_pct)) {
+            for (width, cell) in widths.iter_mut().zip(cells(row, summary.margin_pct, longest_name))
+            {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        let longest_name = match summary.versus {
-            Some(_) => LONGEST_NAME.max(width * 2 / 5),
-            None => LONGEST_NAME,
-        };
         widths[0] = widths[0].min(longest_name).min(width);
         // Nothing is added to an operation where the rates are of no operations.
         if summary.results.iter().all(|row| row.cost.added_ns_per_op.is_none()) {
@@ -117,7 +117,7 @@ impl<'a> Results<'a> {
             true => self.bars.draw(row.into(), row.verdict != Verdict::Inconclusive),
             false => " ".repeat(self.bars.cells),
         };
-        self.line(&cells(row, self.summary.margin_pct), bar, styles, style, colour)
+        self.line(&cells(row, self.summary.margin_pct, self.widths[0]), bar, styles, style, colour)
     }
 
     fn line(
@@ -152,23 +152,33 @@ pub(super) fn has_interval(row: &Row) -> bool {
     row.low_pct.is_some() || row.high_pct.is_some()
 }
 
+/// Names with a server are long, and commands against each other are all that tells rows apart.
+fn longest_name(summary: &Summary, width: usize) -> usize {
+    let has_server = |row: &Row| row.workload.name.starts_with(APP);
+    match summary.versus {
+        Some(_) => LONGEST_NAME.max(width * 2 / 5),
+        None if summary.results.iter().any(has_server) => LONGEST_NAME.max(width / 3),
+        None => LONGEST_NAME,
+    }
+}
+
 /// What tells rows of one workload apart stands at the end, and must not be what is cut.
-fn name(row: &Row) -> String {
+fn name(row: &Row, longest: usize) -> String {
     let whole = format::label(&row.workload);
     let load = whole.strip_prefix(&*format::label(&row.workload.name)).unwrap_or_default();
     match whole.chars().count() {
-        length if length > LONGEST_NAME && !load.is_empty() => {
-            let room = LONGEST_NAME.saturating_sub(load.chars().count());
+        length if length > longest && !row.workload.name.contains(' ') => {
+            let room = longest.saturating_sub(load.chars().count());
             format::shorten_name(&format::label(&row.workload.name), room) + load
         }
         _ => whole,
     }
 }
 
-fn cells(row: &Row, margin_pct: f64) -> [String; COUNT] {
+fn cells(row: &Row, margin_pct: f64, longest_name: usize) -> [String; COUNT] {
     let [effect, treated, factor, added] = measured(row);
     [
-        name(row),
+        name(row, longest_name),
         format::rate(row.baseline, &row.unit),
         treated,
         format::label(&row.unit),
