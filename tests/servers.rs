@@ -20,12 +20,13 @@ use support::{Home, Outcome, Turn, is_root, wait_until};
 const LONG: Duration = Duration::from_secs(60);
 
 /// Each with its program, by which one knows whether it is installed.
-const SERVERS: [(&str, &str); 5] = [
+const SERVERS: [(&str, &str); 6] = [
     ("mariadb", "/usr/sbin/mariadbd"),
     ("postgres", "/usr/lib/postgresql"),
     ("nginx", "/usr/sbin/nginx"),
     ("redis", "/usr/bin/redis-server"),
     ("php-site", "/usr/sbin/php-fpm"),
+    ("sqlite", "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0"),
 ];
 
 /// Whether it is installed, and the test runs as root: a server is started as another user.

@@ -49,19 +49,13 @@ static bool take_note(uint32_t key)
 
 static void fill(void)
 {
-	bool is_mariadb = strcmp(database_kind(), "mariadb") == 0;
-
 	prefilled = (uint64_t)KEYS * current->count / 100;
 	for (uint64_t i = 0; i < prefilled; i++)
 		take_note(i * SCATTER % KEYS);
 	if (prefilled == 0)
 		return;
-	struct answer answer =
-		is_mariadb ? ask_database("INSERT INTO %s SELECT seq * %d %% %d, 0, '" DATA "' FROM seq_0_to_%llu",
-					  table, SCATTER, KEYS, (unsigned long long)prefilled - 1)
-			   : ask_database("INSERT INTO %s SELECT seq * %d %% %d, 0, '" DATA
-					  "' FROM generate_series(0::bigint, %llu) AS seq",
-					  table, SCATTER, KEYS, (unsigned long long)prefilled - 1);
+	struct answer answer = ask_database("INSERT INTO %s SELECT seq * %d %% %d, 0, '" DATA "' FROM %s", table,
+					    SCATTER, KEYS, sequence_to(prefilled - 1));
 	if (answer.affected != prefilled)
 		fail("%llu rows were to be made, and %llu were", (unsigned long long)prefilled,
 		     (unsigned long long)answer.affected);

@@ -17,15 +17,14 @@ static uint64_t done;
 static void prepare(void)
 {
 	connect_to_database();
-	bool is_mariadb = strcmp(database_kind(), "mariadb") == 0;
 	snprintf(accounts, sizeof accounts, "accounts_%d", copy_number);
 	snprintf(history, sizeof history, "history_%d", copy_number);
 	ask_database("DROP TABLE IF EXISTS %s", accounts);
 	ask_database("DROP TABLE IF EXISTS %s", history);
 	ask_database("CREATE TABLE %s (id INTEGER PRIMARY KEY, balance BIGINT)", accounts);
 	ask_database("CREATE TABLE %s (account INTEGER, amount BIGINT)", history);
-	struct answer made = ask_database("INSERT INTO %s SELECT seq, 0 FROM %s", accounts,
-					  is_mariadb ? "seq_0_to_9999" : "generate_series(0, 9999) AS seq");
+	struct answer made =
+		ask_database("INSERT INTO %s SELECT seq, 0 FROM %s", accounts, sequence_to(ACCOUNTS - 1));
 	if (made.affected != ACCOUNTS)
 		fail("%d accounts were to be made, and %llu were", ACCOUNTS, (unsigned long long)made.affected);
 }

@@ -11,7 +11,6 @@
 #define DURABILITY "WEIGH_DURABILITY"
 
 static const struct protocol *protocol;
-static int connection;
 
 /* What the row is called is true of the server, not only of what it was started with. */
 static void hold_durability(void)
@@ -25,7 +24,8 @@ static void hold_durability(void)
 
 void connect_to_database(void)
 {
-	static const struct protocol *const known[] = {&mariadb_protocol, &postgres_protocol};
+	static const struct protocol *const known[] = {&mariadb_protocol, &postgres_protocol,
+						       &sqlite_protocol};
 	const char *kind = server_kind(VARIABLE);
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -33,14 +33,16 @@ void connect_to_database(void)
 			protocol = known[i];
 	if (!protocol)
 		fail("%s names a kind of database that is not known here: %s", VARIABLE, kind);
-	connection = connect_to_server(VARIABLE);
-	protocol->log_in(connection);
+	protocol->connect(VARIABLE);
 	hold_durability();
 }
 
-const char *database_kind(void)
+const char *sequence_to(uint64_t last)
 {
-	return protocol->kind;
+	static char text[256];
+
+	snprintf(text, sizeof text, protocol->sequence, (unsigned long long)last);
+	return text;
 }
 
 struct answer ask_database(const char *format, ...)
@@ -54,7 +56,7 @@ struct answer ask_database(const char *format, ...)
 	va_end(arguments);
 	if (length < 0 || (size_t)length >= sizeof statement)
 		fail("a statement is too long");
-	protocol->ask(connection, statement, &answer);
+	protocol->ask(statement, &answer);
 	return answer;
 }
 

@@ -1,4 +1,4 @@
-/* A connection to a database server, in the server's own protocol; statements as text, answers as text. */
+/* A connection to a database, in its own protocol; statements as text, answers as text. */
 #ifndef DATABASE_H
 #define DATABASE_H
 
@@ -18,17 +18,20 @@ struct answer {
 
 struct protocol {
 	const char *kind;
-	void (*log_in)(int fd);
-	void (*ask)(int fd, const char *statement, struct answer *answer);
+	void (*connect)(const char *variable); /* to the address in this environment variable */
+	void (*ask)(const char *statement, struct answer *answer);
 	/* A statement that gives one row with 1 where commits are on disk when they are acknowledged, else 0. */
 	const char *is_durable;
+	/* What selects the column `seq` with all numbers from 0 to this one. */
+	const char *sequence;
 };
 
-extern const struct protocol mariadb_protocol, postgres_protocol;
+extern const struct protocol mariadb_protocol, postgres_protocol, sqlite_protocol;
 
 /* Of this process: one connection. */
 void connect_to_database(void);
-const char *database_kind(void);
+/* In how the database writes it; what stands behind FROM. */
+const char *sequence_to(uint64_t last);
 struct answer ask_database(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One row of one field, as a number. */

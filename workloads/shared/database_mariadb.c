@@ -22,8 +22,9 @@ enum { QUERY = 3, OK = 0, END = 0xfe, ERROR = 0xff, NULL_FIELD = 0xfb, UTF8 = 33
 static unsigned char packet[LARGEST + 1];
 static size_t packet_size;
 static unsigned char sequence;
+static int fd;
 
-static void receive_packet(int fd)
+static void receive_packet(void)
 {
 	unsigned char head[4];
 
@@ -36,7 +37,7 @@ static void receive_packet(int fd)
 	sequence = head[3] + 1;
 }
 
-static void send_packet(int fd, const void *bytes, size_t size)
+static void send_packet(const void *bytes, size_t size)
 {
 	unsigned char all[4 + 1024] = {size & 0xff, size >> 8 & 0xff, size >> 16 & 0xff, sequence};
 
@@ -58,14 +59,14 @@ static _Noreturn void fail_with_error(void)
 	fail("the server refused it: %s (error %u)", packet_size > 9 ? message : "", error_code());
 }
 
-static void log_in(int fd)
+static void log_in(void)
 {
 	static const char user[] = "root", database[] = "weigh", plugin[] = "mysql_native_password";
 	const uint32_t capabilities =
 		LONG_PASSWORD | CONNECT_WITH_DB | PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH;
 	unsigned char answer[128] = {0}, *at = answer;
 
-	receive_packet(fd);
+	receive_packet();
 	if (packet[0] == ERROR)
 		fail_with_error();
 	if (packet[0] != 10)
@@ -85,12 +86,12 @@ static void log_in(int fd)
 	at += sizeof database;
 	memcpy(at, plugin, sizeof plugin);
 	at += sizeof plugin;
-	send_packet(fd, answer, at - answer);
-	receive_packet(fd);
+	send_packet(answer, at - answer);
+	receive_packet();
 	if (packet[0] == END) {
 		/* Another plugin; without a password an empty packet says enough to any of them. */
-		send_packet(fd, "", 0);
-		receive_packet(fd);
+		send_packet("", 0);
+		receive_packet();
 	}
 	if (packet[0] != OK)
 		fail_with_error();
@@ -136,15 +137,15 @@ static void take_row(struct answer *answer, uint64_t columns)
 	answer->rows++;
 }
 
-static void ask(int fd, const char *statement, struct answer *answer)
+static void ask(const char *statement, struct answer *answer)
 {
 	char query[1 + 512] = {QUERY};
 	size_t length = strlen(statement), at = 1;
 
 	memcpy(query + 1, statement, length);
 	sequence = 0;
-	send_packet(fd, query, 1 + length);
-	receive_packet(fd);
+	send_packet(query, 1 + length);
+	receive_packet();
 	if (packet[0] == ERROR) {
 		if (error_code() != DUPLICATE_ENTRY)
 			fail_with_error();
@@ -158,15 +159,28 @@ static void ask(int fd, const char *statement, struct answer *answer)
 	at = 0;
 	uint64_t columns = take_length(&at);
 	do
-		receive_packet(fd);
+		receive_packet();
 	while (!is_end());
-	for (receive_packet(fd); !is_end(); receive_packet(fd)) {
+	for (receive_packet(); !is_end(); receive_packet()) {
 		if (packet[0] == ERROR)
 			fail_with_error();
 		take_row(answer, columns);
 	}
 }
 
+/* As the standard has it, and the others do: || joins texts. */
+static void connect_and_log_in(const char *variable)
+{
+	struct answer nothing = {0};
+
+	fd = connect_to_server(variable);
+	log_in();
+	ask("SET sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT')", &nothing);
+}
+
 const struct protocol mariadb_protocol = {
-	.kind = "mariadb", .log_in = log_in, .ask = ask,
-	.is_durable = "SELECT @@innodb_flush_log_at_trx_commit = 1"};
+	.kind = "mariadb",
+	.connect = connect_and_log_in,
+	.ask = ask,
+	.is_durable = "SELECT @@innodb_flush_log_at_trx_commit = 1",
+	.sequence = "seq_0_to_%llu"};

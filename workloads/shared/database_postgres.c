@@ -14,8 +14,9 @@ enum { LARGEST = 65536, VERSION_3 = 3 << 16 };
 
 static char message[LARGEST + 1];
 static uint32_t message_size;
+static int fd;
 
-static char receive_message(int fd)
+static char receive_message(void)
 {
 	unsigned char head[5];
 
@@ -38,7 +39,7 @@ static const char *error_field(char wanted)
 	return "";
 }
 
-static void log_in(int fd)
+static void log_in(const char *variable)
 {
 	static const char parameters[] = "user\0bench\0database\0postgres\0";
 	struct {
@@ -46,9 +47,10 @@ static void log_in(int fd)
 		char parameters[sizeof parameters];
 	} __attribute__((packed)) start = {htonl(8 + sizeof parameters), htonl(VERSION_3), {0}};
 
+	fd = connect_to_server(variable);
 	memcpy(start.parameters, parameters, sizeof parameters);
 	send_all(fd, &start, sizeof start);
-	for (char kind; (kind = receive_message(fd)) != 'Z';) {
+	for (char kind; (kind = receive_message()) != 'Z';) {
 		if (kind == 'E')
 			fail("the server refused it: %s", error_field('M'));
 		/* AuthenticationOk is a 0. */
@@ -85,7 +87,7 @@ static void take_row(struct answer *answer)
 	answer->rows++;
 }
 
-static void ask(int fd, const char *statement, struct answer *answer)
+static void ask(const char *statement, struct answer *answer)
 {
 	size_t length = strlen(statement) + 1;
 	char query[5 + 512] = {'Q'};
@@ -94,7 +96,7 @@ static void ask(int fd, const char *statement, struct answer *answer)
 	memcpy(query + 1, &size, sizeof size);
 	memcpy(query + 5, statement, length);
 	send_all(fd, query, 5 + length);
-	for (char kind; (kind = receive_message(fd)) != 'Z';) {
+	for (char kind; (kind = receive_message()) != 'Z';) {
 		switch (kind) {
 		case 'D': take_row(answer); break;
 		case 'C': { /* as in INSERT 0 1 */
@@ -113,6 +115,9 @@ static void ask(int fd, const char *statement, struct answer *answer)
 }
 
 const struct protocol postgres_protocol = {
-	.kind = "postgres", .log_in = log_in, .ask = ask,
+	.kind = "postgres",
+	.connect = log_in,
+	.ask = ask,
 	.is_durable = "SELECT (current_setting('fsync') = 'on'"
-		      " AND current_setting('synchronous_commit') = 'on')::int"};
+		      " AND current_setting('synchronous_commit') = 'on')::int",
+	.sequence = "generate_series(0::bigint, %llu) AS seq"};
