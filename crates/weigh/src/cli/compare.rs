@@ -94,8 +94,8 @@ pub struct CompareArgs {
         "think", "rate", "metrics", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
-    #[arg(long, value_name = "N", default_value = "1", value_parser = value::copies)]
-    #[arg(conflicts_with = "command")]
+    #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
+    #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
     #[command(flatten)]
     mixes: Mixes,

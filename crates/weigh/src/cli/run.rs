@@ -61,7 +61,7 @@ pub struct RunArgs {
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU. Several
     /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, only its ends and the powers
     /// of two are measured [default: 1; like UnixBench, 1,all for suites with an index and with --classic]
-    #[arg(long, value_name = "N", value_parser = Copies::parse)]
+    #[arg(long, visible_alias = "clients", value_name = "N", value_parser = Copies::parse)]
     copies: Option<Copies>,
     /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
