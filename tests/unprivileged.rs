@@ -56,6 +56,24 @@ fn the_default_filter_is_weighed_without_root() {
     outcome.assert_says(&["getppid"]);
 }
 
+/// In a user namespace, where that is allowed; otherwise the reason is given.
+#[test]
+fn a_server_is_measured_without_root() {
+    if !std::path::Path::new("/usr/bin/redis-server").exists() {
+        return println!("skipped: redis-server is not installed");
+    }
+    let _turn = Turn::take();
+    let home = home_of_nobody();
+    let outcome = run(&home, &["run", "app:kv.get-set", "--samples", "3"]);
+    if outcome.code == Some(2) {
+        return outcome.assert_says(&["user namespaces are not permitted"]);
+    }
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    outcome.assert_says(&["app:kv.get-set@redis"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(home.describe_processes(), Vec::<String>::new());
+}
+
 #[test]
 fn auditing_is_refused_and_what_is_missing_is_named() {
     let home = home_of_nobody();
