@@ -188,6 +188,29 @@ fn a_server_of_all_arms_is_a_treatment_like_others() {
     assert_nothing_is_left(&home);
 }
 
+/// What prepares a database may wait for room.
+#[test]
+fn a_disk_without_room_for_a_database_is_said() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let script = "mount -t tmpfs -o size=60m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(support::program());
+    command.args([
+        "run",
+        "app:db.point-read@mariadb",
+        "app:db.point-read@sqlite",
+        "--samples",
+        "3",
+    ]);
+    let outcome = home.start(command).finish();
+    outcome.assert_says(&["app:db.point-read@mariadb gave no result", "app:db.point-read@sqlite"]);
+    assert_nothing_is_left(&home);
+}
+
 /// The server of 2003 that looked faster: most of its pages are errors, with status 200.
 #[test]
 fn a_site_without_connections_to_its_database_gives_no_rate() {
