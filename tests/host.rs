@@ -5,11 +5,12 @@ mod support;
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::{Home, Running, Turn, is_root, program, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
@@ -23,6 +24,15 @@ struct Machine<'h> {
     port: u16,
     /// Where it is not that of this host.
     network: Option<Network>,
+}
+
+/// A daemon that goes on would also hold the output of the tests open, and who reads that waits for ever.
+/// With it ends what it forked for a connection that nobody has logged in by.
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.sshd), Signal::KILL);
+        let _ = self.sshd.wait();
+    }
 }
 
 /// Two network namespaces, each held by a process, and a link between them: nothing of this host's network is
@@ -133,6 +143,7 @@ impl<'h> Machine<'h> {
         command
             .args(["-D", "-e", "-f"])
             .arg(config)
+            .process_group(0)
             .stderr(fs::File::create(home.path("log")).unwrap());
         let sshd = command.spawn().unwrap();
         let machine = Machine { home, sshd, address: address.to_owned(), port, network };
