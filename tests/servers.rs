@@ -26,16 +26,17 @@ const SERVERS: [(&str, &str); 6] = [
     ("nginx", "/usr/sbin/nginx"),
     ("redis", "/usr/bin/redis-server"),
     ("php-site", "/usr/sbin/php-fpm"),
-    ("sqlite", "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0"),
+    ("sqlite", "/usr/lib/ARCH-linux-gnu/libsqlite3.so.0"),
 ];
 
 /// Whether it is installed, and the test runs as root: a server is started as another user.
 fn has(server: &str) -> bool {
     let program = SERVERS.iter().find(|(name, _)| *name == server).unwrap().1;
-    let program = Path::new(program);
+    let program = program.replace("ARCH", std::env::consts::ARCH);
+    let program = Path::new(&program);
     let (place, name) = (program.parent().unwrap(), program.file_name().unwrap().to_str().unwrap());
     // Debian's php-fpm has its version in the name.
-    let mut files = fs::read_dir(place).unwrap().flatten();
+    let mut files = fs::read_dir(place).into_iter().flatten().flatten();
     let is_it = |file: fs::DirEntry| file.file_name().to_string_lossy().starts_with(name);
     let has = is_root() && files.any(is_it);
     if !has {
@@ -144,7 +145,28 @@ fn without_a_server_the_others_are_measured() {
     assert_nothing_is_left(&home);
 }
 
-/// The treatment is in the server, and what the server used is in the CPU time.
+/// Without the sockets of the servers, their CPU time is nobody's.
+#[test]
+fn what_the_server_used_is_in_the_cpu_time() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let run = format!("{} run app:kv.get-set --operations 20000", program.display());
+    let script = format!("{run} >both && env -u WEIGH_SERVERS {run} >client");
+    let command = ["compare", "none", "--fixture", "redis", "--budget", "3s", "--"];
+    let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
+    let cpu_ns = |file: &str| {
+        let sample: Value = serde_json::from_slice(&fs::read(home.path(file)).unwrap()).unwrap();
+        sample["user_ns"].as_f64().unwrap() + sample["system_ns"].as_f64().unwrap()
+    };
+    let (both, client) = (cpu_ns("both"), cpu_ns("client"));
+    assert!(both > client * 1.2, "{both} against {client}: {outcome:#?}");
+}
+
+/// The treatment is in the server.
 #[test]
 fn a_treatment_reaches_the_server() {
     if !has("redis") {

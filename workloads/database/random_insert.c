@@ -47,11 +47,16 @@ static bool take_note(uint32_t key)
 	return is_new;
 }
 
+static void take_note_of_prefilled(void)
+{
+	for (uint64_t i = 0; i < prefilled; i++)
+		take_note(i * SCATTER % KEYS);
+}
+
 static void fill(void)
 {
 	prefilled = (uint64_t)KEYS * current->count / 100;
-	for (uint64_t i = 0; i < prefilled; i++)
-		take_note(i * SCATTER % KEYS);
+	take_note_of_prefilled();
 	if (prefilled == 0)
 		return;
 	struct answer answer = ask_database("INSERT INTO %s SELECT seq * %d %% %d, 0, '" DATA "' FROM %s", table,
@@ -100,8 +105,7 @@ static uint64_t distinct_keys(uint64_t drawn)
 	uint64_t distinct = prefilled;
 
 	memset(has_row, 0, sizeof has_row);
-	for (uint64_t i = 0; i < prefilled; i++)
-		take_note(i * SCATTER % KEYS);
+	take_note_of_prefilled();
 	for (begin_keys(); drawn; drawn--)
 		distinct += take_note(next_key());
 	return distinct;

@@ -39,16 +39,16 @@ static void run(uint64_t n)
 {
 	for (; n; n--) {
 		unsigned account = done * 7919 % ACCOUNTS;
-		long long amount = (long long)(done % 2000) - 999;
+		long long amount = (long long)(done % 2000) - 998;
 
 		ask_database("BEGIN");
 		change_one("UPDATE", ask_database("UPDATE %s SET balance = balance + %lld WHERE id = %u", accounts,
-						  amount + 1, account));
+						  amount, account));
 		struct answer found = ask_database("SELECT balance FROM %s WHERE id = %u", accounts, account);
-		change_one("INSERT", ask_database("INSERT INTO %s VALUES (%u, %lld)", history, account, amount + 1));
+		change_one("INSERT", ask_database("INSERT INTO %s VALUES (%u, %lld)", history, account, amount));
 		ask_database("COMMIT");
-		balances[account] += amount + 1;
-		total += amount + 1;
+		balances[account] += amount;
+		total += amount;
 		done++;
 		if (found.rows != 1 || strtoll(found.fields[0], NULL, 10) != balances[account])
 			fail("the balance of account %u is %s, not %lld", account, found.fields[0],

@@ -222,7 +222,7 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
-    /// New launchers for both arms of a pair, at the same moment; `slot` is the pair's first.
+    /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
     fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
         let server = self.site.works[slot.unit.work].server();

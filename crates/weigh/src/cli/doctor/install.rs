@@ -1,5 +1,7 @@
 //! `weigh doctor --install apps`: the servers that workloads ask, from the distribution's packages.
 
+use std::collections::BTreeSet;
+
 use clap::ValueEnum;
 use rustix::process::geteuid;
 
@@ -33,7 +35,10 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
         return Ok(0);
     }
     let names: Vec<&str> = missing.iter().map(|kind| FixtureKind::name(*kind)).collect();
-    let packages: Vec<&str> = missing.iter().flat_map(|kind| kind.packages()).copied().collect();
+    // Two of them may need the same.
+    let packages: BTreeSet<&str> =
+        missing.iter().flat_map(|kind| kind.packages()).copied().collect();
+    let packages: Vec<&str> = packages.into_iter().collect();
     let (names, listed) = (names.join(", "), packages.join(" "));
     let Some(apt) = program::find("apt-get")? else {
         return Err(format!(
