@@ -1,6 +1,6 @@
 //! What a person at the terminal sees while an experiment runs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::time::Duration;
 
 use clap::ColorChoice;
@@ -12,7 +12,8 @@ use crate::experiment::request::{Audience, Printout, Sampled};
 use crate::experiment::row::Row;
 use crate::experiment::run_progress::Progress;
 use crate::format;
-use crate::report::live::{Live, stderr_size};
+use crate::report::display::{Display, stderr_size};
+use crate::report::live::Live;
 use crate::report::live_view::{LiveRow, RowProgress, Stage};
 use crate::report::text::wrap;
 use crate::result::work_name::WorkName;
@@ -20,17 +21,42 @@ use paired::Verdict;
 
 /// A person, or a log.
 pub struct Terminal {
-    pub color: ColorChoice,
-    pub margin_pct: f64,
-    pub budget: Duration,
-    pub sets: usize,
+    color: ColorChoice,
+    margin_pct: f64,
+    budget: Duration,
+    sets: usize,
+    /// How far a run is, which has no rows with verdicts.
+    display: Display,
+}
+
+impl Terminal {
+    /// Of pairs, with how long they are measured at most and in how many sets.
+    pub fn of_pairs(
+        color: ColorChoice,
+        margin_pct: f64,
+        budget: Duration,
+        sets: usize,
+    ) -> Terminal {
+        Terminal { color, margin_pct, budget, sets, display: Display::on_stderr() }
+    }
+
+    /// Of a run of one arm.
+    pub fn of_run(color: ColorChoice) -> Terminal {
+        Terminal::of_pairs(color, 0.0, Duration::ZERO, 1)
+    }
+
+    /// A sentence, which stays, above what is redrawn.
+    fn note(&mut self, text: &str) {
+        self.display.clear();
+        output::note(text);
+    }
 }
 
 impl Audience for Terminal {
     fn announce(&mut self, sentence: &str) {
         // A terminal would break the words.
         let width = stderr_size().map_or(usize::MAX, |size| size.columns);
-        output::note(&wrap(sentence, width, 0).join("\n"));
+        self.note(&wrap(sentence, width, 0).join("\n"));
     }
 
     fn set_begins(
@@ -39,7 +65,7 @@ impl Audience for Terminal {
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {
         if self.sets > 1 {
-            output::note(&format!("Set {} of {}", set + 1, self.sets));
+            self.note(&format!("Set {} of {}", set + 1, self.sets));
         }
         let rows = rows
             .iter()
@@ -56,74 +82,55 @@ impl Audience for Terminal {
         let arm = format::label(arm);
         for (stream, text) in [("stdout", stdout), ("stderr", stderr)] {
             match text.trim_end() {
-                "" => output::note(&format!("{arm}: nothing on {stream}")),
-                text => output::note(&format!("{arm}: on {stream}\n{text}")),
+                "" => self.note(&format!("{arm}: nothing on {stream}")),
+                text => self.note(&format!("{arm}: on {stream}\n{text}")),
             }
         }
     }
 
     fn swept(&mut self, sweep: usize, progress: &Progress) {
         let (samples, of_samples) = (progress.samples, progress.of_samples);
-        if let Some(size) = stderr_size() {
-            let left = format::clock(progress.left().as_secs_f64());
-            let line = format!("sweep {sweep}: {samples} of {of_samples} cells, about {left} left");
-            let line = format::shorten(&line, size.columns.saturating_sub(1));
-            let _ = write!(io::stderr(), "\r\x1b[K{line}");
-        } else if samples == of_samples {
-            output::note(&format!("sweep {sweep}: {}", format::plural(samples, "cell")));
+        if samples == of_samples {
+            let line = format!("sweep {sweep}: {}", format::plural(samples, "cell"));
+            return self.display.milestone(&line);
         }
+        let left = format::clock(progress.left().as_secs_f64());
+        let line = format!("sweep {sweep}: {samples} of {of_samples} cells, about {left} left");
+        self.display.progress(&line);
     }
 
     fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool) {
-        let users = name.users().map_or_else(String::new, |users| format::plural(users, "user"));
-        let rate = format::rate(jobs_per_min, "jobs/min");
         let after = if is_fresh { ", at the peak" } else { "" };
-        let line = format!("{users}: {rate} jobs/min{after}");
-        match stderr_size() {
-            Some(_) => drop(write!(io::stderr(), "\r\x1b[K{line}")),
-            None => output::note(&line),
-        }
+        self.display.milestone(&format!("{}{}{after}", users(name), jobs(jobs_per_min)));
     }
 
     fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]) {
-        let users = name.users().map_or_else(String::new, |users| format::plural(users, "user"));
-        let said = |(rate, arm): (Option<f64>, &str)| {
-            Some(format!("{} jobs/min {arm}", format::rate(rate?, "jobs/min")))
-        };
-        let arms: Vec<String> =
-            jobs_per_min.into_iter().zip(["without", "with"]).filter_map(said).collect();
-        let line = format!("{users}: {}", arms.join(", "));
-        match stderr_size() {
-            Some(_) => drop(write!(io::stderr(), "\r\x1b[K{line}")),
-            None => output::note(&line),
-        }
+        let arms = jobs_per_min.into_iter().zip(["without", "with"]);
+        let said = arms.filter_map(|(rate, arm)| Some(format!("{} {arm}", jobs(rate?))));
+        let said: Vec<String> = said.collect();
+        self.display.milestone(&format!("{}{}", users(name), said.join(", ")));
     }
 
     fn sampled(&mut self, sample: &Sampled) {
         let Sampled { work, pass, passes, progress } = sample;
-        if let Some(size) = stderr_size() {
-            let (samples, of_samples) = (progress.samples, progress.of_samples);
-            let left = format::clock(progress.left().as_secs_f64());
-            let line = format!(
-                "{samples} of {of_samples} samples, about {left} left · {} {pass}/{passes}",
-                format::label(work)
-            );
-            // A line that is wrapped cannot be taken back.
-            let line = format::shorten(&line, size.columns.saturating_sub(1));
-            let _ = write!(io::stderr(), "\r\x1b[K{line}");
-        } else if pass == passes {
-            output::note(&format!("{work}: {passes} passes"));
+        if pass == passes {
+            return self.display.milestone(&format!("{work}: {passes} passes"));
         }
+        let (samples, of_samples) = (progress.samples, progress.of_samples);
+        let left = format::clock(progress.left().as_secs_f64());
+        let line = format!(
+            "{samples} of {of_samples} samples, about {left} left · {work} {pass}/{passes}"
+        );
+        self.display.progress(&line);
     }
 }
 
-impl Terminal {
-    /// Takes the line of progress off the screen.
-    pub fn end_of_samples(&self) {
-        if io::stderr().is_terminal() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
-    }
+fn users(name: &WorkName) -> String {
+    name.users().map_or_else(String::new, |users| format!("{}: ", format::plural(users, "user")))
+}
+
+fn jobs(per_min: f64) -> String {
+    format!("{} jobs/min", format::rate(per_min, "jobs/min"))
 }
 
 struct Watching {

@@ -126,8 +126,7 @@ impl CalibrateArgs {
     /// All experiments, until one does not end as it should.
     fn make(&self, context: &Context, own: &[FromFile], store: &Store) -> Result<Made, String> {
         let interrupted = listen_for_signals()?;
-        let mut audience =
-            Terminal { color: context.color, margin_pct: 1.0, budget: self.budget, sets: 1 };
+        let mut audience = Terminal::of_pairs(context.color, 1.0, self.budget, 1);
         let mut made = Made::default();
         let kinds = || [None].into_iter().chain(self.planted.map(Some));
         for (number, planted) in (1..=self.repeat).flat_map(|n| kinds().map(move |kind| (n, kind)))

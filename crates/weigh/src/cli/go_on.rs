@@ -38,12 +38,8 @@ pub fn run(
     let origin = Origin::of(&stored).map_err(said)?;
     agree_if_foreign(&context.database()?, &what_it_runs(&origin)).map_err(said)?;
     let measured = Duration::from_secs_f64(stored.elapsed_s.max(0.0));
-    let mut audience = Terminal {
-        color: context.color,
-        margin_pct: stored.header.margin * 100.0,
-        budget: measured + budget,
-        sets: stored.header.sets,
-    };
+    let (margin_pct, sets) = (stored.header.margin * 100.0, stored.header.sets);
+    let mut audience = Terminal::of_pairs(context.color, margin_pct, measured + budget, sets);
     go_on(&stored, (budget, precision), store, &mut audience, interrupted).map_err(said)
 }
 

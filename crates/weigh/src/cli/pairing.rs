@@ -116,12 +116,8 @@ impl Pairing {
 
     fn begin(&self, request: &Request, store: &Store, context: &Context) -> Result<Done, String> {
         let interrupted = listen_for_signals()?;
-        let mut audience = Terminal {
-            color: context.color,
-            margin_pct: self.margin * 100.0,
-            budget: self.budget,
-            sets: self.sets as usize,
-        };
+        let (margin_pct, sets) = (self.margin * 100.0, self.sets as usize);
+        let mut audience = Terminal::of_pairs(context.color, margin_pct, self.budget, sets);
         execute(request, store, &mut audience, &interrupted)
     }
 

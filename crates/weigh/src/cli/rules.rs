@@ -1,8 +1,8 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -10,8 +10,8 @@ use super::again::OUTPUT;
 use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
-use crate::printable;
 use crate::profile::record::SyscallProfile;
+use crate::report::display::Display;
 use crate::report::rules::{html, json, terminal};
 use crate::result::rules::RuleReport;
 
@@ -76,10 +76,11 @@ impl RulesArgs {
             time: self.budget,
         };
         let interrupted = listen_for_signals()?;
-        let mut line = ProgressLine::new();
-        let done = measure_rules(&request, &interrupted, &mut |what, share| line.show(what, share));
-        line.clear();
-        let done = done?;
+        let mut display = Display::on_stderr();
+        let mut progress =
+            |what: &str, share: f64| display.progress(&format!("{what}: {:.0} %", 100.0 * share));
+        let done = measure_rules(&request, &interrupted, &mut progress)?;
+        drop(display);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         match &done.report {
             Some(report) => self.write(report, context)?,
@@ -106,39 +107,5 @@ impl RulesArgs {
             output::print(&text)?;
         }
         Ok(())
-    }
-}
-
-/// One line on the terminal that tells how far it is; elsewhere a line now and then.
-struct ProgressLine {
-    last: Option<Instant>,
-    is_terminal: bool,
-    is_shown: bool,
-}
-
-impl ProgressLine {
-    fn new() -> ProgressLine {
-        ProgressLine { last: None, is_terminal: io::stderr().is_terminal(), is_shown: false }
-    }
-
-    /// Writing must not stop an experiment: errors are dropped.
-    fn show(&mut self, what: &str, share: f64) {
-        let every = if self.is_terminal { 0.2 } else { 10.0 };
-        if self.last.is_some_and(|last| last.elapsed().as_secs_f64() < every) {
-            return;
-        }
-        self.last = Some(Instant::now());
-        let text = printable::line(&format!("{what}: {:.0} %", 100.0 * share));
-        let _ = match self.is_terminal {
-            true => write!(io::stderr(), "\r\x1b[K{text}"),
-            false => writeln!(io::stderr(), "{text}"),
-        };
-        self.is_shown = true;
-    }
-
-    fn clear(&mut self) {
-        if self.is_terminal && self.is_shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
     }
 }

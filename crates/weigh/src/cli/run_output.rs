@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use clap::Args;
 
@@ -58,10 +57,7 @@ impl RunOutput {
         context: &Context,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<u8, String> {
-        let mut audience =
-            Terminal { color: context.color, margin_pct: 1.0, budget: Duration::ZERO, sets: 1 };
-        let done = execute(request, store, &mut audience, interrupted)?;
-        audience.end_of_samples();
+        let done = execute(request, store, &mut Terminal::of_run(context.color), interrupted)?;
         self.end(done, store, context)
     }
 

@@ -1,13 +1,15 @@
 //! A curve on a terminal: a table with a row per point, and a bar as long as its value.
 
+use anstyle::Style;
+
 use super::paint::{BOLD, FAINT, paint};
-use super::table::{Align, pad};
+use super::table::{Align, BarRoom, Cell, Layout};
 use super::text::wrap;
 
 const WIDEST_BAR: usize = 40;
 /// A shorter bar shows no shape.
 const SHORTEST_BAR: usize = 8;
-const GAP: usize = 2;
+const INDENT: usize = 2;
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// A row: its cells, and its value as a share of the longest bar.
@@ -62,21 +64,19 @@ fn drawn(
             widest.filter(|widest| *widest > 0).map_or(0, |w| w.max(columns[i].chars().count()))
         })
         .collect();
-    let line = |cells: Vec<&str>| {
-        let cells = cells.into_iter().zip(&widths).filter(|(_, width)| **width > 0);
-        cells
-            .map(|(cell, width)| " ".repeat(GAP) + &pad(cell, *width, Align::Right))
-            .collect::<String>()
+    let bar = BarRoom { before: columns.len(), useful: 0, least: SHORTEST_BAR, most: WIDEST_BAR };
+    let layout = Layout::new(widths, [], Some(bar), width.saturating_sub(INDENT));
+    let line = |texts: &[&str], bar: &str| {
+        let plain = Style::new();
+        let cells: Vec<Cell> = texts.iter().map(|text| (*text, Align::Right, plain)).collect();
+        " ".repeat(INDENT) + &layout.line(&cells, Some((bar, plain)), false)
     };
-    let used: usize = widths.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
-    let room = width.saturating_sub(used + GAP).min(WIDEST_BAR);
-    let room = if room < SHORTEST_BAR { 0 } else { room };
     let mut lines: Vec<String> =
         wrap(title, width, 0).iter().map(|line| paint(line, BOLD, colour)).collect();
-    lines.push(paint(&line(columns.to_vec()), FAINT, colour));
+    lines.push(paint(&line(columns, ""), FAINT, colour));
     for (number, point) in points.iter().enumerate() {
-        let cells = line(point.cells.iter().map(String::as_str).collect());
-        lines.push(format!("{cells}  {}", bars(number, room)).trim_end().to_owned());
+        let texts: Vec<&str> = point.cells.iter().map(String::as_str).collect();
+        lines.push(line(&texts, &bars(number, layout.bar())));
     }
     lines
 }

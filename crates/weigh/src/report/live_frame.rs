@@ -2,22 +2,26 @@
 
 use std::time::Duration;
 
+use anstyle::Style;
+
 use super::bar::Bars;
-use super::live_view::{LiveRow, Size, Stage, View};
+use super::display::Size;
+use super::live_view::{LiveRow, Stage, View};
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
-use super::table::{Align, pad};
+use super::table::{Align, BarRoom, Cell, Layout};
 use crate::format;
 use crate::result::versus::WORK;
 use paired::Verdict;
 
 const LONGEST_NAME: usize = 28;
-const WIDEST_BAR: usize = 60;
-const SMALLEST_BAR: usize = 8;
+/// It stands behind name and effect.
+const BAR: BarRoom = BarRoom { before: 2, useful: 0, least: 8, most: 60 };
 /// `inconclusive`, and `slower, <0.5 %`.
 const STAGE: usize = 14;
 const EFFECT: usize = 9;
-const PAIRS: usize = 9;
+const PAIRS: usize = 7;
+const ALIGN: [Align; 4] = [Align::Left, Align::Right, Align::Left, Align::Right];
 
 /// So long a page of the rows stands, where not all fit.
 const PAGE_S: u64 = 4;
@@ -29,11 +33,11 @@ pub fn lines(view: &View, size: Size) -> Vec<String> {
     let room = size.rows.saturating_sub(3).max(1);
     let rooms = if view.rows.len() <= room { room } else { room.max(2) - 1 };
     let page = page(view, rooms);
-    let layout = Layout::new(view, size.columns);
-    let mut lines = vec![paint(&layout.head(), FAINT, view.colour)];
+    let table = Rows::new(view, size.columns);
+    let mut lines = vec![paint(&table.head(), FAINT, view.colour)];
     let first = page * rooms;
     let shown = view.rows.iter().skip(first).take(rooms);
-    lines.extend(shown.map(|row| layout.row(row)));
+    lines.extend(shown.map(|row| table.row(row)));
     if view.rows.len() > rooms && room > 1 {
         let (last, all) = ((first + rooms).min(view.rows.len()), view.rows.len());
         let which = format!("… rows {} to {last} of {all}; the pages alternate", first + 1);
@@ -108,51 +112,33 @@ fn stage(stage: &Stage, margin_pct: f64) -> String {
     }
 }
 
-struct Layout<'a> {
+/// The rows of a frame, laid out for a width.
+struct Rows<'a> {
     view: &'a View,
     bars: Bars,
-    name: usize,
-    columns: usize,
+    layout: Layout,
     several: bool,
 }
 
-impl<'a> Layout<'a> {
-    fn new(view: &'a View, columns: usize) -> Layout<'a> {
+impl<'a> Rows<'a> {
+    fn new(view: &'a View, columns: usize) -> Rows<'a> {
         let treatment = view.rows.first().map(|row| &row.treatment);
         let several = view.rows.iter().any(|row| Some(&row.treatment) != treatment);
         let names = view.rows.iter().map(|row| name(row, several).chars().count());
         let longest = names.max().unwrap_or(0).max("workload".len());
         let name = longest.min(LONGEST_NAME).min(columns / 3);
-        let rest = name + 2 + EFFECT + 2 + STAGE + PAIRS + 2;
-        let bar = columns.saturating_sub(rest).min(WIDEST_BAR);
-        Layout {
-            view,
-            bars: Bars {
-                scale: EffectScale::fixed(view.margin_pct),
-                margin_pct: view.margin_pct,
-                cells: if bar < SMALLEST_BAR { 0 } else { bar },
-            },
-            name,
-            columns,
-            several,
-        }
-    }
-
-    fn heading(&self) -> &'static str {
-        let is_command = self.view.rows.first().is_some_and(|row| row.treatment == WORK);
-        if is_command { WORK } else { "workload" }
+        let expendable: [&[usize]; 3] = [&[3], &[2], &[1]];
+        let layout = Layout::new(vec![name, EFFECT, STAGE, PAIRS], expendable, Some(BAR), columns);
+        let scale = EffectScale::fixed(view.margin_pct);
+        let bars = Bars { scale, margin_pct: view.margin_pct, cells: layout.bar() };
+        Rows { view, bars, layout, several }
     }
 
     fn head(&self) -> String {
-        let head = format!(
-            "{}  {}  {}  {}{}",
-            pad(self.heading(), self.name, Align::Left),
-            pad("effect", EFFECT, Align::Right),
-            self.bars.axis(),
-            pad("", STAGE, Align::Left),
-            pad("pairs", PAIRS, Align::Right)
-        );
-        format::shorten(head.trim_end(), self.columns)
+        let is_command = self.view.rows.first().is_some_and(|row| row.treatment == WORK);
+        let first = if is_command { WORK } else { "workload" };
+        let plain = Style::new();
+        self.line([first, "effect", "", "pairs"], [plain; 4], (&self.bars.axis(), plain), false)
     }
 
     fn row(&self, row: &LiveRow) -> String {
@@ -171,26 +157,22 @@ impl<'a> Layout<'a> {
             Some(_) => self.bars.draw(span(row), decided),
             None => " ".repeat(self.bars.cells),
         };
-        let plain = anstyle::Style::new();
-        let cells = [
-            (pad(&name(row, self.several), self.name, Align::Left), plain),
-            ("  ".to_owned(), plain),
-            (pad(&effect, EFFECT, Align::Right), style),
-            ("  ".to_owned(), plain),
-            (bar, style),
-            ("  ".to_owned(), plain),
-            (pad(&stage(&now.stage, self.view.margin_pct), STAGE, Align::Left), style),
-            (pad(&format::integer(now.pairs as u64), PAIRS, Align::Right), plain),
-        ];
-        // Cut by characters before painting: an escape sequence has no width.
-        let mut room = self.columns;
-        let mut line = String::new();
-        for (cell, style) in cells {
-            let cell: String = cell.chars().take(room).collect();
-            room -= cell.chars().count();
-            line += &paint(&cell, style, self.view.colour);
-        }
-        line
+        let (name, stage) = (name(row, self.several), stage(&now.stage, self.view.margin_pct));
+        let plain = Style::new();
+        let texts = [&name, &effect, &stage, &*format::integer(now.pairs as u64)];
+        self.line(texts, [plain, style, style, plain], (&bar, style), self.view.colour)
+    }
+
+    fn line(
+        &self,
+        texts: [&str; 4],
+        styles: [Style; 4],
+        bar: (&str, Style),
+        colour: bool,
+    ) -> String {
+        let cells = texts.into_iter().zip(ALIGN).zip(styles);
+        let cells: Vec<Cell> = cells.map(|((text, align), style)| (text, align, style)).collect();
+        self.layout.line(&cells, Some(bar), colour)
     }
 }
 

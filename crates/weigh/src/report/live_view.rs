@@ -52,13 +52,6 @@ pub enum Stage {
     Failed(String),
 }
 
-/// The size of a terminal in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    pub columns: usize,
-    pub rows: usize,
-}
-
 /// Everything that a frame shows.
 pub(super) struct View {
     pub rows: Vec<LiveRow>,

@@ -18,6 +18,7 @@ mod cumulative;
 pub mod curve_text;
 pub mod dialect;
 pub mod diff;
+pub mod display;
 mod evidence;
 mod factorial;
 mod facts;

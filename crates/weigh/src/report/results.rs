@@ -3,21 +3,17 @@
 use super::bar::Bars;
 use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
-use super::table::{Align, pad};
+use super::table::{Align, BarRoom, Cell, Layout};
 use super::versus;
 use crate::format;
 use crate::result::summary::{Row, Summary};
 use paired::Verdict;
 
-/// A bar narrower than this says nothing, so other columns go first.
-const USEFUL_BAR: usize = 18;
-/// A bar wider than this says nothing more.
-const WIDEST_BAR: usize = 48;
-const SMALLEST_BAR: usize = 8;
+/// A bar narrower than `useful` says little, so other columns go first.
+const BAR: BarRoom = BarRoom { before: VERDICT, useful: 18, least: 8, most: 48 };
 const LONGEST_NAME: usize = 24;
 /// What names of workloads that ask a server begin with.
 const APP: &str = "app:";
-const GAP: usize = 2;
 
 const COUNT: usize = 10;
 /// The columns but for the bar, which stands before the verdict.
@@ -44,8 +40,7 @@ const EXPENDABLE: [&[usize]; 6] = [&[7], &[2], &[9], &[1, 3], &[5, 6], &[8]];
 pub struct Results<'a> {
     summary: &'a Summary,
     bars: Bars,
-    /// The width of each column; 0 for one that was left out.
-    widths: [usize; COUNT],
+    layout: Layout,
 }
 
 impl<'a> Results<'a> {
@@ -58,32 +53,20 @@ impl<'a> Results<'a> {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        widths[0] = widths[0].min(longest_name).min(width);
+        widths[0] = widths[0].min(longest_name);
         // Nothing is added to an operation where the rates are of no operations.
         if summary.results.iter().all(|row| row.cost.added_ns_per_op.is_none()) {
             widths[ADDED] = 0;
         }
-        let room = |widths: &[usize; COUNT]| {
-            let used: usize = widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
-            width.saturating_sub(used)
-        };
-        for columns in EXPENDABLE {
-            if room(&widths) < USEFUL_BAR {
-                columns.iter().for_each(|column| widths[*column] = 0);
-            }
-        }
-        let bar = room(&widths).min(WIDEST_BAR);
-        if widths[0] + GAP + widths[EFFECT] > width {
-            widths[0] = width.saturating_sub(widths[EFFECT] + GAP);
-        }
+        let layout = Layout::new(widths.to_vec(), EXPENDABLE, Some(BAR), width);
         Results {
             summary,
             bars: Bars {
                 scale: EffectScale::of(summary.results.iter().map(Span::from), summary.margin_pct),
                 margin_pct: summary.margin_pct,
-                cells: if bar < SMALLEST_BAR { 0 } else { bar },
+                cells: layout.bar(),
             },
-            widths,
+            layout,
         }
     }
 
@@ -93,14 +76,14 @@ impl<'a> Results<'a> {
         for (title, own) in titles.iter_mut().zip(versus::titles(self.summary)) {
             own.clone_into(title);
         }
-        let plain = [anstyle::Style::new(); COUNT];
-        let head = self.line(&titles, self.bars.axis(), plain, anstyle::Style::new(), false);
+        let plain = anstyle::Style::new();
+        let head = self.line(&titles, (&self.bars.axis(), plain), [plain; COUNT], false);
         let mut lines = vec![paint(&head, FAINT, colour)];
         let groups = super::by_treatment(self.summary);
         let several = groups.len() > 1;
         for (treatment, rows) in groups {
             if several {
-                let name = format::shorten(&format::label(treatment), self.total());
+                let name = format::shorten(&format::label(treatment), self.layout.width());
                 lines.push(paint(&name, BOLD, colour));
             }
             lines.extend(rows.into_iter().map(|row| self.row(row, colour)));
@@ -117,33 +100,21 @@ impl<'a> Results<'a> {
             true => self.bars.draw(row.into(), row.verdict != Verdict::Inconclusive),
             false => " ".repeat(self.bars.cells),
         };
-        self.line(&cells(row, self.summary.margin_pct, self.widths[0]), bar, styles, style, colour)
+        let cells = cells(row, self.summary.margin_pct, self.layout.column(0));
+        self.line(&cells, (&bar, style), styles, colour)
     }
 
     fn line(
         &self,
-        cells: &[String; COUNT],
-        bar: String,
+        texts: &[String; COUNT],
+        bar: (&str, anstyle::Style),
         styles: [anstyle::Style; COUNT],
-        bar_style: anstyle::Style,
         colour: bool,
     ) -> String {
-        let mut parts = Vec::new();
-        for (i, cell) in cells.iter().enumerate() {
-            if i == VERDICT && !bar.is_empty() {
-                parts.push(paint(&bar, bar_style, colour));
-            }
-            if self.widths[i] > 0 {
-                let text = pad(cell, self.widths[i], COLUMNS[i].1);
-                parts.push(paint(&text, styles[i], colour));
-            }
-        }
-        parts.join(&" ".repeat(GAP)).trim_end().to_owned()
-    }
-
-    fn total(&self) -> usize {
-        let columns: usize = self.widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
-        (columns + self.bars.cells).saturating_sub(GAP)
+        let cells = texts.iter().zip(COLUMNS).zip(styles);
+        let cells: Vec<Cell> =
+            cells.map(|((text, (_, align)), style)| (text.as_str(), align, style)).collect();
+        self.layout.line(&cells, Some(bar), colour)
     }
 }
 

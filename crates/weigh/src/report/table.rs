@@ -1,5 +1,9 @@
-//! A table that every format can show: text in cells, and which side they lean to.
+//! A table that every format can show: text in cells, and which side they lean to. And how columns of any table
+//! of text share a line.
 
+use anstyle::Style;
+
+use super::paint::paint;
 use crate::format;
 
 /// How a column is aligned.
@@ -17,7 +21,7 @@ pub struct Table {
 }
 
 /// Between two columns of text.
-const GAP: &str = "  ";
+const GAP: usize = 2;
 
 impl Table {
     /// Makes a table, leaving out the columns that are empty in every row.
@@ -44,22 +48,16 @@ impl Table {
     pub fn to_lines(&self, width: usize) -> Vec<String> {
         let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
         let all = || std::iter::once(&titles).chain(&self.rows);
-        let mut widths = Vec::new();
-        let mut used = 0;
-        for i in 0..self.columns.len() {
-            let widest = all().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
-            let widest = widest.max().unwrap_or(0);
-            used += widest + if i == 0 { 0 } else { GAP.len() };
-            if used > width && i > 0 {
-                break;
-            }
-            widths.push(widest.min(width));
-        }
+        let count = self.columns.len();
+        let widest = |i: usize| all().filter_map(|row| row.get(i)).map(|c| c.chars().count()).max();
+        let widths = (0..count).map(|i| widest(i).unwrap_or(0)).collect();
+        let last_first: Vec<usize> = (1..count).rev().collect();
+        let layout = Layout::new(widths, last_first.chunks(1), None, width);
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&self.columns).zip(&widths);
-            let cells: Vec<String> =
-                cells.map(|((cell, (_, align)), width)| pad(cell, *width, *align)).collect();
-            cells.join(GAP).trim_end().to_owned()
+            let cells = row.iter().zip(&self.columns);
+            let cells: Vec<Cell> =
+                cells.map(|(cell, (_, align))| (cell.as_str(), *align, Style::new())).collect();
+            layout.line(&cells, None, false)
         };
         all().map(line).collect()
     }
@@ -81,6 +79,97 @@ impl Table {
         }
         text
     }
+}
+
+/// What stands in a column, on which side, and how it is painted.
+pub type Cell<'a> = (&'a str, Align, Style);
+
+/// What a column of bars needs.
+#[derive(Clone, Copy, Debug)]
+pub struct BarRoom {
+    /// The column that the bar stands before; none, if it is the last one.
+    pub before: usize,
+    /// Other columns go while it is narrower than this.
+    pub useful: usize,
+    /// It goes itself if it is narrower than this.
+    pub least: usize,
+    /// A wider one says nothing more.
+    pub most: usize,
+}
+
+/// How columns share a line.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// In characters; 0 for a column that was left out.
+    widths: Vec<usize>,
+    bar: Option<(usize, usize)>,
+}
+
+impl Layout {
+    /// From what each column would take (0: nothing is in it), which go first where there is no room, and whether
+    /// there is a bar. What stays is as narrow as `width`, down to a part of the first column alone.
+    pub fn new<'a>(
+        mut widths: Vec<usize>,
+        expendable: impl IntoIterator<Item = &'a [usize]>,
+        bar: Option<BarRoom>,
+        width: usize,
+    ) -> Layout {
+        let useful = bar.map_or(0, |bar| bar.useful + GAP);
+        for columns in expendable {
+            if used(&widths) + useful > width {
+                columns.iter().for_each(|column| widths[*column] = 0);
+            }
+        }
+        if let Some(first) = widths.first().copied() {
+            let others = used(&widths) - first;
+            widths[0] = first.min(width.saturating_sub(others));
+        }
+        let bar = bar.and_then(|bar| {
+            let cells = width.saturating_sub(used(&widths) + GAP).min(bar.most);
+            (cells >= bar.least).then_some((bar.before, cells))
+        });
+        Layout { widths, bar }
+    }
+
+    /// The width of a column; 0 if it was left out.
+    pub fn column(&self, column: usize) -> usize {
+        self.widths[column]
+    }
+
+    /// The width of the bar; 0 if there is none.
+    pub fn bar(&self) -> usize {
+        self.bar.map_or(0, |(_, cells)| cells)
+    }
+
+    /// The width of a whole line.
+    pub fn width(&self) -> usize {
+        used(&self.widths) + self.bar.map_or(0, |(_, cells)| cells + GAP)
+    }
+
+    /// A line of cells, one for each column, and the bar with its style.
+    pub fn line(&self, cells: &[Cell], bar: Option<(&str, Style)>, colour: bool) -> String {
+        let mut parts = Vec::new();
+        let mut put = |column: usize| {
+            if let (Some((before, _)), Some((bar, style))) = (self.bar, bar)
+                && before == column
+            {
+                parts.push(paint(bar, style, colour));
+            }
+            if let (Some((text, align, style)), Some(width)) =
+                (cells.get(column), self.widths.get(column).filter(|width| **width > 0))
+            {
+                parts.push(paint(&pad(text, *width, *align), *style, colour));
+            }
+        };
+        (0..=cells.len()).for_each(&mut put);
+        parts.join(&" ".repeat(GAP)).trim_end().to_owned()
+    }
+}
+
+/// What columns take together, with the gaps between them.
+fn used(widths: &[usize]) -> usize {
+    let with_gaps: usize = widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
+    with_gaps.saturating_sub(GAP)
 }
 
 /// Fills to a number of characters, or cuts to it.
