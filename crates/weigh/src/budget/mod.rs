@@ -13,6 +13,7 @@ use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, read_label, with_parameter};
 
 mod backlog;
+mod backlog_memory;
 mod compress;
 mod disk_full;
 mod load;
@@ -117,6 +118,7 @@ fn measure(
         compressed,
         days: days(&request.rates, &per_operation, compressed),
         backlog: None,
+        backlog_bytes_per_record: None,
         loads: Vec::new(),
         disk_full: Vec::new(),
         interrupted: false,
@@ -230,6 +232,8 @@ fn under_load(
     announce("Searching for the smallest backlog that loses nothing…");
     let burst = request.burst.unwrap_or_else(|| backlog::usual_burst(per_operation));
     report.backlog = Some(backlog::search(treated, work, per_operation, burst)?);
+    announce("Measuring the memory that a full backlog takes…");
+    report.backlog_bytes_per_record = backlog_memory::bytes_per_record(treated)?;
     Ok(())
 }
 

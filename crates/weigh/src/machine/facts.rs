@@ -173,6 +173,11 @@ fn meminfo(source: Source, key: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
+/// Kernel memory that cannot be taken back, such as what waits in the audit backlog, in bytes.
+pub fn unreclaimable_slab_bytes() -> Option<u64> {
+    meminfo(Source::new(Path::new("/")), "SUnreclaim")
+}
+
 fn governor(source: Source) -> Option<String> {
     let directory = "/sys/devices/system/cpu/cpufreq";
     let mut governors: Vec<String> = source

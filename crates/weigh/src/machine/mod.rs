@@ -19,7 +19,7 @@ pub mod sysctl;
 
 use std::path::Path;
 
-pub use facts::Facts;
+pub use facts::{Facts, unreclaimable_slab_bytes};
 pub use pressure::Pressure;
 pub use probes::Probes;
 

@@ -34,6 +34,9 @@ pub struct BudgetReport {
     /// Absent where the workload makes no records, or where it was interrupted before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
+    /// Kernel memory that a record in the backlog takes; absent where the load could not fill it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_bytes_per_record: Option<f64>,
     pub loads: Vec<Load>,
     /// With `--disk-full`.
     pub disk_full: Vec<DiskFull>,

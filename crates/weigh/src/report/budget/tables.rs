@@ -72,21 +72,26 @@ pub fn loads(report: &BudgetReport) -> Table {
 }
 
 /// What backlog limits do to the burst.
-pub fn limits(backlog: &Backlog) -> Table {
+pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     let columns = vec![
         ("backlog limit", Align::Right),
         ("", Align::Left),
         ("lost", Align::Left),
         ("waited", Align::Right),
         ("lost despite waiting", Align::Right),
+        ("memory", Align::Right),
     ];
+    let memory = |limit: u32| {
+        bytes_per_record.map_or_else(String::new, |bytes| format::bytes(bytes * f64::from(limit)))
+    };
     let tried = [("half of it", &backlog.half), ("smallest sufficient", &backlog.enough)];
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (remark, tried) in tried {
         let Some(tried) = tried else { continue };
         let lost: Vec<String> = tried.lost.iter().map(|lost| format::integer(*lost)).collect();
         let limit = format::integer(tried.limit.into());
-        rows.push(vec![limit, remark.into(), lost.join(", "), String::new(), String::new()]);
+        let (none, memory) = (String::new(), memory(tried.limit));
+        rows.push(vec![limit, remark.into(), lost.join(", "), none.clone(), none, memory]);
     }
     for (common, remark) in backlog.common.iter().zip(["kernel default", "usual in distributions"])
     {
@@ -96,6 +101,7 @@ pub fn limits(backlog: &Backlog) -> Table {
             format::integer(common.lost_without_wait),
             format::seconds(common.waited_s),
             format::integer(common.lost),
+            memory(common.limit),
         ]);
     }
     Table::new(columns, rows)

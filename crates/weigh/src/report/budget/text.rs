@@ -55,7 +55,7 @@ pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
             report.operation,
             format::integer(backlog.burst_records as u64)
         );
-        part(&title, limits(backlog), BACKLOG);
+        part(&title, limits(backlog, report.backlog_bytes_per_record), BACKLOG);
     }
     if let Some(first) = report.disk_full.first() {
         let title =
@@ -97,7 +97,8 @@ const LOADS: &str = "asked, made: audit records per second. CPU: share of one CP
                      smaller one.";
 const BACKLOG: &str = "lost: records lost in each burst without waiting (backlog_wait_time 0); the tries \
                        stop at the first burst that loses any. waited: time spent waiting with \
-                       this host's backlog_wait_time.";
+                       this host's backlog_wait_time. memory: of the kernel, when that many records \
+                       wait.";
 
 /// What most people want to know.
 fn sentence(report: &BudgetReport) -> String {
@@ -176,6 +177,7 @@ mod tests {
                 half: Some(Tried { limit: 160, lost: vec![77] }),
                 common: vec![Common { limit: 64, waited_s: 0.2, lost: 0, lost_without_wait: 900 }],
             }),
+            backlog_bytes_per_record: Some(2304.0),
             loads: vec![Load {
                 multiple: 2.0,
                 rate: 10_000.0,
