@@ -72,7 +72,7 @@ fn records_days_and_backlog_of_getppid() {
     assert_eq!(smallest["limit"], 64);
     assert!(number(&smallest["lost_without_wait"]) > 0.0, "{backlog:#}");
 
-    // Each record waits in a buffer of 1 KiB that was allocated for it, with what describes it, and in no ten of them.
+    // Each record waits in a buffer of 1 KiB that was allocated for it, and in no ten of them.
     let memory = number(&json["backlog_bytes_per_record"]);
     assert!((1024.0..10_240.0).contains(&memory), "{memory}");
 }

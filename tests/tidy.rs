@@ -139,10 +139,6 @@ fn nothing_is_left_for_later() {
     report(problems);
 }
 
-/// Names that still mean several things, each on its way out with the room that has it. None is added.
-const DEFINED_TWICE: &[&str] =
-    &["Kind", "Measured", "Place", "Planted", "Row", "Simulation", "Work"];
-
 #[test]
 fn a_type_name_means_one_thing() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -154,12 +150,8 @@ fn a_type_name_means_one_thing() {
         }
     }
     assert!(places.len() > 300, "there are more types: the test itself is broken");
-    let is_known = |name: &str| DEFINED_TWICE.contains(&name);
-    let twice = places.iter().filter(|(name, files)| files.len() > 1 && !is_known(name));
+    let twice = places.iter().filter(|(_, files)| files.len() > 1);
     report(twice.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect());
-    let is_once = |name: &&&str| places.get(**name).is_none_or(|files| files.len() == 1);
-    let once = DEFINED_TWICE.iter().filter(is_once);
-    report(once.map(|name| format!("{name} means one thing: off the list with it")).collect());
 }
 
 /// Of what is not a test: structs, enums, unions, traits and types, but for those of a trait.

@@ -18,7 +18,7 @@ use weighbridge::experiment::summarise::summarise;
 use weighbridge::report::terminal;
 use weighbridge::result::summary::State;
 use weighbridge::store::Store;
-use weighbridge::store::record::{Header, Kind, Work};
+use weighbridge::store::record::{ExperimentKind, Header, StoredWork};
 use weighbridge::workload::metric::Metric;
 
 #[path = "../support/end.rs"]
@@ -141,7 +141,7 @@ fn peak_mb() -> Result<f64, String> {
 /// An experiment of this many samples: each workload 1 % slower under drift and bursts.
 fn fill(database: &Path, samples: usize) -> Result<(), String> {
     let store = Store::open(database).map_err(|error| error.to_string())?;
-    let work = |row: usize| Work {
+    let work = |row: usize| StoredWork {
         name: (*format!("w{row}")).into(),
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
@@ -151,7 +151,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
     };
     let header = Header {
         metrics: Metric::judged(None, &[]),
-        kind: Kind::Compare,
+        kind: ExperimentKind::Compare,
         command: "weigh compare seccomp".into(),
         seed: 1,
         budget_s: 1e6,

@@ -11,7 +11,7 @@ use weighbridge::experiment::order::Coins;
 use weighbridge::experiment::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
-use weighbridge::experiment::row::{Row, Unit};
+use weighbridge::experiment::row::{RowState, Unit};
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
@@ -82,7 +82,7 @@ pub fn fight(
     rows.into_iter().map(outcome).collect()
 }
 
-fn outcome(row: Row) -> Outcome {
+fn outcome(row: RowState) -> Outcome {
     let judgement = row.judgement;
     let ratio = match row.failure {
         Some(reason) => Err(reason),
@@ -125,6 +125,6 @@ impl Platform for Bench<'_, '_> {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
-    fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
 }

@@ -10,7 +10,7 @@ use weighbridge::experiment::order::Coins;
 use weighbridge::experiment::platform::{
     Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
 };
-use weighbridge::experiment::row::{Row, Unit};
+use weighbridge::experiment::row::{RowState, Unit};
 
 use crate::machine::Machine;
 
@@ -97,9 +97,9 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
-    fn round(&mut self, rows: &[Row], elapsed: Duration, _: Option<Duration>) {
+    fn round(&mut self, rows: &[RowState], elapsed: Duration, _: Option<Duration>) {
         for (number, row) in rows.iter().enumerate() {
             let verdict = row.judgement.verdict;
             self.differed[number] |= matches!(verdict, Verdict::Slower | Verdict::Faster);

@@ -7,7 +7,7 @@ use paired::judge::MIN_PAIRS;
 use weighbridge::experiment::asked_for::AskedFor;
 use weighbridge::experiment::resolve::resolve;
 use weighbridge::store::Store;
-use weighbridge::store::record::{Kind, Stored};
+use weighbridge::store::record::{ExperimentKind, Stored};
 use weighbridge::workload::executable::Executable;
 use weighbridge::workload::mix::JobSizes;
 
@@ -70,7 +70,7 @@ pub fn stored(path: &Path) -> Result<Vec<Trace>, String> {
     for entry in store.history().map_err(|error| error.to_string())? {
         let stored = store.load(&entry.id).map_err(|error| error.to_string())?;
         let is_control = stored.header.arms.iter().all(|arm| arm == "none");
-        if stored.header.kind == Kind::Compare && is_control {
+        if stored.header.kind == ExperimentKind::Compare && is_control {
             traces.extend(traces_of(&stored));
         }
     }
@@ -86,7 +86,7 @@ fn traces_of(stored: &Stored) -> Vec<Trace> {
         rows.flat_map(|(_, of_row)| &of_row.points)
     };
     let samples: usize = stored.samples.values().map(|of_row| of_row.points.len()).sum();
-    let trace = |(number, work): (usize, &weighbridge::store::record::Work)| Trace {
+    let trace = |(number, work): (usize, &weighbridge::store::record::StoredWork)| Trace {
         workload: format!("{} ({})", work.name, stored.id),
         rates: points_of(number).skip(PILOT_SAMPLES).map(|point| point.rate).collect(),
         sample_s: stored.elapsed_s / samples.max(1) as f64,

@@ -1,4 +1,4 @@
-//! The kernel memory that a full backlog takes: what a queued record takes, measured while the backlog fills up.
+//! The kernel memory that a full backlog takes: what a queued record takes, measured while the backlog fills.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +22,8 @@ const SECONDS: f64 = 0.5;
 /// More than any machine opens files in that time: the backlog is full.
 const STEPS: u64 = 1_000_000;
 
-/// Bytes of kernel memory that one queued record takes: the slope of the kernel's unreclaimable slab over the
-/// number of records in the backlog, by least squares, while a load fills it. `None` where it was never more than
+/// Bytes of kernel memory that one queued record takes: the slope of the kernel's unreclaimable slab over
+/// the number of records in the backlog, by least squares, while a load fills it. `None` where it was never more than
 /// half full. Changes the settings, as [`super::backlog::search`] does.
 ///
 /// # Errors

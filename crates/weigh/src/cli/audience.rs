@@ -9,7 +9,7 @@ use super::output;
 use crate::experiment::log_ratio::{bound, percent};
 use crate::experiment::platform::Observer;
 use crate::experiment::request::{Audience, Printout, Sampled};
-use crate::experiment::row::Row;
+use crate::experiment::row::RowState;
 use crate::experiment::run_progress::Progress;
 use crate::format;
 use crate::report::display::{Display, stderr_size};
@@ -144,12 +144,12 @@ impl Observer for Watching {
         self.live.begins(row);
     }
 
-    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration) {
+    fn pair(&mut self, row: usize, state: &RowState, elapsed: Duration) {
         self.live.update(row, progress(state));
         self.live.clock(elapsed, self.end.map(|end| end.saturating_sub(elapsed)));
     }
 
-    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>) {
+    fn round(&mut self, rows: &[RowState], elapsed: Duration, left: Option<Duration>) {
         for (index, row) in rows.iter().enumerate() {
             self.live.update(index, progress(row));
         }
@@ -158,7 +158,7 @@ impl Observer for Watching {
     }
 }
 
-fn progress(row: &Row) -> RowProgress {
+fn progress(row: &RowState) -> RowProgress {
     let judgement = &row.judgement;
     let is_decided = judgement.verdict != Verdict::Inconclusive;
     RowProgress {

@@ -23,7 +23,7 @@ use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
 use crate::store::Store;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::kind::planted;
 use crate::workload::mix::JobSizes;
 use crate::workload::suite::{self, FromFile};
@@ -164,7 +164,7 @@ impl CalibrateArgs {
             None => again,
         };
         Request {
-            kind: Kind::Calibrate,
+            kind: ExperimentKind::Calibrate,
             arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),

@@ -14,7 +14,7 @@ use super::{Context, copies, output, value};
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::suite;
 
@@ -157,7 +157,7 @@ impl CompareArgs {
         };
         let names = WorkName::names_of(&workloads)?;
         Ok(Request {
-            kind: Kind::Compare,
+            kind: ExperimentKind::Compare,
             arms,
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,

@@ -8,7 +8,7 @@ use super::{Context, output};
 use crate::format;
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
-use crate::store::record::{Entry, Kind};
+use crate::store::record::{Entry, ExperimentKind};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
 pub struct HistoryArgs {
     /// Only compare, versus, run, calibrate or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
-    kind: Option<Kind>,
+    kind: Option<ExperimentKind>,
     /// Only those that weighed a treatment whose label contains this
     #[arg(long, value_name = "TREATMENT")]
     treatment: Option<String>,
@@ -49,8 +49,8 @@ pub struct HistoryArgs {
     json: bool,
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    Kind::from_name(text)
+fn kind(text: &str) -> Result<ExperimentKind, String> {
+    ExperimentKind::from_name(text)
         .ok_or_else(|| "it is one of compare, versus, run, calibrate, import".into())
 }
 
@@ -121,7 +121,7 @@ fn as_now(workload: &str) -> String {
 pub fn line(entry: &Entry) -> String {
     let state = match entry.state {
         State::Running => "running",
-        _ if entry.kind == Some(Kind::Import) => "imported",
+        _ if entry.kind == Some(ExperimentKind::Import) => "imported",
         State::Complete => "complete",
         State::Interrupted => "interrupted",
         State::Failed => "failed",

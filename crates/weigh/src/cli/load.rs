@@ -15,7 +15,7 @@ use crate::experiment::ramp::{RampGoal, default_points};
 use crate::experiment::request::{Plan, Request};
 use crate::result::load::CROSSOVER_JOBS;
 use crate::result::work_name::{MOST_USERS, WorkName};
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::metric::{Metric, Percentile};
 use crate::workload::mix::PREFIX;
@@ -100,7 +100,7 @@ impl LoadArgs {
         };
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         Ok(Request {
-            kind: Kind::Run,
+            kind: ExperimentKind::Run,
             arms: vec!["none".into()],
             workloads: users.iter().map(|n| WorkName::of_users(&name, *n).to_string()).collect(),
             suites: Vec::new(),

@@ -14,7 +14,7 @@ use crate::experiment::net_answers::{class_metric, of_cells, of_sweeps};
 use crate::experiment::request::{Plan, Request};
 use crate::net::grid::Grid;
 use crate::result::work_name::NET;
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::workload::metric::Metric;
 use crate::workload::mix::JobSizes;
 use paired::design::Design;
@@ -89,7 +89,7 @@ impl NetArgs {
         }
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         Ok(Request {
-            kind: Kind::Run,
+            kind: ExperimentKind::Run,
             arms: vec!["none".into()],
             workloads: vec![format!("{NET}{}", grid.name)],
             suites: Vec::new(),

@@ -15,7 +15,7 @@ use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::work_name::WorkName;
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::suite;
 use paired::design::Design;
@@ -107,7 +107,7 @@ impl RunArgs {
             again = again.with("--copies", &copies);
         }
         Ok(Request {
-            kind: Kind::Run,
+            kind: ExperimentKind::Run,
             arms: vec!["none".into()],
             workloads: self.workloads.clone(),
             suites,

@@ -16,7 +16,7 @@ use crate::report::terminal::{self, Screen};
 use crate::result::run::RunReport;
 use crate::result::summary::Summary;
 use crate::store::Store;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::{ExperimentKind, Stored};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,7 +98,7 @@ impl Shown {
         }
         let stored = store.load(id).map_err(|error| error.to_string())?;
         match stored.header.kind {
-            Kind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
+            ExperimentKind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
             _ => compared(summarise(&stored)),
         }
     }

@@ -10,7 +10,7 @@ use super::pairing::Pairing;
 use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
 use crate::shell;
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::workload::mix::JobSizes;
 
 const EXAMPLES: &str = "\
@@ -120,7 +120,7 @@ impl VersusArgs {
         let pairing = &self.pairing;
         let seed = pairing.seed();
         Ok(Request {
-            kind: Kind::Versus,
+            kind: ExperimentKind::Versus,
             arms: contest.labels.clone(),
             suites: Vec::new(),
             workloads: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::length::LONG_START_MS;
 use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, Slot, Stop};
-use super::row::{Row, Unit};
+use super::row::{RowState, Unit};
 use paired::judge::MIN_PAIRS;
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
@@ -48,9 +48,9 @@ pub trait DetailPlatform: Platform {
 }
 
 /// What to keep of a budget for the pass: what all pairs of all rows take, as far as their samples tell.
-pub fn reserve(rows: &[Row], had: impl Fn(&Unit) -> Had, budget: Duration) -> Duration {
+pub fn reserve(rows: &[RowState], had: impl Fn(&Unit) -> Had, budget: Duration) -> Duration {
     let measured = || rows.iter().filter(|row| row.failure.is_none());
-    let of_row = |row: &Row| match row.betting.pairs() {
+    let of_row = |row: &RowState| match row.betting.pairs() {
         0 => Duration::ZERO,
         _ => expected(row) * PAIRS.saturating_sub(had(&row.unit).pairs) as u32,
     };
@@ -60,7 +60,7 @@ pub fn reserve(rows: &[Row], had: impl Fn(&Unit) -> Had, budget: Duration) -> Du
 }
 
 /// What a pair of the pass takes, before there was one: its launches are as long as a sample, or longer.
-fn expected(row: &Row) -> Duration {
+fn expected(row: &RowState) -> Duration {
     row.pair_cost() + Duration::from_millis(2 * TARGET_MS)
 }
 
@@ -113,7 +113,7 @@ impl Looked {
 /// # Errors
 /// Why the experiment must end.
 pub fn run_detail(
-    rows: &[Row],
+    rows: &[RowState],
     had: impl Fn(&Unit) -> Had,
     mut coins: Coins,
     deadline: Duration,

@@ -8,7 +8,7 @@ use crate::machine::described::machine_changes;
 use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::{ExperimentKind, Stored};
 use paired::Interval;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::estimate::median;
@@ -19,7 +19,7 @@ use paired::wilcoxon::signed_rank_interval;
 const ALPHA: f64 = 0.05;
 
 /// What one experiment has of a row.
-struct Measured {
+struct RowOfOne {
     workload: WorkName,
     treatment: String,
     unit: String,
@@ -37,7 +37,7 @@ struct Measured {
 /// A sentence, where they have nothing in common that can be held against each other.
 pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     for stored in [before, after] {
-        if stored.header.kind == Kind::Import {
+        if stored.header.kind == ExperimentKind::Import {
             return Err(format!(
                 "{} was imported and has no samples; `weigh import A B` compares two files",
                 stored.id
@@ -69,7 +69,7 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
             before.id, after.id
         ));
     }
-    let missing = |rows: &[Measured], others: &[Measured], id: &str| -> Vec<String> {
+    let missing = |rows: &[RowOfOne], others: &[RowOfOne], id: &str| -> Vec<String> {
         let only = rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)));
         only.map(|row| format!("{} under {} ({}): {id}", row.workload, row.treatment, row.unit))
             .collect()
@@ -96,8 +96,8 @@ fn side(stored: &Stored) -> Side {
     }
 }
 
-impl Measured {
-    fn is_same(&self, other: &Measured) -> bool {
+impl RowOfOne {
+    fn is_same(&self, other: &RowOfOne) -> bool {
         (&self.workload, &self.treatment, &self.unit)
             == (&other.workload, &other.treatment, &other.unit)
     }
@@ -109,11 +109,11 @@ fn start(stored: &Stored, workload: &WorkName) -> Start {
     Start { scale, planned_pairs: stored.header.planned_pairs }
 }
 
-fn gather(stored: &Stored) -> Vec<Measured> {
+fn gather(stored: &Stored) -> Vec<RowOfOne> {
     match stored.header.kind {
-        Kind::Compare | Kind::Versus | Kind::Calibrate => {
+        ExperimentKind::Compare | ExperimentKind::Versus | ExperimentKind::Calibrate => {
             let rows = summarise(stored).results.into_iter();
-            let measured = rows.map(|row| Measured {
+            let measured = rows.map(|row| RowOfOne {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
                 log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
                 start: start(stored, &row.workload),
@@ -124,15 +124,15 @@ fn gather(stored: &Stored) -> Vec<Measured> {
             measured.collect()
         }
         // Refused before.
-        Kind::Import => Vec::new(),
-        Kind::Run => {
+        ExperimentKind::Import => Vec::new(),
+        ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == *workload;
                 let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
                 of_it.flat_map(|(_, of_row)| &of_row.points).map(|point| point.rate.ln()).collect()
             };
             let rows = run_report::report(stored).results.into_iter();
-            let measured = rows.map(|row| Measured {
+            let measured = rows.map(|row| RowOfOne {
                 rates: rates(&row.workload),
                 log_ratios: Vec::new(),
                 start: DEFAULT_SCALE.into(),
@@ -145,7 +145,7 @@ fn gather(stored: &Stored) -> Vec<Measured> {
     }
 }
 
-fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> DiffRow {
+fn hold_against(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> DiffRow {
     let ((_, earlier), (_, later)) = (before, after);
     let middle = |values: &[f64]| median(values).unwrap_or(0.0);
     let intervals = [earlier, later].map(|row| median_interval(&row.rates, ALPHA / 2.0));
@@ -167,7 +167,7 @@ fn hold_against(before: (&Stored, &Measured), after: (&Stored, &Measured)) -> Di
 
 /// The effect within its experiment and its interval, at half the error rate: the same two as its report
 /// shows.
-fn of_effect(stored: &Stored, row: &Measured) -> (f64, Interval) {
+fn of_effect(stored: &Stored, row: &RowOfOne) -> (f64, Interval) {
     let Ok(betting) = Betting::from_log_ratios(&row.log_ratios, row.start) else {
         return (0.0, Interval::UNBOUNDED);
     };

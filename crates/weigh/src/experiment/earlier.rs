@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::detail::Had;
 use super::pairs::gather;
 use super::request::Request;
-use super::row::{Past, PastReading, Row, Unit, judge};
+use super::row::{Past, PastReading, RowState, Unit, judge};
 use crate::result::summary::Failure;
 use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
 use crate::workload::metric::Metric;
@@ -86,10 +86,10 @@ impl Earlier {
         let design = &Design { planned_pairs, rows: claims, ..request.design.clone() };
         let row = |(&(work, treated_arm), past): (&Key, &Past)| {
             let start_scale = stored.header.works[work].start_scale;
-            Row::resumed(Unit { work, treated_arm, start_scale }, design, past)
+            RowState::resumed(Unit { work, treated_arm, start_scale }, design, past)
         };
         let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
-        let mut rows: Vec<Row> = self.rows.iter().filter(is_open).map(row).collect();
+        let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
         judge(&mut rows, design);
         rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
     }

@@ -5,7 +5,7 @@
 //! about the weighted sum of the effects, and the bets on it are fair as those on a pair are. For that the
 //! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
 
-use super::row::{self, Row};
+use super::row::{self, RowState};
 use crate::result::factorial::{Effect, Factorial};
 use crate::treatment;
 use paired::design::Design;
@@ -26,7 +26,7 @@ pub fn claims(arms: &[String], works: usize) -> usize {
 }
 
 /// Gives the last row of each workload the claims on its effects, where all its arms are measured.
-pub fn attach(rows: &mut [Row], arms: &[String], design: &Design) {
+pub fn attach(rows: &mut [RowState], arms: &[String], design: &Design) {
     let Some(factorial) = factorial(arms) else { return };
     for row in 0..rows.len() {
         let of_work = of_work(rows, rows[row].unit.work);
@@ -37,14 +37,14 @@ pub fn attach(rows: &mut [Row], arms: &[String], design: &Design) {
 }
 
 /// The rows of a workload, by their arms.
-fn of_work(rows: &[Row], work: usize) -> Vec<usize> {
+fn of_work(rows: &[RowState], work: usize) -> Vec<usize> {
     let mut of_work: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].unit.work == work).collect();
     of_work.sort_by_key(|i| rows[*i].unit.treated_arm);
     of_work
 }
 
 /// Judges all rows together, and the effects with them.
-pub fn judge(rows: &mut [Row], design: &Design) {
+pub fn judge(rows: &mut [RowState], design: &Design) {
     for row in 0..rows.len() {
         if rows[row].effects.is_empty() {
             continue;
@@ -102,7 +102,7 @@ pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a J
 }
 
 /// What was chosen to be measured, with all arms of each workload that has effects, or none.
-pub fn in_step(rows: &[Row], chosen: Vec<usize>) -> Vec<usize> {
+pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
     let has_effects =
         |work: usize| rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
     let (in_step, mut others): (Vec<usize>, Vec<usize>) =
@@ -166,9 +166,9 @@ mod tests {
     }
 
     impl Observer for Witness {
-        fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+        fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
-        fn round(&mut self, rows: &[Row], _: Duration, _: Option<Duration>) {
+        fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
             for (i, claim) in rows.iter().flat_map(|row| &row.effects).enumerate() {
                 let (truth, interval) = (self.truths[i], claim.judgement.interval);
                 self.missed[i] |= truth < interval.low || truth > interval.high;
@@ -182,7 +182,11 @@ mod tests {
     }
 
     /// An experiment with these effects of A, of B, and of both beyond that.
-    fn experiment(seed: u64, noise: Noise, [a, b, both]: [f64; 3]) -> (Vec<Row>, Planted, Witness) {
+    fn experiment(
+        seed: u64,
+        noise: Noise,
+        [a, b, both]: [f64; 3],
+    ) -> (Vec<RowState>, Planted, Witness) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
         let units: Vec<Unit> = (1..4)
@@ -200,7 +204,7 @@ mod tests {
         let truths = [a + both / 2.0, b + both / 2.0, both];
         let mut witness = Witness { truths, missed: [false; 3], alarmed: false };
         let coins = Coins::new(seed, 0, 0);
-        let deadline = |_: &[Row]| SAMPLE * 6 * 60;
+        let deadline = |_: &[RowState]| SAMPLE * 6 * 60;
         let (rows, result) =
             run_set(rows, &design, coins, 0, &deadline, &mut platform, &mut witness);
         result.expect("nothing stops a simulated machine");

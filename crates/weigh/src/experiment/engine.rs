@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::effects;
 use super::order::Coins;
 use super::platform::{Observer, PairError, PairSlot, Platform, Stop};
-use super::row::{Row, Unit, time_left, worth_measuring};
+use super::row::{RowState, Unit, time_left, worth_measuring};
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
@@ -16,14 +16,14 @@ use paired::judge::MIN_PAIRS;
 /// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns
 /// them as they are then, also where it stopped early.
 pub fn run_set(
-    mut rows: Vec<Row>,
+    mut rows: Vec<RowState>,
     design: &Design,
     mut coins: Coins,
     set: usize,
-    deadline: &dyn Fn(&[Row]) -> Duration,
+    deadline: &dyn Fn(&[RowState]) -> Duration,
     platform: &mut impl Platform,
     observer: &mut dyn Observer,
-) -> (Vec<Row>, Result<(), Stop>) {
+) -> (Vec<RowState>, Result<(), Stop>) {
     let mut judged_pairs = 0;
     let mut after_treated = false;
     loop {
@@ -62,8 +62,8 @@ pub fn run_set(
 }
 
 /// Rows that nothing was measured of yet.
-pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<Row> {
-    units.iter().map(|unit| Row::new(*unit, design)).collect()
+pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<RowState> {
+    units.iter().map(|unit| RowState::new(*unit, design)).collect()
 }
 
 /// Whether to judge after a round. That takes a time in proportion to the pairs, on a CPU that is to measure;
@@ -73,7 +73,7 @@ fn is_due(pairs: usize, judged_pairs: usize) -> bool {
 }
 
 /// A workload that fails without a treatment has nothing that any treatment could be held against.
-fn spread_failure(rows: &mut [Row], failed: usize) {
+fn spread_failure(rows: &mut [RowState], failed: usize) {
     let Some(reason) = rows[failed].failure.clone().filter(|_| rows[failed].failed_alone) else {
         return;
     };
@@ -84,7 +84,7 @@ fn spread_failure(rows: &mut [Row], failed: usize) {
 }
 
 fn measure_pair(
-    row: &mut Row,
+    row: &mut RowState,
     set: usize,
     baseline_first: bool,
     after_treated: &mut bool,
@@ -216,8 +216,8 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
-        fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+        fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+        fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
     }
 
     fn units(works: usize) -> Vec<Unit> {
@@ -229,7 +229,7 @@ mod tests {
         works: usize,
         design: &Design,
         budget_s: u64,
-    ) -> (Vec<Row>, Result<(), Stop>) {
+    ) -> (Vec<RowState>, Result<(), Stop>) {
         let rows = fresh_rows(&units(works), design);
         let coins = Coins::new(42, 0, 0);
         let budget = Duration::from_secs(budget_s);
@@ -334,7 +334,7 @@ mod tests {
             next_pair: 6,
         };
         let mut fake = Fake::new(0.998);
-        let resumed = vec![Row::resumed(units(1)[0], &design, &past)];
+        let resumed = vec![RowState::resumed(units(1)[0], &design, &past)];
         let coins = Coins::new(42, 0, 1);
         let budget = Duration::from_secs(600);
         let (rows, result) =

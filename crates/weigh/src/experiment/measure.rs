@@ -15,7 +15,7 @@ use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled};
-use super::row::{Row, Unit};
+use super::row::{RowState, Unit};
 use super::run_progress::Progress;
 use super::work::{LoadRole, Work};
 use crate::format;
@@ -213,7 +213,7 @@ impl Session<'_> {
         let mut observer = audience.set_begins(set, &names);
         let design = &self.design();
         let coins = |set| Coins::new(self.request.seed, set, *sessions);
-        let mut rows: Vec<Row> = units.iter().map(|unit| self.row(*unit, design)).collect();
+        let mut rows: Vec<RowState> = units.iter().map(|unit| self.row(*unit, design)).collect();
         effects::attach(&mut rows, &self.request.arms, design);
         let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
         let budget = self.request.budget / planned;
@@ -221,7 +221,7 @@ impl Session<'_> {
             true => self.earlier.detail(unit),
             false => Had::ALL,
         };
-        let of_samples = |rows: &[Row]| match has_detail {
+        let of_samples = |rows: &[RowState]| match has_detail {
             true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
             false => deadline,
         };
@@ -235,10 +235,10 @@ impl Session<'_> {
     }
 
     /// With the pairs of an earlier session, where there are such.
-    fn row(&self, unit: Unit, design: &Design) -> Row {
+    fn row(&self, unit: Unit, design: &Design) -> RowState {
         let row = match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
-            Some(past) => Row::resumed(unit, design, past),
-            None => Row::new(unit, design).judging(self.request.metrics(), design),
+            Some(past) => RowState::resumed(unit, design, past),
+            None => RowState::new(unit, design).judging(self.request.metrics(), design),
         };
         match self.works[unit.work].role() {
             LoadRole::Peak => row.first(),

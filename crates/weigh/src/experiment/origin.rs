@@ -11,7 +11,7 @@ use super::request::{Plan, Request};
 use crate::machine::Facts;
 use crate::net::grid::Grid;
 use crate::result::summary::State;
-use crate::store::record::{Kind, Stored};
+use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::Named;
 use crate::treatment::digest::{digest_of_file, hex};
 use crate::workload::executable::Executable;
@@ -73,14 +73,14 @@ impl Origin {
     /// A sentence, where an experiment cannot be continued, whatever the machine.
     pub fn of(stored: &Stored) -> Result<Origin, String> {
         match stored.header.kind {
-            Kind::Compare | Kind::Versus => {}
-            Kind::Run => {}
-            Kind::Calibrate => {
+            ExperimentKind::Compare | ExperimentKind::Versus => {}
+            ExperimentKind::Run => {}
+            ExperimentKind::Calibrate => {
                 return Err("it is a calibration: run `weigh calibrate` again, calibrations are \
                     combined"
                     .into());
             }
-            Kind::Import => return Err("it was imported, not measured here".into()),
+            ExperimentKind::Import => return Err("it was imported, not measured here".into()),
         }
         match stored.state {
             State::Complete | State::Interrupted => {}

@@ -2,7 +2,7 @@
 
 use super::disturbed;
 use crate::result::summary::Pair;
-use crate::store::record::{SEARCH_SET, Stored, Work};
+use crate::store::record::{SEARCH_SET, Stored, StoredWork};
 use crate::store::samples::{OfRow, Totals};
 use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -56,7 +56,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     let arms = &stored.header.arms;
     let mut all = Vec::new();
     for (&(work, arm), of_row) in &stored.samples {
-        let (Some(Work { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
+        let (Some(StoredWork { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
             (stored.header.works.get(work), arm, arms.get(arm), &of_row.treated)
         else {
             continue;

@@ -12,7 +12,7 @@ use super::order::Coins;
 use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
-use super::row::{Row, Unit};
+use super::row::{RowState, Unit};
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
@@ -23,7 +23,7 @@ const SAMPLE: Duration = Duration::from_millis(10);
 
 /// What is done to ln(rate), or to the time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Planted {
+struct PlantedNoise {
     effect: f64,
     /// Of a baseline's sample after a treated one.
     on_baseline: f64,
@@ -37,15 +37,15 @@ struct Planted {
     tail: f64,
 }
 
-struct Simulation {
+struct PlantedMachine {
     machine: Machine,
     coins: ChaCha8Rng,
-    planted: Planted,
+    planted: PlantedNoise,
     after_treated: bool,
     now: Duration,
 }
 
-impl Simulation {
+impl PlantedMachine {
     fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
         let is_treated = slot.arm != 0;
         let planted = &self.planted;
@@ -67,7 +67,7 @@ impl Simulation {
     }
 }
 
-impl Platform for Simulation {
+impl Platform for PlantedMachine {
     fn elapsed(&self) -> Duration {
         self.now
     }
@@ -84,15 +84,15 @@ impl Platform for Simulation {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
-    fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
 }
 
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
-fn experiment(planted: Planted, seed: u64, pairs: u32) -> Row {
+fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
     let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE }];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
-    let mut simulation = Simulation {
+    let mut simulation = PlantedMachine {
         machine: Machine::new(Noise::White, seed),
         coins: ChaCha8Rng::seed_from_u64(!seed),
         planted,
@@ -110,12 +110,12 @@ fn experiment(planted: Planted, seed: u64, pairs: u32) -> Row {
 
 const EXPERIMENTS: u64 = 200;
 
-fn share(planted: Planted, pairs: u32, holds: impl Fn(&Row) -> bool) -> f64 {
+fn share(planted: PlantedNoise, pairs: u32, holds: impl Fn(&RowState) -> bool) -> f64 {
     let held = (0..EXPERIMENTS).filter(|seed| holds(&experiment(planted, *seed, pairs)));
     held.count() as f64 / EXPERIMENTS as f64
 }
 
-fn is(verdict: Verdict) -> impl Fn(&Row) -> bool {
+fn is(verdict: Verdict) -> impl Fn(&RowState) -> bool {
     move |row| row.judgement.verdict == verdict
 }
 
@@ -124,8 +124,8 @@ const FIVE_PERCENT: f64 = 0.096;
 
 #[test]
 fn what_treated_samples_leave_behind_is_not_called_faster() {
-    let to_both = Planted { on_baseline: -0.02, on_treated: -0.02, ..Planted::default() };
-    let to_baseline = Planted { on_baseline: -0.02, ..Planted::default() };
+    let to_both = PlantedNoise { on_baseline: -0.02, on_treated: -0.02, ..PlantedNoise::default() };
+    let to_baseline = PlantedNoise { on_baseline: -0.02, ..PlantedNoise::default() };
     for planted in [to_both, to_baseline] {
         for pairs in [40, 150] {
             let faster = share(planted, pairs, is(Verdict::Faster));
@@ -141,8 +141,12 @@ fn what_treated_samples_leave_behind_is_not_called_faster() {
 
 #[test]
 fn a_cost_hidden_by_carry_over_is_seldom_called_equivalent() {
-    let hidden =
-        Planted { effect: -0.01, on_baseline: -0.02, on_treated: -0.02, ..Planted::default() };
+    let hidden = PlantedNoise {
+        effect: -0.01,
+        on_baseline: -0.02,
+        on_treated: -0.02,
+        ..PlantedNoise::default()
+    };
     let equivalent = share(hidden, 150, is(Verdict::Equivalent));
     assert!(equivalent <= 0.2, "{equivalent}");
 }
@@ -150,7 +154,7 @@ fn a_cost_hidden_by_carry_over_is_seldom_called_equivalent() {
 #[test]
 fn a_second_launch_that_is_simply_slower_keeps_its_verdict() {
     for on_second in [-0.02, 0.02] {
-        let planted = Planted { effect: -0.01, on_second, ..Planted::default() };
+        let planted = PlantedNoise { effect: -0.01, on_second, ..PlantedNoise::default() };
         let withheld = share(planted, 150, |row| row.judgement.withheld.is_some());
         assert!(withheld <= 0.05, "{on_second}: {withheld} withheld");
         let slower = share(planted, 400, is(Verdict::Slower));
@@ -162,7 +166,7 @@ fn a_second_launch_that_is_simply_slower_keeps_its_verdict() {
 #[test]
 fn what_is_faster_is_called_so() {
     for (effect, pairs, floor) in [(0.5, 12, 0.95), (0.03, 60, 0.9), (0.01, 200, 0.8)] {
-        let planted = Planted { effect, ..Planted::default() };
+        let planted = PlantedNoise { effect, ..PlantedNoise::default() };
         let faster = share(planted, pairs, is(Verdict::Faster));
         assert!(faster >= floor, "{effect} in {pairs} pairs: {faster}");
     }
@@ -171,7 +175,7 @@ fn what_is_faster_is_called_so() {
 #[test]
 fn what_equivalent_does_not_exclude_of_stalls_is_told() {
     for (stalls, tail) in [(0.05, 0.0), (0.01, 0.0), (0.03, 0.0), (0.0, 0.2)] {
-        let planted = Planted { stalls, tail, ..Planted::default() };
+        let planted = PlantedNoise { stalls, tail, ..PlantedNoise::default() };
         // Of the tail, what is longer than the threshold: about 14 % of the samples are.
         let unsaid = share(planted, 200, |row| {
             let found = Stalls::of(&row.betting, Design::default().margin).unwrap();
@@ -186,25 +190,25 @@ fn what_equivalent_does_not_exclude_of_stalls_is_told() {
 #[test]
 #[ignore = "prints the tables of docs/statistics.md, asserts nothing"]
 fn print_what_is_said_of_the_planted() {
-    let cost = Planted { effect: -0.01, ..Planted::default() };
-    let both = Planted { on_baseline: -0.02, on_treated: -0.02, ..Planted::default() };
+    let cost = PlantedNoise { effect: -0.01, ..PlantedNoise::default() };
+    let both = PlantedNoise { on_baseline: -0.02, on_treated: -0.02, ..PlantedNoise::default() };
     let all = [
-        ("nothing", Planted::default()),
+        ("nothing", PlantedNoise::default()),
         ("−2 % after any treated sample", both),
-        ("−2 % of a baseline after a treated one", Planted { on_treated: 0.0, ..both }),
-        ("the same, and a true −1 %", Planted { effect: -0.01, ..both }),
-        ("second launch −2 %, true −1 %", Planted { on_second: -0.02, ..cost }),
-        ("second launch +2 %, true −1 %", Planted { on_second: 0.02, ..cost }),
-        ("true +1 %", Planted { effect: 0.01, ..Planted::default() }),
-        ("true +3 %", Planted { effect: 0.03, ..Planted::default() }),
-        ("5 % ×3", Planted { stalls: 0.05, ..Planted::default() }),
-        ("3 % ×3", Planted { stalls: 0.03, ..Planted::default() }),
-        ("1 % ×3", Planted { stalls: 0.01, ..Planted::default() }),
-        ("20 % + Exp(20 %)", Planted { tail: 0.2, ..Planted::default() }),
+        ("−2 % of a baseline after a treated one", PlantedNoise { on_treated: 0.0, ..both }),
+        ("the same, and a true −1 %", PlantedNoise { effect: -0.01, ..both }),
+        ("second launch −2 %, true −1 %", PlantedNoise { on_second: -0.02, ..cost }),
+        ("second launch +2 %, true −1 %", PlantedNoise { on_second: 0.02, ..cost }),
+        ("true +1 %", PlantedNoise { effect: 0.01, ..PlantedNoise::default() }),
+        ("true +3 %", PlantedNoise { effect: 0.03, ..PlantedNoise::default() }),
+        ("5 % ×3", PlantedNoise { stalls: 0.05, ..PlantedNoise::default() }),
+        ("3 % ×3", PlantedNoise { stalls: 0.03, ..PlantedNoise::default() }),
+        ("1 % ×3", PlantedNoise { stalls: 0.01, ..PlantedNoise::default() }),
+        ("20 % + Exp(20 %)", PlantedNoise { tail: 0.2, ..PlantedNoise::default() }),
     ];
     for (name, planted) in all {
-        let rows: Vec<Row> = (0..1000).map(|seed| experiment(planted, seed, 150)).collect();
-        let count = |holds: &dyn Fn(&Row) -> bool| {
+        let rows: Vec<RowState> = (0..1000).map(|seed| experiment(planted, seed, 150)).collect();
+        let count = |holds: &dyn Fn(&RowState) -> bool| {
             100.0 * rows.iter().filter(|row| holds(row)).count() as f64 / rows.len() as f64
         };
         let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Equivalent]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::row::{Row, Unit};
+use super::row::{RowState, Unit};
 use crate::workload::metric::Metric;
 
 /// Which sample is wanted.
@@ -130,9 +130,9 @@ pub trait Observer {
     /// A pair of this row begins.
     fn begins(&mut self, _row: usize) {}
     /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
-    fn pair(&mut self, row: usize, state: &Row, elapsed: Duration);
+    fn pair(&mut self, row: usize, state: &RowState, elapsed: Duration);
     /// A round ended, and all rows were judged together.
-    fn round(&mut self, rows: &[Row], elapsed: Duration, left: Option<Duration>);
+    fn round(&mut self, rows: &[RowState], elapsed: Duration, left: Option<Duration>);
 }
 
 /// A pair as two launches, one after the other, in the order of the coin.

@@ -5,11 +5,11 @@ use super::work::WHOLE_RUNS;
 use crate::result::summary::Row;
 use crate::result::versus::{Ranked, SHELL_START_NS, Versus};
 use crate::shell::command_line;
-use crate::store::record::{Kind, Startup, Stored};
+use crate::store::record::{ExperimentKind, Startup, Stored};
 
 /// What is known of commands against each other besides.
 pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
-    if stored.header.kind != Kind::Versus {
+    if stored.header.kind != ExperimentKind::Versus {
         return None;
     }
     let origin: Option<Origin> =

@@ -15,7 +15,7 @@ use super::surroundings::Surroundings;
 use crate::net::grid::Grid;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
-use crate::store::record::Kind;
+use crate::store::record::ExperimentKind;
 use crate::treatment::{self, Named, Occupied};
 use crate::workload::metric::Metric;
 use crate::workload::mix::{JobSizes, MixFromFile};
@@ -26,7 +26,7 @@ use paired::design::Design;
 /// field that is added later needs `#[serde(default)]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    pub kind: Kind,
+    pub kind: ExperimentKind,
     /// Labels of treatments, the baseline's first.
     pub arms: Vec<String>,
     /// Labels of what all arms have around their samples.
@@ -98,7 +98,8 @@ impl Request {
             sizes: &self.job_sizes,
             // Effects of factors are made of the same load points in all arms.
             surroundings: Surroundings::of(&self.arms, &self.fixtures),
-            seeks_peaks: self.kind == Kind::Compare && effects::factorial(&self.arms).is_none(),
+            seeks_peaks: self.kind == ExperimentKind::Compare
+                && effects::factorial(&self.arms).is_none(),
         }
     }
 

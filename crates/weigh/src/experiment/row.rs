@@ -39,7 +39,7 @@ pub struct EffectClaim {
 }
 
 /// A row as it is measured.
-pub struct Row {
+pub struct RowState {
     pub unit: Unit,
     pub betting: Betting,
     pub judgement: Judgement,
@@ -82,12 +82,12 @@ pub struct PastReading {
     pub turns: Vec<Turn>,
 }
 
-impl Row {
+impl RowState {
     /// A row without pairs.
-    pub fn new(unit: Unit, design: &Design) -> Row {
+    pub fn new(unit: Unit, design: &Design) -> RowState {
         let betting = Betting::new(start(unit, design));
         let judgement = judge_rows([&betting], design).remove(0);
-        Row {
+        RowState {
             unit,
             betting,
             further: Vec::new(),
@@ -104,7 +104,7 @@ impl Row {
     }
 
     /// The same row with these metrics, of which it has no pairs yet.
-    pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> Row {
+    pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> RowState {
         let start = Start { scale: DEFAULT_SCALE, ..start(self.unit, design) };
         let betting = Betting::new(start);
         let judgement = judge_rows([&betting], design).remove(0);
@@ -133,15 +133,16 @@ impl Row {
     }
 
     /// A row with the pairs of an earlier session.
-    pub fn resumed(unit: Unit, design: &Design, past: &Past) -> Row {
+    pub fn resumed(unit: Unit, design: &Design, past: &Past) -> RowState {
         let betting = Betting::from_log_ratios(&past.log_ratios, start(unit, design))
             .expect("what is stored was checked to be finite")
             .with_turns(past.turns.clone());
         let judgement = judge_rows([&betting], design).remove(0);
         let (spent, next_pair) = (past.spent, past.next_pair);
         let metrics = past.further.iter().map(|past| past.metric.clone()).collect();
-        let mut row = Row { betting, judgement, spent, next_pair, ..Row::new(unit, design) }
-            .judging(metrics, design);
+        let mut row =
+            RowState { betting, judgement, spent, next_pair, ..RowState::new(unit, design) }
+                .judging(metrics, design);
         for (further, past) in row.further.iter_mut().zip(&past.further) {
             let start = Start { scale: DEFAULT_SCALE, ..start(unit, design) };
             further.betting = Betting::from_log_ratios(&past.log_ratios, start)
@@ -152,13 +153,13 @@ impl Row {
     }
 
     /// The same row, to be measured before others until it has a verdict.
-    pub fn first(self) -> Row {
-        Row { is_first: true, ..self }
+    pub fn first(self) -> RowState {
+        RowState { is_first: true, ..self }
     }
 
     /// The same row, whose pairs are known to take so long.
-    pub fn expecting(self, pair: Option<Duration>) -> Row {
-        Row { expected_pair: pair, ..self }
+    pub fn expecting(self, pair: Option<Duration>) -> RowState {
+        RowState { expected_pair: pair, ..self }
     }
 
     fn comes_first(&self) -> bool {
@@ -245,7 +246,7 @@ fn start(unit: Unit, design: &Design) -> Start {
 }
 
 /// Judges all rows together. Those that failed have no result, but count among those compared.
-pub fn judge(rows: &mut [Row], design: &Design) {
+pub fn judge(rows: &mut [RowState], design: &Design) {
     let claims = rows.iter().map(|row| 1 + row.further.len() + row.effects.len()).sum();
     let design = &Design { rows: design.rows.max(claims), ..design.clone() };
     let measured = || rows.iter().filter(|row| row.failure.is_none());
@@ -276,7 +277,7 @@ pub fn judge(rows: &mut [Row], design: &Design) {
 /// probably be decided, all have their turns, as such estimates are rough: those without a verdict take
 /// half of them, and a row occurs more than once. Which row is measured next depends on the past only, so
 /// the promise stands.
-pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usize> {
+pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Vec<usize> {
     let mut open: Vec<usize> = (0..rows.len())
         .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
         .collect();
@@ -323,9 +324,9 @@ pub fn worth_measuring(rows: &[Row], design: &Design, left: Duration) -> Vec<usi
 }
 
 /// The time that the open rows will probably take, or what is left of the budget.
-pub fn time_left(rows: &[Row], design: &Design, budget: Duration) -> Option<Duration> {
+pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option<Duration> {
     let open = rows.iter().filter(|row| !row.is_done(design));
-    let needed = open.map(Row::time_left).fold(Duration::ZERO, Duration::saturating_add);
+    let needed = open.map(RowState::time_left).fold(Duration::ZERO, Duration::saturating_add);
     Some(needed.min(budget))
 }
 
@@ -335,9 +336,9 @@ mod tests {
     use paired::simulated::white_row;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
-    fn undecided(pairs_needed: usize, pairs_left: usize) -> Row {
+    fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
         let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
-        let mut row = Row::new(unit, &Design::default());
+        let mut row = RowState::new(unit, &Design::default());
         row.betting = white_row(0.0, MIN_PAIRS, 1);
         row.spent = Duration::from_millis(100) * MIN_PAIRS as u32;
         row.judgement.pairs_needed = Some(pairs_needed);
@@ -359,7 +360,7 @@ mod tests {
     #[test]
     fn what_comes_first_does_so_until_it_has_its_verdict() {
         let chosen =
-            |rows: &[Row]| worth_measuring(rows, &Design::default(), Duration::from_secs(600));
+            |rows: &[RowState]| worth_measuring(rows, &Design::default(), Duration::from_secs(600));
         let mut decided = undecided(50, 5000).first();
         assert_eq!(chosen(&[undecided(10, 10), undecided(50, 5000).first()]), [1]);
         decided.judgement.verdict = Verdict::Slower;
@@ -371,16 +372,16 @@ mod tests {
         let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
         let new = |seconds| {
             let pair = Some(Duration::from_secs(seconds));
-            Row::new(unit, &Design::default()).expecting(pair)
+            RowState::new(unit, &Design::default()).expecting(pair)
         };
-        let within = |rows: &[Row], seconds| {
+        let within = |rows: &[RowState], seconds| {
             worth_measuring(rows, &Design::default(), Duration::from_secs(seconds))
         };
         // Eight pairs each.
         assert_eq!(within(&[new(1), new(2)], 24), [0, 1]);
         assert_eq!(within(&[new(1), new(2)], 23), [0]);
         assert_eq!(within(&[new(1), new(2)], 7), [0; 0]);
-        assert_eq!(within(&[Row::new(unit, &Design::default())], 0), [0]);
+        assert_eq!(within(&[RowState::new(unit, &Design::default())], 0), [0]);
     }
 
     #[test]

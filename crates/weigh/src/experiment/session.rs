@@ -138,7 +138,7 @@ fn conduct(
         };
         begun.map(|begun| (place, begun))
     });
-    let (Place { works, .. }, begun) = match begun {
+    let (WhatIsMeasured { works, .. }, begun) = match begun {
         Ok(begun) => begun,
         Err(problem) => return Err(station.close_after(problem)),
     };
@@ -178,7 +178,7 @@ fn conduct(
 }
 
 /// Where it is measured, and what.
-struct Place {
+struct WhatIsMeasured {
     /// Where a command is executed.
     directory: PathBuf,
     works: Vec<Work>,
@@ -188,7 +188,7 @@ fn works_of(
     request: &Request,
     origin: Option<&Origin>,
     station: &Station,
-) -> Result<Place, String> {
+) -> Result<WhatIsMeasured, String> {
     let directory = match origin {
         Some(origin) => origin.directory.clone(),
         None => {
@@ -210,7 +210,7 @@ fn works_of(
             _ => resolve(&request.asked_for(), &station.place.executable)?,
         },
     };
-    Ok(Place { directory, works })
+    Ok(WhatIsMeasured { directory, works })
 }
 
 struct Begun {
@@ -225,12 +225,12 @@ struct Begun {
 fn begin(
     request: &Request,
     treatments: &[Named],
-    place: &Place,
+    place: &WhatIsMeasured,
     station: &Station,
     store: &Store,
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
-    let Place { directory, works } = place;
+    let WhatIsMeasured { directory, works } = place;
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());
     let calibrations = history(store, &machine, Some(RECENT))?;
@@ -255,7 +255,7 @@ fn begin(
         suites: request.suites.clone(),
         works: works
             .iter()
-            .map(|work| record::Work {
+            .map(|work| record::StoredWork {
                 name: work.name(),
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
@@ -288,7 +288,7 @@ fn resume(
     (stored, origin): (&Stored, &Origin),
     request: &Request,
     treatments: &[Named],
-    place: &Place,
+    place: &WhatIsMeasured,
     station: &Station,
     store: &Store,
     audience: &mut dyn Audience,

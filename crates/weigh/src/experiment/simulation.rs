@@ -11,7 +11,7 @@ use super::order::Coins;
 use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
-use super::row::{Row, Unit};
+use super::row::{RowState, Unit};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
 use paired::design::Design;
@@ -112,9 +112,9 @@ struct Witness {
 }
 
 impl Observer for Witness {
-    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
-    fn round(&mut self, rows: &[Row], _: Duration, _: Option<Duration>) {
+    fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
         for row in rows {
             let judgement = &row.judgement;
             self.alarmed |= match judgement.verdict {
@@ -136,13 +136,13 @@ fn run(
     budget: Duration,
     platform: &mut impl Platform,
     witness: &mut Witness,
-) -> (Vec<Row>, Result<(), Stop>) {
+) -> (Vec<RowState>, Result<(), Stop>) {
     let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, 0, 0));
     run_set(rows, design, coins, 0, &|_| budget, platform, witness)
 }
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
-fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (Row, Witness) {
+fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (RowState, Witness) {
     let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE }];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };

@@ -21,7 +21,7 @@ use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use crate::result::versus::Versus;
-use crate::store::record::{Header, Kind, Stored};
+use crate::store::record::{ExperimentKind, Header, Stored};
 use crate::treatment::differences::differences;
 use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
@@ -94,7 +94,7 @@ pub fn summarise(stored: &Stored) -> Summary {
 
 /// One difference is the label itself. The labels of commands are none of treatments.
 fn several_differences(header: &Header, arm: usize) -> Vec<String> {
-    if header.kind == Kind::Versus {
+    if header.kind == ExperimentKind::Versus {
         return Vec::new();
     }
     let all = differences(&header.arms[0], &header.arms[arm]);

@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use super::paint::{BOLD, FAINT, paint};
-use super::table::{Align, BarRoom, Cell, Layout};
+use super::table::{Align, BarRoom, Layout, TextCell};
 use super::text::wrap;
 
 const WIDEST_BAR: usize = 40;
@@ -68,7 +68,7 @@ fn drawn(
     let layout = Layout::new(widths, [], Some(bar), width.saturating_sub(INDENT));
     let line = |texts: &[&str], bar: &str| {
         let plain = Style::new();
-        let cells: Vec<Cell> = texts.iter().map(|text| (*text, Align::Right, plain)).collect();
+        let cells: Vec<TextCell> = texts.iter().map(|text| (*text, Align::Right, plain)).collect();
         " ".repeat(INDENT) + &layout.line(&cells, Some((bar, plain)), false)
     };
     let mut lines: Vec<String> =

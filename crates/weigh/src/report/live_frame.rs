@@ -9,7 +9,7 @@ use super::display::Size;
 use super::live_view::{LiveRow, Stage, View};
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
-use super::table::{Align, BarRoom, Cell, Layout};
+use super::table::{Align, BarRoom, Layout, TextCell};
 use crate::format;
 use crate::result::versus::WORK;
 use paired::Verdict;
@@ -33,11 +33,11 @@ pub fn lines(view: &View, size: Size) -> Vec<String> {
     let room = size.rows.saturating_sub(3).max(1);
     let rooms = if view.rows.len() <= room { room } else { room.max(2) - 1 };
     let page = page(view, rooms);
-    let table = Rows::new(view, size.columns);
-    let mut lines = vec![paint(&table.head(), FAINT, view.colour)];
+    let frame = Frame::new(view, size.columns);
+    let mut lines = vec![paint(&frame.head(), FAINT, view.colour)];
     let first = page * rooms;
     let shown = view.rows.iter().skip(first).take(rooms);
-    lines.extend(shown.map(|row| table.row(row)));
+    lines.extend(shown.map(|row| frame.row(row)));
     if view.rows.len() > rooms && room > 1 {
         let (last, all) = ((first + rooms).min(view.rows.len()), view.rows.len());
         let which = format!("… rows {} to {last} of {all}; the pages alternate", first + 1);
@@ -113,15 +113,15 @@ fn stage(stage: &Stage, margin_pct: f64) -> String {
 }
 
 /// The rows of a frame, laid out for a width.
-struct Rows<'a> {
+struct Frame<'a> {
     view: &'a View,
     bars: Bars,
     layout: Layout,
     several: bool,
 }
 
-impl<'a> Rows<'a> {
-    fn new(view: &'a View, columns: usize) -> Rows<'a> {
+impl<'a> Frame<'a> {
+    fn new(view: &'a View, columns: usize) -> Frame<'a> {
         let treatment = view.rows.first().map(|row| &row.treatment);
         let several = view.rows.iter().any(|row| Some(&row.treatment) != treatment);
         let names = view.rows.iter().map(|row| name(row, several).chars().count());
@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
         let layout = Layout::new(vec![name, EFFECT, STAGE, PAIRS], expendable, Some(BAR), columns);
         let scale = EffectScale::fixed(view.margin_pct);
         let bars = Bars { scale, margin_pct: view.margin_pct, cells: layout.bar() };
-        Rows { view, bars, layout, several }
+        Frame { view, bars, layout, several }
     }
 
     fn head(&self) -> String {
@@ -171,7 +171,8 @@ impl<'a> Rows<'a> {
         colour: bool,
     ) -> String {
         let cells = texts.into_iter().zip(ALIGN).zip(styles);
-        let cells: Vec<Cell> = cells.map(|((text, align), style)| (text, align, style)).collect();
+        let cells: Vec<TextCell> =
+            cells.map(|((text, align), style)| (text, align, style)).collect();
         self.layout.line(&cells, Some(bar), colour)
     }
 }

@@ -3,7 +3,7 @@
 use super::bar::Bars;
 use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
-use super::table::{Align, BarRoom, Cell, Layout};
+use super::table::{Align, BarRoom, Layout, TextCell};
 use super::versus;
 use crate::format;
 use crate::result::summary::{Row, Summary};
@@ -112,7 +112,7 @@ impl<'a> Results<'a> {
         colour: bool,
     ) -> String {
         let cells = texts.iter().zip(COLUMNS).zip(styles);
-        let cells: Vec<Cell> =
+        let cells: Vec<TextCell> =
             cells.map(|((text, (_, align)), style)| (text.as_str(), align, style)).collect();
         self.layout.line(&cells, Some(bar), colour)
     }

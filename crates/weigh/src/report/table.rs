@@ -1,5 +1,5 @@
-//! A table that every format can show: text in cells, and which side they lean to. And how columns of any table
-//! of text share a line.
+//! A table that every format can show: text in cells, and which side they lean to. And how columns of any
+//! table of text share a line.
 
 use anstyle::Style;
 
@@ -55,7 +55,7 @@ impl Table {
         let layout = Layout::new(widths, last_first.chunks(1), None, width);
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&self.columns);
-            let cells: Vec<Cell> =
+            let cells: Vec<TextCell> =
                 cells.map(|(cell, (_, align))| (cell.as_str(), *align, Style::new())).collect();
             layout.line(&cells, None, false)
         };
@@ -82,7 +82,7 @@ impl Table {
 }
 
 /// What stands in a column, on which side, and how it is painted.
-pub type Cell<'a> = (&'a str, Align, Style);
+pub type TextCell<'a> = (&'a str, Align, Style);
 
 /// What a column of bars needs.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +106,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// From what each column would take (0: nothing is in it), which go first where there is no room, and whether
-    /// there is a bar. What stays is as narrow as `width`, down to a part of the first column alone.
+    /// From what each column would take (0: nothing is in it), which go first where there is no room, and
+    /// whether there is a bar. What stays is as narrow as `width`, down to a part of the first column alone.
     pub fn new<'a>(
         mut widths: Vec<usize>,
         expendable: impl IntoIterator<Item = &'a [usize]>,
@@ -147,7 +147,7 @@ impl Layout {
     }
 
     /// A line of cells, one for each column, and the bar with its style.
-    pub fn line(&self, cells: &[Cell], bar: Option<(&str, Style)>, colour: bool) -> String {
+    pub fn line(&self, cells: &[TextCell], bar: Option<(&str, Style)>, colour: bool) -> String {
         let mut parts = Vec::new();
         let mut put = |column: usize| {
             if let (Some((before, _)), Some((bar, style))) = (self.bar, bar)

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::record::Kind;
+use super::record::ExperimentKind;
 use super::{Error, Store};
 use crate::result::summary::Summary;
 
@@ -23,7 +23,7 @@ impl Store {
                  VALUES (?1, ?2, ?3, 'complete', ?4, 0, 0, ?5, ?6, 1, ?7, '[]', 0, '')",
                 params![
                     id,
-                    Kind::Import.as_str(),
+                    ExperimentKind::Import.as_str(),
                     now,
                     summary.command,
                     summary.alpha,
@@ -74,8 +74,8 @@ mod tests {
         let id = store.add_import(&made).unwrap();
         let back = Store::open(&path).unwrap().import(&id).unwrap().unwrap();
         assert_eq!((&back.id, &back.imported), (&id, &made.imported));
-        assert_eq!(store.load(&id).unwrap().header.kind, Kind::Import);
-        assert_eq!(store.history().unwrap()[0].kind, Some(Kind::Import));
+        assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Import);
+        assert_eq!(store.history().unwrap()[0].kind, Some(ExperimentKind::Import));
         let measured = store.begin(&header()).unwrap();
         assert!(store.import(&measured).unwrap().is_none());
     }

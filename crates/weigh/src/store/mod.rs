@@ -101,7 +101,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
 mod tests {
     use super::column::ReadColumn;
     use super::record::*;
-    use super::samples::{Gatherer, Kept, Place, Samples};
+    use super::samples::{Gatherer, Kept, SampleKey, Samples};
     use super::*;
     use crate::result::summary::{Failure, State};
     use crate::result::work_name::WorkName;
@@ -111,7 +111,7 @@ mod tests {
     pub fn header() -> Header {
         Header {
             metrics: Metric::judged(None, &[]),
-            kind: Kind::Compare,
+            kind: ExperimentKind::Compare,
             command: "weigh compare none".into(),
             seed: u64::MAX,
             budget_s: 60.0,
@@ -129,7 +129,7 @@ mod tests {
                 file: "./my suite.toml".into(),
                 suite: embedded().unwrap().remove(0),
             }],
-            works: vec![Work {
+            works: vec![StoredWork {
                 name: WorkName::of_copies("stat", 4),
                 unit: "ops/s".into(),
                 syscalls_per_op: Some(1.0),
@@ -164,7 +164,7 @@ mod tests {
     impl From<Measured> for Kept {
         /// What is to be kept of a sample that was not read but measured.
         fn from(measured: Measured) -> Kept {
-            let place = Place {
+            let place = SampleKey {
                 work: measured.work,
                 arm: measured.arm,
                 treated_arm: measured.treated_arm,
@@ -234,7 +234,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
         let store = Store::open(&path).unwrap();
-        let work = |name: &str, syscalls_per_op| Work {
+        let work = |name: &str, syscalls_per_op| StoredWork {
             name: name.into(),
             syscalls_per_op,
             ..header().works.remove(0)
@@ -243,7 +243,7 @@ mod tests {
             work("pipe", Some(1.0)),
             work("make x 2", None),
             work("a x b", Some(1.0)),
-            Work { name: WorkName::of_copies("pipe", 16), ..work("", Some(1.0)) },
+            StoredWork { name: WorkName::of_copies("pipe", 16), ..work("", Some(1.0)) },
         ];
         let of = |command: &str, origin: Option<&str>| Header {
             command: command.into(),
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn where_the_load_varies_it_is_a_curve() {
         let place = |names: &[&str]| -> Vec<Option<f64>> {
-            let own = |name: &str| Work {
+            let own = |name: &str| StoredWork {
                 name: WorkName::parse(name).unwrap().remove(0),
                 ..header().works.remove(0)
             };

@@ -4,7 +4,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
-use super::record::{Entry, Header, Kind, Startup, Stored, Work};
+use super::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use super::samples::{Gatherer, Samples};
 use super::{Error, Store};
 use crate::machine::process::process_start;
@@ -37,7 +37,7 @@ impl Store {
             |row| {
                 Ok(Entry {
                     id: row.get(0)?,
-                    kind: Kind::from_name(&row.get::<_, String>(8)?),
+                    kind: ExperimentKind::from_name(&row.get::<_, String>(8)?),
                     started: row.get(1)?,
                     state: state(row)?,
                     command: row.get(3)?,
@@ -99,7 +99,7 @@ impl Store {
         (stored.header.arms, stored.facts, stored.quantities) = arms.into_iter().collect();
         stored.header.works =
             self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
-                Ok(Work {
+                Ok(StoredWork {
                     name: work_name(row, "name")?,
                     unit: unit_name(&row.get::<_, String>("unit")?).to_owned(),
                     syscalls_per_op: row.get("syscalls_per_op")?,
@@ -159,7 +159,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored {
         id: row.get("id")?,
         header: Header {
-            kind: Kind::from_name(&kind).unwrap_or(Kind::Compare),
+            kind: ExperimentKind::from_name(&kind).unwrap_or(ExperimentKind::Compare),
             command: row.get("command")?,
             seed: row.get::<_, i64>("seed")?.cast_unsigned(),
             budget_s: row.get("budget_s")?,

@@ -20,7 +20,7 @@ use paired::multiplicity::Multiplicity;
 /// What kind of experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ExperimentKind {
     /// Pairs of two arms.
     Compare,
     /// Pairs of two commands.
@@ -33,29 +33,35 @@ pub enum Kind {
     Import,
 }
 
-impl Kind {
+impl ExperimentKind {
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Compare => "compare",
-            Kind::Versus => "versus",
-            Kind::Run => "run",
-            Kind::Calibrate => "calibrate",
-            Kind::Import => "import",
+            ExperimentKind::Compare => "compare",
+            ExperimentKind::Versus => "versus",
+            ExperimentKind::Run => "run",
+            ExperimentKind::Calibrate => "calibrate",
+            ExperimentKind::Import => "import",
         }
     }
 
     /// The kind of this name; `None` for one that only a newer weigh knows.
-    pub fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Compare, Kind::Versus, Kind::Run, Kind::Calibrate, Kind::Import]
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
+    pub fn from_name(name: &str) -> Option<ExperimentKind> {
+        [
+            ExperimentKind::Compare,
+            ExperimentKind::Versus,
+            ExperimentKind::Run,
+            ExperimentKind::Calibrate,
+            ExperimentKind::Import,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == name)
     }
 }
 
 /// What is known of an experiment before it starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    pub kind: Kind,
+    pub kind: ExperimentKind,
     /// The command line that measures the same again.
     pub command: String,
     pub seed: u64,
@@ -81,7 +87,7 @@ pub struct Header {
     pub is_classic: bool,
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
-    pub works: Vec<Work>,
+    pub works: Vec<StoredWork>,
     /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
     pub origin: Option<String>,
 }
@@ -105,7 +111,7 @@ impl Header {
 
     /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.
     pub fn on_curve(&self, work: usize) -> Option<OnCurve> {
-        let Work { name, on_curve, .. } = &self.works[work];
+        let StoredWork { name, on_curve, .. } = &self.works[work];
         if self.is_peak(work) {
             return None;
         }
@@ -144,7 +150,7 @@ pub fn planned_rows(works: impl Iterator<Item = bool>, arms: usize, peaks: &[Cho
 
 /// A workload of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Work {
+pub struct StoredWork {
     pub name: WorkName,
     pub unit: String,
     pub syscalls_per_op: Option<f64>,
@@ -253,7 +259,7 @@ pub struct Entry {
     pub name: Option<String>,
     pub tags: Vec<String>,
     /// `None` for one that only a newer weigh knows.
-    pub kind: Option<Kind>,
+    pub kind: Option<ExperimentKind>,
     pub started: String,
     pub state: State,
     pub command: String,

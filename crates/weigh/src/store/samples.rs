@@ -147,7 +147,7 @@ pub(crate) struct Kept {
 }
 
 /// The columns of a sample that are not JSON, as `record::Measured` has them.
-pub(super) struct Place {
+pub(super) struct SampleKey {
     pub work: usize,
     pub arm: usize,
     pub treated_arm: usize,
@@ -161,7 +161,7 @@ impl Kept {
     /// Of what is `judged` the rate and CPU time are kept anyway. Unit and evidence may be without what is
     /// known from earlier samples of the same row and arm.
     pub(super) fn new(
-        place: &Place,
+        place: &SampleKey,
         sample: ReadColumn<'_>,
         unit: Option<String>,
         evidence: Evidence,

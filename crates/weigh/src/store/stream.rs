@@ -13,7 +13,7 @@ use serde::de::DeserializeSeed;
 
 use super::column::{ReadColumn, ReadEvidence, Text};
 use super::open::Access;
-use super::samples::{Kept, Place};
+use super::samples::{Kept, SampleKey};
 use super::{Error, Store};
 use crate::result::cost::unit_name;
 use crate::workload::metric::Metric;
@@ -118,7 +118,7 @@ fn kept(
     judged: &[Metric],
     known: &mut BTreeMap<(usize, usize, usize), Known>,
 ) -> rusqlite::Result<Kept> {
-    let place = Place {
+    let place = SampleKey {
         work: row.get(0)?,
         arm: row.get(1)?,
         treated_arm: row.get(2)?,

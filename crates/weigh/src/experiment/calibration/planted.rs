@@ -16,7 +16,7 @@ use paired::binomial::Share;
 use paired::estimate::median;
 use paired::judge::{MIN_PAIRS, judge_rows};
 
-struct Row {
+struct PlantedRow {
     workload: WorkName,
     covers: bool,
     finds: bool,
@@ -28,13 +28,13 @@ impl PlantedExperiments {
     /// pairs than a verdict needs say nothing.
     pub fn of(experiments: &[Stored], share_ppm: u32, alpha: f64) -> PlantedExperiments {
         let true_effect = -(f64::from(share_ppm) / 1e6).ln_1p();
-        let rows: Vec<Row> =
+        let rows: Vec<PlantedRow> =
             experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
-        let mut by_workload: BTreeMap<&WorkName, Vec<&Row>> = BTreeMap::new();
+        let mut by_workload: BTreeMap<&WorkName, Vec<&PlantedRow>> = BTreeMap::new();
         for row in &rows {
             by_workload.entry(&row.workload).or_default().push(row);
         }
-        let workload = |(name, rows): (&WorkName, Vec<&Row>)| PlantedWorkload {
+        let workload = |(name, rows): (&WorkName, Vec<&PlantedRow>)| PlantedWorkload {
             workload: name.clone(),
             covered: Share::new(rows.iter().map(|row| row.covers), alpha),
             found: Share::new(rows.iter().map(|row| row.finds), alpha),
@@ -53,14 +53,14 @@ impl PlantedExperiments {
     }
 }
 
-fn judged(stored: &Stored, true_effect: f64) -> Vec<Row> {
+fn judged(stored: &Stored, true_effect: f64) -> Vec<PlantedRow> {
     let measured = gather(stored);
     let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
     let judgements = judge_rows(&bettings, &design(stored));
     let with_pairs = measured.iter().zip(judgements);
     let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
     with_pairs
-        .map(|(row, judgement)| Row {
+        .map(|(row, judgement)| PlantedRow {
             workload: stored.header.works[row.work].name.clone(),
             covers: (judgement.interval.low..=judgement.interval.high).contains(&true_effect),
             finds: judgement.verdict == Verdict::Slower,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
-use crate::store::record::{Header, Kind, Measured, Work};
+use crate::store::record::{ExperimentKind, Header, Measured, StoredWork};
 use crate::workload::metric::Metric;
 use paired::simulated::{Machine, Noise};
 
@@ -14,7 +14,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
 
 /// The same with the treatment of this name. Gives its id.
 fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String {
-    let work = |name: &str| Work {
+    let work = |name: &str| StoredWork {
         name: name.into(),
         unit: "ops/s".into(),
         syscalls_per_op: None,
@@ -24,7 +24,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
     };
     let header = Header {
         metrics: Metric::judged(Some(8), &[]),
-        kind: Kind::Calibrate,
+        kind: ExperimentKind::Calibrate,
         command: "weigh calibrate".into(),
         seed,
         budget_s: 60.0,

@@ -68,8 +68,8 @@ impl DetailPlatform for Fake {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn pair(&mut self, _: usize, _: &Row, _: Duration) {}
-    fn round(&mut self, _: &[Row], _: Duration, _: Option<Duration>) {}
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
 }
 
 /// Eight pairs of samples for each of `works` under each of `treatments`, and then the pass.
@@ -174,19 +174,19 @@ fn an_interrupt_ends_it_and_the_seed_gives_the_order_again() {
 }
 
 /// Rows of so many pairs, each of which took 100 ms.
-fn rows_of(count: usize, pairs: usize) -> Vec<Row> {
+fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
     let design = Design::default();
     let log_ratios = vec![0.001; pairs];
     let spent = Duration::from_millis(100) * pairs as u32;
     let past = Past { log_ratios, turns: Vec::new(), further: Vec::new(), spent, next_pair: pairs };
     let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE };
-    (0..count).map(|work| Row::resumed(unit(work), &design, &past)).collect()
+    (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
 }
 
 #[test]
 fn what_its_pairs_take_is_kept_for_it() {
     let seconds = Duration::from_secs;
-    let kept = |rows: &[Row], had: Had, budget| reserve(rows, |_| had, budget);
+    let kept = |rows: &[RowState], had: Had, budget| reserve(rows, |_| had, budget);
     // A pair takes 100 ms as a pair of samples does, and 140 ms more.
     let three = Duration::from_millis(240) * PAIRS as u32 * 3;
     assert_eq!(kept(&rows_of(3, 8), Had::default(), seconds(120)), three);
