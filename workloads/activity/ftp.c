@@ -1,5 +1,5 @@
 /* The FTP activity of BTU (Maly, Gupta and Mynam, 1996): a client that fetches a file again and again, and
- * writes it to the disk. The server is that of WEIGH_FTP (ADDRESS PORT), or else one of our own on
+ * writes it to the disk. The server is that of WEIGH_FTP (ADDRESS PORT), with WEIGH_NONCE as password, or else one of our own on
  * 127.0.0.1. */
 #include "ftp.h"
 #include "loopback.h"
@@ -95,7 +95,8 @@ static const char *command(int code, const char *words)
 
 static void prepare(void)
 {
-	const char *given = getenv("WEIGH_FTP");
+	const char *given = getenv("WEIGH_FTP"), *password = getenv("WEIGH_NONCE");
+	char words[100];
 
 	enter_scratch_directory();
 	if (given)
@@ -107,7 +108,8 @@ static void prepare(void)
 		fail("fdopen: %s", strerror(errno));
 	expect(220);
 	command(331, "USER anonymous");
-	command(230, "PASS weigh@example.invalid");
+	snprintf(words, sizeof words, "PASS %s", password ? password : "weigh@example.invalid");
+	command(230, words);
 	command(200, "TYPE I");
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,8 +69,9 @@ static int connect_data(int control, const struct connection *connection, const 
 	struct sockaddr_storage address;
 
 	strcpy(request.address, connection->address);
-	/* A stray connection to the same port knows no such number. */
-	request.token = now_ns() << 20 ^ getpid();
+	/* Whoever else finds the port does not know this. */
+	if (getrandom(&request.token, sizeof request.token, 0) != sizeof request.token)
+		fail("getrandom: %s", strerror(errno));
 	tell(control, &request, sizeof request);
 	uint32_t port = hear(control, LISTENS).port;
 	socklen_t size = read_address(connection->address, port, &address);

@@ -37,6 +37,18 @@ static void hear(void *message, size_t size)
 		fail("the control socket: %s", got < 0 ? strerror(errno) : "a message of another size");
 }
 
+/* Whether a connection begins with the number. On a network anybody may come, and say nothing. */
+static bool knows(int data, uint64_t wanted)
+{
+	struct timeval patience = {.tv_sec = 2}, for_ever = {0};
+	uint64_t token = 0;
+
+	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	bool is_known = recv(data, &token, sizeof token, MSG_WAITALL) == sizeof token && token == wanted;
+	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
+	return is_known;
+}
+
 static int accept_connection(const struct peer_request *request)
 {
 	struct sockaddr_storage address;
@@ -53,12 +65,10 @@ static int accept_connection(const struct peer_request *request)
 	tell(&(struct peer_message){.step = LISTENS,
 				    .port = ntohs(((struct sockaddr_in *)&address)->sin_port)});
 	for (;;) {
-		uint64_t token = 0;
 		int data = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (data < 0)
 			fail("accept: %s", strerror(errno));
-		receive_exactly(data, &token, sizeof token);
-		if (token == request->token) {
+		if (knows(data, request->token)) {
 			close(listener);
 			set_no_delay(data, request->settings.no_delay);
 			return data;

@@ -21,6 +21,8 @@ struct session {
 	FILE *control;
 	int listener; /* where it is passive; the same port for each file */
 	struct sockaddr_storage address;
+	const char *password; /* NULL where it may be any */
+	bool is_known;
 };
 
 void fill_ftp_payload(char *bytes, size_t count, long offset)
@@ -88,11 +90,30 @@ static void extended_passive(struct session *session)
 		reply(session, "425 There is no port for it.");
 }
 
+/* Of a connection; the port does not count. */
+static bool is_same_host(int data, int control)
+{
+	struct sockaddr_storage ends[2] = {0};
+	socklen_t sizes[2] = {sizeof ends[0], sizeof ends[1]};
+
+	if (getpeername(data, (struct sockaddr *)&ends[0], &sizes[0]) < 0 ||
+	    getpeername(control, (struct sockaddr *)&ends[1], &sizes[1]) < 0)
+		return false;
+	/* At the same place in both kinds of address. */
+	for (int i = 0; i < 2; i++)
+		((struct sockaddr_in *)&ends[i])->sin_port = 0;
+	return sizes[0] == sizes[1] && memcmp(&ends[0], &ends[1], sizes[0]) == 0;
+}
+
 /* -1 where the client may have no data connection. */
 static int open_data(struct session *session)
 {
 	int data = session->listener < 0 ? -1 : accept(session->listener, NULL, NULL);
 
+	while (data >= 0 && !is_same_host(data, fileno(session->control))) {
+		close(data);
+		data = accept(session->listener, NULL, NULL);
+	}
 	reply(session, data < 0 ? "425 Use PASV or EPSV first." : "150 Here it comes.");
 	return data;
 }
@@ -150,6 +171,16 @@ static void store(struct session *session)
 	reply(session, got < 0 ? "426 The connection was closed." : "226 Taken, and forgotten.");
 }
 
+static void greet(struct session *session, const char *password)
+{
+	session->is_known = !session->password || strcmp(password, session->password) == 0;
+	reply(session, session->is_known ? "230 Welcome." : "530 That is not it.");
+	if (session->is_known) {
+		struct timeval for_ever = {0};
+		setsockopt(fileno(session->control), SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
+	}
+}
+
 /* `false` after the last one. */
 static bool obey(struct session *session, char *line)
 {
@@ -159,9 +190,11 @@ static bool obey(struct session *session, char *line)
 		*argument++ = '\0';
 	argument[strcspn(argument, "\r\n")] = line[strcspn(line, "\r\n")] = '\0';
 	if (strcasecmp(line, "USER") == 0)
-		reply(session, "331 Any password will do.");
+		reply(session, "331 %s", session->password ? "Which?" : "Any password will do.");
 	else if (strcasecmp(line, "PASS") == 0)
-		reply(session, "230 Welcome.");
+		greet(session, argument);
+	else if (!session->is_known)
+		reply(session, "530 Not before USER and PASS.");
 	else if (strcasecmp(line, "TYPE") == 0)
 		reply(session, strcasecmp(argument, "I") ? "504 There is TYPE I alone." : "200 So it is.");
 	else if (strcasecmp(line, "PASV") == 0)
@@ -185,9 +218,16 @@ static bool obey(struct session *session, char *line)
 
 static void attend(int control)
 {
-	struct session session = {.control = fdopen(control, "r+"), .listener = -1};
+	struct session session = {.control = fdopen(control, "r+"), .listener = -1,
+				  .password = getenv("WEIGH_NONCE")};
+	struct timeval patience = {.tv_sec = 5};
 	char line[LINE];
 	int on = 1;
+
+	session.is_known = !session.password;
+	/* Until it is known who that is. */
+	if (session.password)
+		setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 
 	/* One reply follows another: Nagle's algorithm would hold it until the first is acknowledged, 40 ms. */
 	setsockopt(control, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

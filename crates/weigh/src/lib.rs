@@ -1,10 +1,12 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
+pub mod agent;
 pub mod archive;
 pub mod attribution;
 pub mod budget;
 pub mod cli;
 pub mod experiment;
+pub mod far;
 pub mod fixture;
 pub mod format;
 pub mod import;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use linux_audit::sink;
 use weighbridge::attribution::{prober, prober_process};
 use weighbridge::cli;
+use weighbridge::far::{carry, relay};
 use weighbridge::printable;
 use weighbridge::testbed;
 use weighbridge::treatment::audit::stream;
@@ -20,6 +21,8 @@ fn main() -> ExitCode {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(arrival::SUBCOMMAND) => arrival::run(arguments),
+        Some(carry::SUBCOMMAND) => carry::run(arguments),
+        Some(relay::SUBCOMMAND) => relay::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),

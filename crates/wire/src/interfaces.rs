@@ -16,6 +16,7 @@ const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
@@ -23,6 +24,8 @@ const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
+const IFLA_MACVLAN_MODE: u16 = 1;
+const MACVLAN_MODE_BRIDGE: u32 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 /// The address is used at once, without asking whether another has it.
@@ -80,6 +83,25 @@ impl Interfaces {
         self.change(name, message)
     }
 
+    /// Makes an interface in that namespace that sends and receives over one of here, with an address of its
+    /// own on the same Ethernet: a machine more on that network.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` where the kernel has no `macvlan`, `EINVAL` over what is no Ethernet.
+    pub fn add_macvlan(&self, over: &str, name: &str, there: &Namespace) -> io::Result<()> {
+        let there = there.as_fd().as_raw_fd();
+        let message = NetlinkRequest::new(RTM_NEWLINK, CREATE, &link_message(0, 0))
+            .with(IFLA_IFNAME, &text(name))
+            .with(IFLA_LINK, &index(over)?.to_ne_bytes())
+            .with(IFLA_NET_NS_FD, &there.to_ne_bytes())
+            .nested(IFLA_LINKINFO, |message| {
+                message.with(IFLA_INFO_KIND, b"macvlan").nested(IFLA_INFO_DATA, |message| {
+                    message.with(IFLA_MACVLAN_MODE, &MACVLAN_MODE_BRIDGE.to_ne_bytes())
+                })
+            });
+        self.change(over, message)
+    }
+
     /// Brings an interface up, with a queue of so many packets where that is given.
     ///
     /// # Errors
@@ -107,20 +129,33 @@ impl Interfaces {
     /// # Errors
     /// Where it cannot have it.
     pub fn add_address(&self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
-        let (family, bytes) = match address {
-            IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
-            IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
-        };
-        let mut fixed = vec![family as u8, prefix, IFA_F_NODAD, 0];
-        fixed.extend(index(name)?.to_ne_bytes());
-        let message = NetlinkRequest::new(RTM_NEWADDR, CREATE, &fixed)
-            .with(IFA_LOCAL, &bytes)
-            .with(IFA_ADDRESS, &bytes);
-        self.change(name, message)?;
+        self.address(name, (address, address), prefix)?;
         match address {
             IpAddr::V4(_) => Ok(()),
             IpAddr::V6(address) => wait_until_local(address),
         }
+    }
+
+    /// Gives an interface an address, and a route to the one that is at its other end.
+    ///
+    /// # Errors
+    /// Where it cannot have it.
+    pub fn add_point_to_point(&self, name: &str, own: IpAddr, other: IpAddr) -> io::Result<()> {
+        self.address(name, (own, other), if own.is_ipv4() { 32 } else { 128 })
+    }
+
+    fn address(&self, name: &str, ends: (IpAddr, IpAddr), prefix: u8) -> io::Result<()> {
+        let bytes = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let family = if ends.0.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let mut fixed = vec![family as u8, prefix, IFA_F_NODAD, 0];
+        fixed.extend(index(name)?.to_ne_bytes());
+        let message = NetlinkRequest::new(RTM_NEWADDR, CREATE, &fixed)
+            .with(IFA_LOCAL, &bytes(ends.0))
+            .with(IFA_ADDRESS, &bytes(ends.1));
+        self.change(name, message)
     }
 
     /// What it counted since it was made.

@@ -9,6 +9,7 @@ use super::files::Files;
 use super::hooks::{AROUND, Hooks};
 use super::mixes::Mixes;
 use super::net;
+use super::net_hosts::NetHosts;
 use super::pairing::Pairing;
 use super::{Context, copies, output, value};
 use crate::experiment::request::{Plan, Request};
@@ -91,7 +92,7 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
-        "think", "rate", "metrics", "command"])]
+        "think", "rate", "metrics", "active", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -111,6 +112,8 @@ pub struct CompareArgs {
     prepare: Option<String>,
     #[command(flatten)]
     hooks: Hooks,
+    #[command(flatten)]
+    hosts: NetHosts,
     #[command(flatten)]
     files: Files,
 }
@@ -167,6 +170,7 @@ impl CompareArgs {
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             contest: None,
             around: self.hooks.around(self.prepare.clone(), Vec::new()),
+            agents: self.hosts.agents()?,
             copies: vec![self.copies],
             again: again.to_string(),
             seed,

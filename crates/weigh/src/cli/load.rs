@@ -110,6 +110,7 @@ impl LoadArgs {
             command: None,
             contest: None,
             around: Around::default(),
+            agents: None,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,

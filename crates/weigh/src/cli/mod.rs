@@ -10,6 +10,7 @@ use self::again::Again;
 use crate::store::{self, NO_EXPERIMENT, Store};
 
 mod again;
+mod agent;
 mod ask;
 mod audience;
 mod budget;
@@ -35,6 +36,7 @@ mod man;
 mod mixes;
 mod naming;
 mod net;
+mod net_hosts;
 mod output;
 mod pairing;
 mod profile;
@@ -102,6 +104,7 @@ enum Command {
     Load(Box<load::LoadArgs>),
     Profile(profile::ProfileArgs),
     Net(Box<net::NetArgs>),
+    Agent(agent::AgentArgs),
     Calibrate(calibrate::CalibrateArgs),
     Doctor(doctor::DoctorArgs),
     List(list::ListArgs),
@@ -205,6 +208,7 @@ fn run(cli: Cli, again: Again) -> ExitCode {
         Command::Run(command) => command.run(&context),
         Command::Load(command) => command.run(&context),
         Command::Net(command) => command.run(&context),
+        Command::Agent(command) => command.run(),
         Command::Calibrate(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),

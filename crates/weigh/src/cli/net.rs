@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::again::Again;
 use super::naming::Names;
+use super::net_hosts::NetHosts;
 use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
 use super::{Context, go_on, value};
@@ -28,6 +29,8 @@ Examples:
   weigh net --grid today --budget 1h  longer cells, delays to 100 ms
   weigh net --grid 1996 --budget 8h   as the paper of 1996; then weigh net --continue ID
   weigh net --beside arith-double     another activity of the host
+  weigh net --active a.lab --passive p.lab --token-file lab.token
+                                      three machines; on the other two runs `weigh agent`
   weigh compare audit -w net:btu-quick
       The same with a treatment and without: verdicts on BTU, penalties and classes.
 
@@ -37,7 +40,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 ///
 /// Three hosts as network namespaces on this machine, payload of five sizes in six components beside
 /// activities of the host, as Maly, Gupta and Mynam (1996) have it: one number (bits to the user), and
-/// penalties in both directions. No traffic leaves the machine.
+/// penalties in both directions. No traffic leaves the machine, unless the black boxes are other machines.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct NetArgs {
@@ -54,7 +57,7 @@ pub struct NetArgs {
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     precision: Option<f64>,
     /// Go on with this experiment, for the time of --budget; `latest` is the last one
-    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed"])]
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed", "active"])]
     go_on: Option<String>,
     /// Give up a cell that lasts longer; there is no score then [default: 2m, and more with a delay]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
@@ -62,6 +65,8 @@ pub struct NetArgs {
     /// Seed of the order of the cells; the same seed gives the same order
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    hosts: NetHosts,
     #[command(flatten)]
     names: Names,
     #[command(flatten)]
@@ -99,6 +104,7 @@ impl NetArgs {
             command: None,
             contest: None,
             around: Around::default(),
+            agents: self.hosts.agents()?,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,

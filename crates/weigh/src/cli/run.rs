@@ -117,6 +117,7 @@ impl RunArgs {
             command: None,
             contest: None,
             around: Around::default(),
+            agents: None,
             copies: copies.0,
             again: again.to_string(),
             // Of the sizes of the environment; one arm has no other chance in it.

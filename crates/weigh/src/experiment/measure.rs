@@ -75,7 +75,10 @@ impl Session<'_> {
             let (bench, guard) = station.bench(self.interrupted);
             let has_cells = self.works.iter().any(|work| matches!(work, Work::Net(_)));
             let net = match has_cells {
-                true => Some(NetSite::lay(bench.place, self.interrupted)?),
+                true => {
+                    let agents = self.request.agents.as_ref();
+                    Some(NetSite::lay(bench.place, agents, self.interrupted)?)
+                }
                 false => None,
             };
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();

@@ -12,6 +12,7 @@ use super::platform::Observer;
 use super::ramp::RampGoal;
 use super::run_progress::Progress;
 use super::surroundings::Surroundings;
+use crate::net::far_host::Agents;
 use crate::net::grid::Grid;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
@@ -49,6 +50,9 @@ pub struct Request {
     /// What is run around it.
     #[serde(default)]
     pub around: Around,
+    /// The machines that are black boxes for cells of a grid; they are on this one without.
+    #[serde(default)]
+    pub agents: Option<Agents>,
     /// Of each workload, at the same time. With several numbers, each workload is measured with each.
     pub copies: Vec<usize>,
     /// The command line that measures the same again.

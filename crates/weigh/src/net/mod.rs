@@ -1,5 +1,7 @@
 //! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
 
 pub mod cell;
+pub mod far_host;
 pub mod grid;
+pub mod peer;
 pub mod site;

@@ -7,13 +7,14 @@ use std::sync::atomic::AtomicBool;
 use wire::{Cause, Impairment};
 
 use super::cell::{Cell, Component};
+use super::far_host::{Agents, FarHost};
 use super::grid::Grid;
+use super::peer::{NONCE, raise_peer};
 use crate::format;
 use crate::testbed::{
-    Addresses, BlackBox, Heading, LinkCount, Testbed, TestbedError, TestbedSetup, Via,
+    Addresses, BlackBox, Extent, Heading, LinkCount, Testbed, TestbedError, TestbedSetup, Via,
 };
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
-use crate::workload::member::{Raise, Readiness};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
@@ -21,7 +22,6 @@ use crate::workload::setup::kind::join_network::JoinNetwork;
 use crate::workload::stdout_use::StdoutUse;
 
 const FTP_PORT: &str = "2121";
-const PEER_STARTS_WITHIN_MS: u64 = 10_000;
 /// A cell of no delay that takes longer hangs; with a delay it may take so many round trips more.
 const CELL_TIMEOUT_MS: u64 = 120_000;
 const MOST_ROUND_TRIPS: u64 = 500;
@@ -41,6 +41,9 @@ pub enum SiteError {
     Interrupted,
     #[error("{0}")]
     Failed(String),
+    /// The connection to another machine is gone.
+    #[error("{0}")]
+    Lost(String),
 }
 
 impl From<TestbedError> for SiteError {
@@ -63,7 +66,11 @@ impl From<LauncherError> for SiteError {
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
 pub struct NetSite {
+    /// Of this machine.
     testbed: Testbed,
+    /// The black boxes, where they are other machines.
+    far: Vec<FarHost>,
+    nonce: String,
     interrupted: Arc<AtomicBool>,
     /// Before the testbed is gone: they run in its namespaces.
     peers: Vec<Launcher>,
@@ -74,33 +81,107 @@ pub struct NetSite {
 }
 
 impl NetSite {
-    /// The hosts, still without peers.
+    /// The hosts, still without peers. With `agents` the black boxes are those, and W_test is this machine.
     ///
     /// # Errors
     /// A sentence that says what forbids them here.
-    pub fn lay(place: &LaunchPlace, interrupted: &Arc<AtomicBool>) -> Result<NetSite, SiteError> {
-        let (test_cpus, other_cpus) = halves()?;
-        let setup = TestbedSetup { wire_cpus: other_cpus.clone(), real_time: true };
-        let mut testbed = Testbed::start(Testbed::role(), &setup, interrupted)?;
-        let mut facts = told(&testbed, &test_cpus, &other_cpus);
-        for (via, name) in [(Via::Lan, "the LAN"), (Via::Wire, "the wire without delay")] {
-            let times =
-                testbed.round_trips(BlackBox::Active, via, CALIBRATION_ROUNDS, interrupted)?;
-            facts.push(format!(
-                "A datagram over {name} is back after {} (half of them), {} (99 %).",
-                format::time_ns(times.p50_ns as f64),
-                format::time_ns(times.p99_ns as f64)
-            ));
-        }
-        Ok(NetSite {
+    pub fn lay(
+        place: &LaunchPlace,
+        agents: Option<&Agents>,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<NetSite, SiteError> {
+        let nonce: u64 = rand::random();
+        let (mut far, mut extent) = (Vec::new(), Extent::Whole);
+        let (test_cpus, other_cpus) = match agents {
+            None => halves(allowed()?),
+            Some(agents) => {
+                extent = Extent::Test { over: agents.interfaces()? };
+                for link in BlackBox::ALL {
+                    far.push(FarHost::call(agents.of(link), link, nonce, interrupted)?);
+                }
+                (allowed()?, Vec::new())
+            }
+        };
+        let setup = TestbedSetup { wire_cpus: other_cpus.clone(), real_time: true, extent, nonce };
+        let testbed = Testbed::start(Testbed::role(), &setup, interrupted)?;
+        let facts = match far.is_empty() {
+            true => told(&testbed, &test_cpus, &other_cpus),
+            false => far
+                .iter()
+                .flat_map(|one| [vec![one.fact()], links(&one.testbed)])
+                .flatten()
+                .collect(),
+        };
+        let mut site = NetSite {
             testbed,
+            far,
+            nonce: format!("{:032x}", rand::random::<u128>()),
             interrupted: interrupted.clone(),
             peers: Vec::new(),
             scratch: place.scratch.clone(),
             test_cpus,
             other_cpus,
             facts,
-        })
+        };
+        site.calibrate()?;
+        Ok(site)
+    }
+
+    /// How long a datagram takes now, over each way.
+    fn calibrate(&mut self) -> Result<(), SiteError> {
+        let boxes = if self.far.is_empty() { &BlackBox::ALL[..1] } else { &BlackBox::ALL[..] };
+        for black_box in boxes {
+            for (via, name) in [(Via::Lan, "the LAN"), (Via::Wire, "the wire without delay")] {
+                let found = self.testbed.round_trips(
+                    *black_box,
+                    via,
+                    CALIBRATION_ROUNDS,
+                    &self.interrupted,
+                );
+                let times = found.map_err(|error| self.not_reached(*black_box, error))?;
+                let to = match (self.far.is_empty(), black_box) {
+                    (true, _) => String::new(),
+                    (false, BlackBox::Active) => " to W_active".into(),
+                    (false, BlackBox::Passive) => " to W_passive".into(),
+                };
+                self.facts.push(format!(
+                    "A datagram over {name}{to} is back after {} (half of them), {} (99 %).",
+                    format::time_ns(times.p50_ns as f64),
+                    format::time_ns(times.p99_ns as f64)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn not_reached(&self, black_box: BlackBox, error: TestbedError) -> SiteError {
+        match (self.far(black_box), error) {
+            (Some(far), TestbedError::Failed(problem)) => SiteError::Failed(format!(
+                "{} {problem}. The machines have to be on one Ethernet network that carries what is sent to \
+                 and from Ethernet addresses that it has not seen before: no Wi-Fi; between virtual machines, \
+                 allow MAC spoofing or promiscuous mode",
+                far.fact()
+            )),
+            (_, error) => error.into(),
+        }
+    }
+
+    fn far(&self, black_box: BlackBox) -> Option<&FarHost> {
+        self.far.iter().find(|one| one.black_box == black_box)
+    }
+
+    /// Does something with what holds the wire to a black box.
+    fn with_wire<T>(
+        &mut self,
+        link: BlackBox,
+        action: impl FnOnce(&mut Testbed, &AtomicBool) -> Result<T, TestbedError>,
+    ) -> Result<T, SiteError> {
+        match self.far.iter_mut().find(|one| one.black_box == link) {
+            None => Ok(action(&mut self.testbed, &self.interrupted)?),
+            Some(far) => {
+                action(&mut far.testbed, &self.interrupted).map_err(|error| far.lost(&error))
+            }
+        }
     }
 
     /// What it is, in whole sentences.
@@ -121,33 +202,21 @@ impl NetSite {
     /// Where one does not start.
     pub fn start_peers(&mut self, place: &LaunchPlace, neutral: &Setup) -> Result<(), SiteError> {
         for black_box in BlackBox::ALL {
+            let socket = self.socket(black_box);
+            let lan = self.address(black_box, Via::Lan).filter(|_| black_box == BlackBox::Active);
+            let ftp = lan.as_deref().map(|lan| (lan, FTP_PORT));
+            if let Some(far) = self.far.iter_mut().find(|one| one.black_box == black_box) {
+                far.start_peer(&socket, ftp, &self.nonce, &self.interrupted)?;
+                continue;
+            }
             let Some(host) = self.testbed.ready.host(black_box.host()) else { continue };
             let setup = neutral
                 .clone()
                 .with(AllowedCpus { cpus: self.other_cpus.clone() })
                 .with(host.join.clone());
             let mut launcher = place.start_launcher(&setup, &self.interrupted)?;
-            let socket = self.socket(black_box);
-            let mut argv = vec![
-                place.executable.path().display().to_string(),
-                "comm-peer".into(),
-                socket.display().to_string(),
-            ];
-            if let (BlackBox::Active, Some(lan)) = (black_box, self.address(black_box, Via::Lan)) {
-                argv.extend([lan, FTP_PORT.into()]);
-            }
-            let raise = Raise {
-                name: "peer".into(),
-                argv,
-                environment: Vec::new(),
-                directory: self.scratch.clone(),
-                log: socket.with_extension("log"),
-                ready: Readiness::Exists(socket),
-                timeout_ms: PEER_STARTS_WITHIN_MS,
-                is_disposable: true,
-                user: None,
-                has_own_pids: false,
-            };
+            let executable = place.executable.path();
+            let raise = raise_peer(executable, &self.scratch, socket, ftp, &self.nonce);
             launcher.raise(&raise, &self.interrupted)?;
             self.peers.push(launcher);
         }
@@ -183,7 +252,9 @@ impl NetSite {
             for (heading, impairment) in
                 [(Heading::FromTest, &from_test), (Heading::ToTest, &to_test)]
             {
-                self.testbed.configure(link, heading, impairment, &self.interrupted)?;
+                self.with_wire(link, |bed, interrupted| {
+                    bed.configure(link, heading, impairment, interrupted)
+                })?;
             }
         }
         Ok(())
@@ -196,7 +267,7 @@ impl NetSite {
     pub fn losses(&mut self) -> Result<(u64, u64), SiteError> {
         let (mut not_meant, mut meant) = (0, 0);
         for link in BlackBox::ALL {
-            let count = self.testbed.counters(link, &self.interrupted)?;
+            let count = self.with_wire(link, |bed, interrupted| bed.counters(link, interrupted))?;
             let LinkCount { device_dropped_from_test, device_dropped_to_test, .. } = count;
             not_meant += device_dropped_from_test + device_dropped_to_test;
             for of_direction in [&count.from_test, &count.to_test] {
@@ -241,7 +312,10 @@ impl NetSite {
         let ftp = self.address(BlackBox::Active, Via::Lan).unwrap_or_default();
         Job {
             argv,
-            environment: vec![("WEIGH_FTP".into(), format!("{ftp} {FTP_PORT}"))],
+            environment: vec![
+                ("WEIGH_FTP".into(), format!("{ftp} {FTP_PORT}")),
+                (NONCE.into(), self.nonce.clone()),
+            ],
             directory: place.work_directory.clone(),
             timeout_ms: CELL_TIMEOUT_MS + cell.link.delay_us * MOST_ROUND_TRIPS / 1000,
             stdout: StdoutUse::KeepEnd,
@@ -276,32 +350,38 @@ impl NetSite {
 
 fn told(testbed: &Testbed, test_cpus: &[usize], other_cpus: &[usize]) -> Vec<String> {
     let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let ready = &testbed.ready;
-    let mut facts = vec![match test_cpus == other_cpus {
+    let cpus = match test_cpus == other_cpus {
         true => "There is one CPU: the black boxes and the links take of what W_test has.".into(),
         false => format!(
             "W_test has the CPUs {}; the black boxes and the links have {}.",
             list(test_cpus),
             list(other_cpus)
         ),
-    }];
-    facts.push(match &ready.not_real_time {
-        None => "The links run with real-time priority.".into(),
-        Some(why) => format!("The links run without real-time priority ({why})."),
-    });
-    facts.push(format!("Segmentation that the kernel leaves to the wire: {}.", ready.offload));
-    facts
+    };
+    std::iter::once(cpus).chain(links(testbed)).collect()
 }
 
-/// The CPUs of W_test, and those of all else: the first half of those that are allowed, and the second.
-fn halves() -> Result<(Vec<usize>, Vec<usize>), SiteError> {
+fn links(testbed: &Testbed) -> Vec<String> {
+    let ready = &testbed.ready;
+    let real_time = match &ready.not_real_time {
+        None => "The links run with real-time priority.".into(),
+        Some(why) => format!("The links run without real-time priority ({why})."),
+    };
+    vec![real_time, format!("Segmentation that the kernel leaves to the wire: {}.", ready.offload)]
+}
+
+/// Where this process may run.
+fn allowed() -> Result<Vec<usize>, SiteError> {
     let allowed = rustix::thread::sched_getaffinity(None)
         .map_err(|error| SiteError::Failed(format!("which CPUs are allowed: {error}")))?;
-    let cpus: Vec<usize> =
-        (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
+}
+
+/// The CPUs of W_test, and those of all else: the first half, and the second.
+fn halves(cpus: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
     if cpus.len() < 2 {
-        return Ok((cpus.clone(), cpus));
+        return (cpus.clone(), cpus);
     }
     let (first, second) = cpus.split_at(cpus.len() / 2);
-    Ok((first.to_vec(), second.to_vec()))
+    (first.to_vec(), second.to_vec())
 }

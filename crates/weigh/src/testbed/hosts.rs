@@ -12,19 +12,19 @@ use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use wire::{Interfaces, Namespace, Tun, silence_ipv6};
 
-use super::{Addresses, BlackBox, Ends, HostName, HostReady, LinkReady, Via};
+use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via, outward};
 use crate::user_namespace;
 use crate::workload::setup::kind::join_network::JoinNetwork;
 
 /// Packets; with the usual 500 a TUN device loses what a busy machine does not fetch in time.
-const QUEUE_PACKETS: u32 = 10_000;
+pub(super) const QUEUE_PACKETS: u32 = 10_000;
 /// Of Ethernet; a packet on the wire is no longer.
 pub const MTU: u32 = 1500;
-const IPV4_PREFIX: u8 = 24;
+pub(super) const IPV4_PREFIX: u8 = 24;
 const IPV6_PREFIX: u8 = 64;
 /// The wire's interface at a black box.
 pub const WIRE: &str = "wire";
-const LAN: &str = "lan";
+pub(super) const LAN: &str = "lan";
 
 /// What TCP remembers of a peer must not pass from one measurement to the next.
 const SETTINGS: [(&str, &str); 1] = [("ipv4/tcp_no_metrics_save", "1")];
@@ -63,9 +63,11 @@ pub fn interface(link: BlackBox, via: Via) -> &'static str {
 /// The devices of a wire: that of W_test, and that of the black box.
 pub type WireEnds = (BlackBox, [Tun; 2]);
 
-/// The three, and whether it takes a user namespace to have them.
+/// Those that are on this machine, and whether it takes a user namespace to have them.
 pub struct Hosts {
     namespaces: Vec<(HostName, Namespace)>,
+    /// What leads from the network to the wire, where W_test is elsewhere.
+    pub(super) gateway: Option<Namespace>,
     is_rootless: bool,
     /// Why there is no IPv6.
     pub no_ipv6: Option<String>,
@@ -77,26 +79,73 @@ impl Hosts {
     ///
     /// # Errors
     /// A sentence that says what is missing.
-    pub fn make() -> Result<(Hosts, Vec<WireEnds>), String> {
-        let is_rootless = leave_network()?;
-        let make = |name| {
-            let made = Namespace::new().map(|namespace| (name, namespace));
-            made.map_err(|error| format!("cannot make a network namespace: {error}"))
+    pub fn make(extent: &Extent) -> Result<(Hosts, Vec<WireEnds>), String> {
+        // Where there is a network, it is that of now.
+        let outside = Interfaces::open().map_err(|error| error.to_string())?;
+        let names: Vec<HostName> = match extent {
+            Extent::Whole => HostName::ALL.to_vec(),
+            Extent::Test { .. } => vec![HostName::Test],
+            Extent::Far { black_box, .. } => vec![black_box.host()],
         };
-        let namespaces = HostName::ALL.into_iter().map(make).collect::<Result<_, _>>()?;
+        let is_rootless = match extent {
+            Extent::Whole => leave_network()?,
+            _ => false,
+        };
+        let make = || {
+            Namespace::new().map_err(|error| format!("cannot make a network namespace: {error}"))
+        };
+        let namespaces = names.iter().map(|name| Ok::<_, String>((*name, make()?)));
+        let namespaces = namespaces.collect::<Result<_, _>>()?;
         let ipv6 = fs::metadata("/proc/sys/net/ipv6/conf");
-        let no_ipv6 = ipv6.err().map(|_| "this kernel has no IPv6".to_owned());
-        let hosts = Hosts { namespaces, is_rootless, no_ipv6 };
-        for name in HostName::ALL {
+        let no_ipv6 = match extent {
+            Extent::Whole => ipv6.err().map(|_| "this kernel has no IPv6".to_owned()),
+            _ => Some("between machines there is IPv4 alone".to_owned()),
+        };
+        let mut hosts = Hosts { namespaces, gateway: None, is_rootless, no_ipv6 };
+        for name in names {
             hosts.run(name, begin).map_err(|error| format!("a host of the testbed: {error}"))?;
         }
+        let wires = match extent {
+            Extent::Whole => hosts.lay_all()?,
+            Extent::Test { over } => {
+                outward::reach(&hosts, &outside, over)?;
+                Vec::new()
+            }
+            Extent::Far { black_box, over } => {
+                hosts.gateway = Some(make()?);
+                let ends = outward::be_reached(&hosts, &outside, *black_box, over);
+                vec![(*black_box, ends?)]
+            }
+        };
+        if *extent != Extent::Whole {
+            leave_network()?;
+        }
+        Ok((hosts, wires))
+    }
+
+    fn lay_all(&self) -> Result<Vec<WireEnds>, String> {
         let mut wires = Vec::new();
         for link in BlackBox::ALL {
-            let (wire, lan) = (hosts.lay_wire(link), hosts.lay_lan(link));
+            let (wire, lan) = (self.lay_wire(link), self.lay_lan(link));
             lan.map_err(|error| format!("the testbed's LAN: {error}"))?;
             wires.push((link, wire.map_err(|error| format!("the testbed's wire: {error}"))?));
         }
-        Ok((hosts, wires))
+        Ok(wires)
+    }
+
+    /// Does something where the wire's end of W_test is, which is told the name of its device.
+    ///
+    /// # Errors
+    /// As what is done.
+    pub fn near_end<T: Send>(
+        &self,
+        link: BlackBox,
+        action: impl FnOnce(&'static str) -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        match &self.gateway {
+            Some(gateway) => gateway.run(|| action(outward::NEAR)),
+            None => self.run(HostName::Test, || action(interface(link, Via::Wire))),
+        }
     }
 
     /// Whether it takes a user namespace.
@@ -116,7 +165,7 @@ impl Hosts {
         self.namespace(name)?.run(action)
     }
 
-    fn namespace(&self, name: HostName) -> io::Result<&Namespace> {
+    pub(super) fn namespace(&self, name: HostName) -> io::Result<&Namespace> {
         let found = self.namespaces.iter().find(|(of, _)| *of == name);
         found
             .map(|(_, namespace)| namespace)
@@ -234,7 +283,7 @@ fn sysctl(name: &str) -> String {
 }
 
 /// Addresses that are reserved for benchmarks (RFC 2544, RFC 5180): nobody has them.
-fn ends(link: BlackBox, via: Via, is_ipv6: bool) -> Ends {
+pub(super) fn ends(link: BlackBox, via: Via, is_ipv6: bool) -> Ends {
     let number = match link {
         BlackBox::Active => 1,
         BlackBox::Passive => 2,

@@ -6,11 +6,15 @@
 //! [`Testbed`] is the asking side. A host is joined by a launcher's set-up step
 //! ([`JoinNetwork`](crate::workload::setup::kind::join_network::JoinNetwork)).
 //!
+//! Where the black boxes are other machines (`weigh agent`), each machine has a testbed of its own part
+//! ([`Extent`]), with the same addresses.
+//!
 //! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
 //! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
 
 mod asking;
 pub mod hosts;
+mod outward;
 pub mod process;
 mod round_trips;
 
@@ -34,6 +38,24 @@ pub struct TestbedSetup {
     pub wire_cpus: Vec<usize>,
     /// Whether they run before all others, where that is allowed.
     pub real_time: bool,
+    #[serde(default)]
+    pub extent: Extent,
+    /// What datagrams have to know to be sent back.
+    #[serde(default)]
+    pub nonce: u64,
+}
+
+/// How much of it is on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// All three hosts.
+    #[default]
+    Whole,
+    /// W_test, which reaches each black box over an interface of this machine.
+    Test { over: Vec<(BlackBox, String)> },
+    /// A black box and its wire, which are reached over an interface of this machine.
+    Far { black_box: BlackBox, over: String },
 }
 
 /// One of the three.

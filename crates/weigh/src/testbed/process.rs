@@ -11,7 +11,7 @@ use wire::{End, Impairment, Interfaces, Offload, Scheduling, Wire};
 
 use super::hosts::{self, Hosts};
 use super::{
-    BlackBox, Heading, HostName, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
+    BlackBox, Extent, Heading, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
     TestbedReady, TestbedSetup, Via, round_trips,
 };
 
@@ -65,6 +65,8 @@ struct Bed {
     hosts: Hosts,
     offload: Offload,
     not_locked: Option<String>,
+    extent: Extent,
+    nonce: u64,
 }
 
 struct LaidWire {
@@ -77,7 +79,7 @@ struct LaidWire {
 
 impl Bed {
     fn make(setup: &TestbedSetup) -> Result<Bed, String> {
-        let (hosts, laid) = Hosts::make()?;
+        let (hosts, laid) = Hosts::make(&setup.extent)?;
         let not_locked = wire::lock_memory().err().map(|error| error.to_string());
         let mut offload = Offload::TcpAndUdp;
         let mut wires = BTreeMap::new();
@@ -94,7 +96,12 @@ impl Bed {
             let laid = LaidWire { wire, impairments: Default::default(), dropped_before: [0, 0] };
             wires.insert(link, laid);
         }
-        Ok(Bed { wires, hosts, offload, not_locked })
+        if let Extent::Far { black_box, .. } = setup.extent {
+            round_trips::send_back(&hosts, black_box, setup.nonce)
+                .map_err(|error| format!("what sends datagrams back: {error}"))?;
+        }
+        let (extent, nonce) = (setup.extent.clone(), setup.nonce);
+        Ok(Bed { wires, hosts, offload, not_locked, extent, nonce })
     }
 
     fn ready(&self) -> io::Result<TestbedReady> {
@@ -169,28 +176,29 @@ impl Bed {
 
     /// What the devices of W_test and of the black box dropped so far, as nobody fetched it in time.
     fn device_dropped(&self, link: BlackBox) -> io::Result<[u64; 2]> {
-        let dropped = |host, name: &'static str| {
-            let read = || Ok(Interfaces::open()?.statistics(name)?.send_dropped);
-            self.hosts.run(host, read)
-        };
-        Ok([
-            dropped(HostName::Test, hosts::interface(link, Via::Wire))?,
-            dropped(link.host(), hosts::WIRE)?,
-        ])
+        let read = |name: &'static str| Ok(Interfaces::open()?.statistics(name)?.send_dropped);
+        Ok([self.hosts.near_end(link, read)?, self.hosts.run(link.host(), || read(hosts::WIRE))?])
     }
 
     fn round_trips(&mut self, link: BlackBox, via: Via, rounds: u32) -> io::Result<RoundTripTimes> {
         let ready = self.hosts.link(link);
         let (ends, delay_ns) = match via {
             Via::Lan => (ready.lan.ipv4, 0),
-            Via::Wire => {
-                let impairments = &self.laid(link)?.impairments;
-                let delays = impairments.iter().map(|one| one.delay_ns + one.late_ns);
-                (ready.wire.ipv4, delays.sum())
-            }
+            Via::Wire => (ready.wire.ipv4, self.configured_ns(link)),
         };
         let limit = PATIENCE + Duration::from_nanos(delay_ns);
-        round_trips::measure(&self.hosts, link, ends, rounds.clamp(1, MOST_ROUNDS), limit)
+        let rounds = rounds.clamp(1, MOST_ROUNDS);
+        match self.extent {
+            Extent::Whole => round_trips::measure(&self.hosts, link, ends, rounds, limit),
+            _ => round_trips::measure_far(&self.hosts, ends, self.nonce, rounds, limit),
+        }
+    }
+
+    /// What a datagram is delayed there and back; between machines, who configures it knows.
+    fn configured_ns(&self, link: BlackBox) -> u64 {
+        let laid = self.wires.get(&link);
+        let impairments = laid.map(|laid| laid.impairments.as_slice()).unwrap_or_default();
+        impairments.iter().map(|one| one.delay_ns + one.late_ns).sum()
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long a datagram takes there and back.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +15,10 @@ const PRIORITY: i32 = 40;
 /// Datagrams that nobody counts: the first ones find cold caches, and over a LAN no neighbour.
 const WARM_UP: u32 = 16;
 const LOOK_UP: Duration = Duration::from_millis(100);
+/// Where another machine sends them back: the port of `echo` (RFC 862).
+const FAR_PORT: u16 = 7;
+/// Where none of the first comes back, none will.
+const GIVE_UP_AFTER: u32 = 4;
 
 /// Sends so many, one after the other; one that is not back after `limit` is lost.
 ///
@@ -35,32 +39,71 @@ pub fn measure(
     far.set_read_timeout(Some(LOOK_UP))?;
     let is_over = AtomicBool::new(false);
     let times = thread::scope(|scope| {
-        scope.spawn(|| echo(&far, &is_over));
-        let times = scope.spawn(|| send(&near, rounds)).join();
+        scope.spawn(|| echo(&far, 0, &is_over));
+        let times = scope.spawn(|| send(&near, 0, rounds)).join();
         is_over.store(true, Ordering::Relaxed);
         times.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
     })?;
     summarise(times, rounds)
 }
 
-/// Sends back what comes.
-fn echo(socket: &UdpSocket, is_over: &AtomicBool) {
+/// The same where another machine sends them back ([`send_back`]).
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_far(
+    hosts: &Hosts,
+    ends: Ends,
+    nonce: u64,
+    rounds: u32,
+    limit: Duration,
+) -> io::Result<RoundTripTimes> {
+    let open = move || UdpSocket::bind(SocketAddr::new(ends.test, 0));
+    let near = hosts.run(HostName::Test, open)?;
+    near.connect((ends.other, FAR_PORT))?;
+    near.set_read_timeout(Some(limit))?;
+    let times = thread::scope(|scope| scope.spawn(|| send(&near, nonce, rounds)).join());
+    summarise(times.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?, rounds)
+}
+
+/// Sends back what comes to a black box from who knows this number, as long as this process lives.
+///
+/// # Errors
+/// Where there can be no socket.
+pub fn send_back(hosts: &Hosts, link: BlackBox, nonce: u64) -> io::Result<()> {
+    let open = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, FAR_PORT));
+    let socket = hosts.run(link.host(), open)?;
+    thread::spawn(move || echo(&socket, nonce, &AtomicBool::new(false)));
+    Ok(())
+}
+
+/// Its number, and what it has to know.
+fn datagram(number: u32, nonce: u64) -> [u8; DATAGRAM_BYTES] {
+    let mut datagram = [0; DATAGRAM_BYTES];
+    datagram[..4].copy_from_slice(&number.to_be_bytes());
+    datagram[4..12].copy_from_slice(&nonce.to_be_bytes());
+    datagram
+}
+
+/// Sends back what comes and knows the number.
+fn echo(socket: &UdpSocket, nonce: u64, is_over: &AtomicBool) {
     // Without it the times are longer, and say so.
     let _ = wire::be_real_time(PRIORITY);
     let mut datagram = [0; DATAGRAM_BYTES];
     while !is_over.load(Ordering::Relaxed) {
-        if let Ok((length, from)) = socket.recv_from(&mut datagram) {
-            let _ = socket.send_to(&datagram[..length], from);
+        if let Ok((DATAGRAM_BYTES, from)) = socket.recv_from(&mut datagram)
+            && datagram[4..12] == nonce.to_be_bytes()
+        {
+            let _ = socket.send_to(&datagram, from);
         }
     }
 }
 
-fn send(socket: &UdpSocket, rounds: u32) -> io::Result<Vec<u64>> {
+fn send(socket: &UdpSocket, nonce: u64, rounds: u32) -> io::Result<Vec<u64>> {
     let _ = wire::be_real_time(PRIORITY);
-    let mut times = Vec::with_capacity(rounds as usize);
+    let (mut came, mut times) = (0, Vec::with_capacity(rounds as usize));
     for number in 0..WARM_UP + rounds {
-        let mut datagram = [0; DATAGRAM_BYTES];
-        datagram[..4].copy_from_slice(&number.to_be_bytes());
+        let mut datagram = datagram(number, nonce);
         let began = Instant::now();
         socket.send(&datagram)?;
         loop {
@@ -68,6 +111,7 @@ fn send(socket: &UdpSocket, rounds: u32) -> io::Result<Vec<u64>> {
                 // One that was given up may come yet.
                 Ok(_) if datagram[..4] != number.to_be_bytes() => {}
                 Ok(_) => {
+                    came += 1;
                     if number >= WARM_UP {
                         times.push(began.elapsed().as_nanos() as u64);
                     }
@@ -76,6 +120,9 @@ fn send(socket: &UdpSocket, rounds: u32) -> io::Result<Vec<u64>> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
+        }
+        if number + 1 == GIVE_UP_AFTER && came == 0 {
+            return Err(io::Error::other("no datagram came back"));
         }
     }
     Ok(times)

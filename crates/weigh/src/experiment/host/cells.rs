@@ -421,6 +421,7 @@ impl From<SiteError> for Stop {
         match error {
             SiteError::Interrupted => Stop::Interrupted,
             SiteError::Failed(problem) => Stop::Failed(problem),
+            SiteError::Lost(problem) => Stop::NotKept(problem),
         }
     }
 }

@@ -1,0 +1,83 @@
+//! `weigh agent`: lets another machine's `weigh net` have this one as a black box.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Zoned;
+
+use super::pairing::listen_for_signals;
+use super::{output, value};
+use crate::agent::server::{Limits, Server};
+use crate::far::{dial, read_secret};
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh agent --new-token lab.token
+      Make a token; copy the file to all three machines, with scp -p.
+  sudo weigh agent --listen 10.1.0.2 --token-file lab.token
+      Be a black box, until Ctrl-C. Then, on the machine that is weighed:
+  sudo weigh net --active 10.1.0.2 --passive 10.1.0.3 --token-file lab.token";
+
+/// Let another machine's `weigh net` use this one as a black box
+///
+/// Whoever has the token can have this machine send and receive test payload, over an interface of its own
+/// on the network from which it was called, and nothing else. Who does not have it gets nothing. One
+/// experiment at a time; when it ends, all of it is gone. docs/net.md says what it takes, docs/security.md
+/// what it trusts.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AgentArgs {
+    /// The address to be called at, ADDRESS or ADDRESS:PORT; its interface is the one that is used [default
+    /// port: 1996]
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "new_token")]
+    listen: Option<String>,
+    /// The token that callers must have; only its owner may be able to read the file
+    #[arg(long, value_name = "FILE", required_unless_present = "new_token")]
+    token_file: Option<PathBuf>,
+    /// Make a token file, and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "token_file"])]
+    new_token: Option<PathBuf>,
+    /// End an experiment that takes longer
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = value::duration)]
+    longest: Duration,
+}
+
+impl AgentArgs {
+    pub fn run(self) -> Result<u8, String> {
+        if let Some(file) = &self.new_token {
+            return make_token(file);
+        }
+        let (Some(address), Some(file)) = (&self.listen, &self.token_file) else {
+            return Err("give --listen and --token-file".into());
+        };
+        let secret = read_secret(file)?;
+        let here = dial::resolve(address)?;
+        let wrong = |error: std::io::Error| format!("cannot listen on {address}: {error}");
+        let listener = TcpListener::bind(here.as_slice()).map_err(wrong)?;
+        let interrupted = listen_for_signals()?;
+        let at = listener.local_addr().map_err(wrong)?;
+        output::print(&format!("Listening on {at}; Ctrl-C ends it.\n"))?;
+        let mut log = |sentence: &str| {
+            let now = Zoned::now().strftime("%F %T").to_string();
+            output::note(&format!("{now} {sentence}"));
+        };
+        let mut server =
+            Server::new(listener, secret, Limits { longest: self.longest }).map_err(wrong)?;
+        server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
+        Ok(0)
+    }
+}
+
+fn make_token(file: &Path) -> Result<u8, String> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let token = format!("{:032x}{:032x}\n", rand::random::<u128>(), rand::random::<u128>());
+    made.and_then(|mut made| made.write_all(token.as_bytes()))
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    output::print(&format!("{} has a new token, which only you can read.\n", file.display()))?;
+    Ok(0)
+}

@@ -1,0 +1,144 @@
+//! A testbed of which other machines have the rest: its hosts are machines more on the network of this one,
+//! each with an Ethernet address of its own and the addresses that are reserved for benchmarks. Nothing of
+//! this machine is changed for that, and all of it goes with the process.
+//!
+//! The wire of a black box is between it and a namespace that answers for it on the network, and forwards:
+//! what W_test sends to the wire's address comes there.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+
+use wire::{Interfaces, Namespace, Tun, silence_ipv6};
+
+use super::hosts::{Hosts, IPV4_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
+use super::{BlackBox, Ends, HostName, Via};
+
+/// The wire's interface at the gateway, on the side of W_test.
+pub const NEAR: &str = "near";
+const OUT: &str = "out";
+/// Of the gateway, on the network and on the wire.
+const OUT_HOST: u8 = 254;
+const NEAR_HOST: u8 = 253;
+
+/// Forwards, and answers for the black box, at once; and sends nobody another way.
+const OF_GATEWAY: [(&str, &str); 5] = [
+    ("ipv4/ip_forward", "1"),
+    ("ipv4/conf/all/send_redirects", "0"),
+    ("ipv4/conf/out/send_redirects", "0"),
+    ("ipv4/conf/out/proxy_arp", "1"),
+    ("ipv4/neigh/out/proxy_delay", "0"),
+];
+
+/// Gives W_test an interface for each black box, over those of this machine.
+///
+/// # Errors
+/// What this machine does not have, or does not permit.
+pub fn reach(
+    hosts: &Hosts,
+    outside: &Interfaces,
+    over: &[(BlackBox, String)],
+) -> Result<(), String> {
+    for (link, over) in over {
+        let name = interface(*link, Via::Lan);
+        join(hosts, outside, HostName::Test, (over, name))?;
+        let give = || {
+            let interfaces = begin(name)?;
+            for via in [Via::Lan, Via::Wire] {
+                interfaces.add_address(name, ends(*link, via, false).test, IPV4_PREFIX)?;
+            }
+            Ok(())
+        };
+        hosts.run(HostName::Test, give).map_err(|error| format!("W_test: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Gives a black box its interface over one of this machine, and its wire behind a gateway.
+///
+/// # Errors
+/// What this machine does not have, or does not permit.
+pub fn be_reached(
+    hosts: &Hosts,
+    outside: &Interfaces,
+    link: BlackBox,
+    over: &str,
+) -> Result<[Tun; 2], String> {
+    let gateway = hosts.gateway.as_ref().ok_or("there is no gateway")?;
+    join(hosts, outside, link.host(), (over, LAN))?;
+    let added = outside.add_macvlan(over, OUT, gateway);
+    added.map_err(|error| forbidden(over, &error))?;
+    let (lan, wire) = (ends(link, Via::Lan, false), ends(link, Via::Wire, false));
+    let black_box = || {
+        // The address of the wire is nobody's on the network but the gateway's.
+        set("ipv4/conf/all/arp_ignore", "1")?;
+        let interfaces = begin(LAN)?;
+        interfaces.add_address(LAN, lan.other, IPV4_PREFIX)?;
+        let tun = Tun::open(WIRE)?;
+        interfaces.bring_up(WIRE, Some(QUEUE_PACKETS), Some(MTU))?;
+        interfaces.add_address(WIRE, wire.other, IPV4_PREFIX)?;
+        Ok(tun)
+    };
+    let far = hosts.run(link.host(), black_box).map_err(|error| format!("a black box: {error}"))?;
+    let near = gateway.run(|| forward(wire)).map_err(|error| format!("a gateway: {error}"))?;
+    Ok([near, far])
+}
+
+fn forward(wire: Ends) -> io::Result<Tun> {
+    let interfaces = begin(OUT)?;
+    interfaces.add_address(OUT, neighbour(wire.other, OUT_HOST), IPV4_PREFIX)?;
+    let tun = Tun::open(NEAR)?;
+    interfaces.bring_up(NEAR, Some(QUEUE_PACKETS), Some(MTU))?;
+    interfaces.add_point_to_point(NEAR, neighbour(wire.other, NEAR_HOST), wire.other)?;
+    OF_GATEWAY.into_iter().try_for_each(|(setting, value)| set(setting, value))?;
+    Ok(tun)
+}
+
+/// Brings an interface up that sends nothing by itself.
+fn begin(name: &str) -> io::Result<Interfaces> {
+    match silence_ipv6(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let interfaces = Interfaces::open()?;
+    interfaces.bring_up(name, None, Some(MTU))?;
+    Ok(interfaces)
+}
+
+/// Another address of the same network.
+fn neighbour(address: IpAddr, host: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            Ipv4Addr::new(a, b, c, host).into()
+        }
+        other => other,
+    }
+}
+
+fn join(
+    hosts: &Hosts,
+    outside: &Interfaces,
+    host: HostName,
+    (over, name): (&str, &str),
+) -> Result<(), String> {
+    let joined =
+        hosts.namespace(host).and_then(|there: &Namespace| outside.add_macvlan(over, name, there));
+    joined.map_err(|error| forbidden(over, &error))
+}
+
+fn forbidden(over: &str, error: &io::Error) -> String {
+    let why = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; it takes root",
+        io::ErrorKind::Unsupported => "; this kernel has no macvlan (`modprobe macvlan`)",
+        _ => "; it takes an Ethernet interface that is up",
+    };
+    format!("cannot be on the network of {over}: {error}{why}")
+}
+
+/// A setting of the namespace that this thread is in.
+fn set(setting: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/net/{setting}");
+    fs::write(&path, value)
+        .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+}
