@@ -193,7 +193,7 @@ impl Pump {
         let Some(source) = &mut self.source else { return Ok(()) };
         let mut bytes = [0; PIECE_BYTES];
         match source.read(&mut bytes) {
-            Err(error) if is_for_later(&error) => return Ok(()),
+            Err(error) if is_for_later(&error) => Ok(()),
             // A socket whose other end was killed says so; a program that has ended is at its end.
             Ok(0) | Err(_) => {
                 self.source = None;
