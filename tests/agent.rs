@@ -1,5 +1,5 @@
-//! `weigh agent`: who does not have its token gets nothing, whatever he sends and however often, and nothing is
-//! started for him; who has it has one experiment at a time.
+//! `weigh agent`: who does not have its token gets nothing, whatever is sent and however often, and nothing
+//! is started for it; who has it has one experiment at a time.
 
 mod support;
 
@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use support::processes::signal;
 use support::{Home, Running, wait_until};
 use weighbridge::far::dial::{Dialled, dial};
-use weighbridge::far::{Hello, Premises, VERSION, Wanted, Welcome, new_experiment, read_secret};
+use weighbridge::far::{CallFor, Hello, Premises, VERSION, Welcome, new_experiment, read_secret};
 
 /// More than an agent waits for anybody.
 const LONG: Duration = Duration::from_secs(40);
@@ -47,7 +47,7 @@ impl Agent {
         read_secret(&self.token).unwrap()
     }
 
-    fn call(&self, wants: Wanted, experiment: &str) -> Result<Dialled, String> {
+    fn call(&self, wants: CallFor, experiment: &str) -> Result<Dialled, String> {
         let hello = Hello { version: VERSION.into(), experiment: experiment.into(), wants };
         dial(&self.address, &self.secret(), &hello)
     }
@@ -55,7 +55,7 @@ impl Agent {
     /// Begins an experiment, which ends with the connection.
     fn begin(&self) -> (Dialled, Premises, String) {
         let experiment = new_experiment();
-        let dialled = self.call(Wanted::Experiment, &experiment).unwrap();
+        let dialled = self.call(CallFor::Experiment, &experiment).unwrap();
         let Welcome::Experiment(premises) = dialled.welcome.clone() else {
             panic!("{:?}", dialled.welcome)
         };
@@ -104,7 +104,7 @@ fn strangers_get_nothing_whatever_they_send() {
     let agent = Agent::start();
     let wrong = Secret::of_token(&"x".repeat(32)).unwrap();
     let hello =
-        Hello { version: VERSION.into(), experiment: new_experiment(), wants: Wanted::Experiment };
+        Hello { version: VERSION.into(), experiment: new_experiment(), wants: CallFor::Experiment };
     let refused = dial(&agent.address, &wrong, &hello).map(|dialled| dialled.welcome).unwrap_err();
     assert!(refused.contains("has not its token"), "{refused}");
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
@@ -140,7 +140,7 @@ fn what_was_recorded_begins_nothing() {
     channel.take(&answer);
     assert_eq!(channel.next_frame(), Ok(None));
     let hello =
-        Hello { version: VERSION.into(), experiment: new_experiment(), wants: Wanted::Experiment };
+        Hello { version: VERSION.into(), experiment: new_experiment(), wants: CallFor::Experiment };
     channel.send(&serde_json::to_vec(&hello).unwrap()).unwrap();
     let said = channel.unsent();
     stream.write_all(&said).unwrap();
@@ -225,27 +225,27 @@ fn one_experiment_at_a_time_of_one_version_by_its_number() {
         Welcome::Refused(why) => why,
         other => panic!("{other:?}"),
     };
-    let nothing = refusal(agent.call(Wanted::Launcher, &new_experiment()));
+    let nothing = refusal(agent.call(CallFor::Launcher, &new_experiment()));
     assert!(nothing.contains("no such experiment"), "{nothing}");
     let other = Hello {
         version: "weigh 0.0.1".into(),
         experiment: new_experiment(),
-        wants: Wanted::Experiment,
+        wants: CallFor::Experiment,
     };
     let other = refusal(dial(&agent.address, &agent.secret(), &other));
     assert!(other.contains(VERSION) && other.contains("you are `weigh 0.0.1`"), "{other}");
-    let odd = refusal(agent.call(Wanted::Experiment, "../../etc"));
+    let odd = refusal(agent.call(CallFor::Experiment, "../../etc"));
     assert!(odd.contains("32 hexadecimal digits"), "{odd}");
     agent.assert_alone();
     let (connection, premises, experiment) = agent.begin();
     assert!(premises.executable.starts_with(&premises.directory) && premises.interface == "lo");
-    let second = refusal(agent.call(Wanted::Experiment, &new_experiment()));
+    let second = refusal(agent.call(CallFor::Experiment, &new_experiment()));
     assert!(second.contains("one at a time"), "{second}");
-    let strange = refusal(agent.call(Wanted::Launcher, &new_experiment()));
+    let strange = refusal(agent.call(CallFor::Launcher, &new_experiment()));
     assert!(strange.contains("another experiment"), "{strange}");
-    let no_peer = refusal(agent.call(Wanted::Peer, &experiment));
+    let no_peer = refusal(agent.call(CallFor::Peer, &experiment));
     assert!(no_peer.contains("its peer"), "{no_peer}");
-    let launcher = agent.call(Wanted::Launcher, &experiment).unwrap();
+    let launcher = agent.call(CallFor::Launcher, &experiment).unwrap();
     assert_eq!(launcher.welcome, Welcome::Connected);
     assert_eq!(agent.home.processes_of("__launcher").len(), 1);
     // All of it ends with the experiment.
@@ -259,7 +259,7 @@ fn one_experiment_at_a_time_of_one_version_by_its_number() {
 fn an_agent_that_is_killed_leaves_nothing() {
     let mut agent = Agent::start();
     let (_connection, _, experiment) = agent.begin();
-    let _launcher = agent.call(Wanted::Launcher, &experiment).unwrap();
+    let _launcher = agent.call(CallFor::Launcher, &experiment).unwrap();
     agent.running.kill();
     let home = &agent.home;
     assert!(wait_until(LONG, || home.processes().is_empty()), "{:?}", home.describe_processes());

@@ -17,7 +17,7 @@ use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
 use support::fuzzing::{fuzz, texts};
 use weighbridge::agent::Gates;
-use weighbridge::far::{Hello, Premises, VERSION, Wanted};
+use weighbridge::far::{CallFor, Hello, Premises, VERSION};
 use weighbridge::profile::record::SyscallProfile;
 use weighbridge::treatment::journal::Journal;
 use weighbridge::workload::detail::Detail;
@@ -278,7 +278,7 @@ fn choices_of_packets() {
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// What a caller with this token sends, up to what it wants; recorded, so that no other agent can be open to it.
+/// What a caller with this token sends, up to what it wants; recorded, so no other agent can open to it.
 fn call(token: &str) -> Vec<u8> {
     let secret = Secret::of_token(token).unwrap();
     let (mut caller, mut agent) = (Channel::call(&secret), Channel::answer(&secret));
@@ -288,7 +288,7 @@ fn call(token: &str) -> Vec<u8> {
     caller.take(&agent.unsent());
     assert_eq!(caller.next_frame(), Ok(None));
     let hello =
-        Hello { version: VERSION.into(), experiment: TOKEN.into(), wants: Wanted::Experiment };
+        Hello { version: VERSION.into(), experiment: TOKEN.into(), wants: CallFor::Experiment };
     caller.send(&serde_json::to_vec(&hello).unwrap()).unwrap();
     [greeting, caller.unsent()].concat()
 }

@@ -1,6 +1,6 @@
 /* The FTP activity of BTU (Maly, Gupta and Mynam, 1996): a client that fetches a file again and again, and
- * writes it to the disk. The server is that of WEIGH_FTP (ADDRESS PORT), with WEIGH_NONCE as password, or else one of our own on
- * 127.0.0.1. */
+ * writes it to the disk. The server is that of WEIGH_FTP (ADDRESS PORT), with WEIGH_NONCE as password, or
+ * else one of our own on 127.0.0.1. */
 #include "ftp.h"
 #include "loopback.h"
 #include "workload.h"

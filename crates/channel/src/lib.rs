@@ -48,7 +48,7 @@ pub struct Secret([u8; 32]);
 /// A token that is none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a token has {SHORTEST_TOKEN} characters or more, without spaces: `weigh agent --new-token FILE` makes one"
+    "a token has {SHORTEST_TOKEN} characters or more, without spaces (`weigh agent --new-token FILE`)"
 )]
 pub struct TokenError;
 
@@ -81,7 +81,7 @@ pub enum ChannelError {
     NotNow,
 }
 
-enum Stage {
+enum ChannelStage {
     /// Whose turn it is to say who he is.
     Greeting(Box<HandshakeState>),
     Open(Box<TransportState>),
@@ -90,7 +90,7 @@ enum Stage {
 
 /// One end.
 pub struct Channel {
-    stage: Stage,
+    stage: ChannelStage,
     longest: usize,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
@@ -120,7 +120,7 @@ impl Channel {
 
     fn new(handshake: HandshakeState) -> Channel {
         Channel {
-            stage: Stage::Greeting(Box::new(handshake)),
+            stage: ChannelStage::Greeting(Box::new(handshake)),
             longest: SHORT_FRAME_BYTES,
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -140,7 +140,7 @@ impl Channel {
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ChannelError> {
         let next = self.read_frame();
         if next.is_err() {
-            self.stage = Stage::Over;
+            self.stage = ChannelStage::Over;
         }
         next
     }
@@ -152,32 +152,32 @@ impl Channel {
             };
             let length = usize::from(u16::from_be_bytes(*head));
             match self.stage {
-                Stage::Greeting(_) if length != GREETING_BYTES => {
+                ChannelStage::Greeting(_) if length != GREETING_BYTES => {
                     return Err(ChannelError::NotOurs);
                 }
-                Stage::Open(_) if length > self.longest + TAG_BYTES => {
+                ChannelStage::Open(_) if length > self.longest + TAG_BYTES => {
                     return Err(ChannelError::TooLong(length));
                 }
-                Stage::Over => return Err(ChannelError::NotOurs),
+                ChannelStage::Over => return Err(ChannelError::NotOurs),
                 _ => {}
             }
             let Some(frame) = rest.get(..length) else { return Ok(None) };
             let mut plain = vec![0; length];
             match &mut self.stage {
-                Stage::Greeting(handshake) => {
+                ChannelStage::Greeting(handshake) => {
                     let read = handshake.read_message(frame, &mut plain);
                     read.map_err(|_| ChannelError::NotOurs)?;
                     self.incoming.drain(..LENGTH_BYTES + length);
                     self.go_on()?;
                 }
-                Stage::Open(transport) => {
+                ChannelStage::Open(transport) => {
                     let read = transport.read_message(frame, &mut plain);
                     plain.truncate(read.map_err(|_| ChannelError::NotOurs)?);
                     self.incoming.drain(..LENGTH_BYTES + length);
                     self.is_proved = true;
                     return Ok(Some(plain));
                 }
-                Stage::Over => return Err(ChannelError::NotOurs),
+                ChannelStage::Over => return Err(ChannelError::NotOurs),
             }
         }
     }
@@ -187,13 +187,13 @@ impl Channel {
         let is_ours = |handshake: &HandshakeState| {
             handshake.is_my_turn() && !handshake.is_handshake_finished()
         };
-        if matches!(&self.stage, Stage::Greeting(handshake) if is_ours(handshake)) {
+        if matches!(&self.stage, ChannelStage::Greeting(handshake) if is_ours(handshake)) {
             self.greet()?;
         }
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Greeting(handshake) if handshake.is_handshake_finished() => {
+        self.stage = match std::mem::replace(&mut self.stage, ChannelStage::Over) {
+            ChannelStage::Greeting(handshake) if handshake.is_handshake_finished() => {
                 let transport = handshake.into_transport_mode();
-                Stage::Open(Box::new(transport.map_err(|_| ChannelError::NotOurs)?))
+                ChannelStage::Open(Box::new(transport.map_err(|_| ChannelError::NotOurs)?))
             }
             other => other,
         };
@@ -201,7 +201,9 @@ impl Channel {
     }
 
     fn greet(&mut self) -> Result<(), ChannelError> {
-        let Stage::Greeting(handshake) = &mut self.stage else { return Err(ChannelError::NotNow) };
+        let ChannelStage::Greeting(handshake) = &mut self.stage else {
+            return Err(ChannelError::NotNow);
+        };
         let mut message = [0; GREETING_BYTES];
         handshake.write_message(&[], &mut message).map_err(|_| ChannelError::NotNow)?;
         self.outgoing.extend((GREETING_BYTES as u16).to_be_bytes());
@@ -214,7 +216,9 @@ impl Channel {
     /// # Errors
     /// [`ChannelError::NotNow`] before both have greeted each other, or where it is too long.
     pub fn send(&mut self, plain: &[u8]) -> Result<(), ChannelError> {
-        let Stage::Open(transport) = &mut self.stage else { return Err(ChannelError::NotNow) };
+        let ChannelStage::Open(transport) = &mut self.stage else {
+            return Err(ChannelError::NotNow);
+        };
         if plain.len() > LONGEST_FRAME_BYTES {
             return Err(ChannelError::NotNow);
         }
@@ -233,7 +237,7 @@ impl Channel {
 
     /// Whether frames can be sent.
     pub fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open(_))
+        matches!(self.stage, ChannelStage::Open(_))
     }
 
     /// From now on frames may be longer, if one came that only who knows the token can have made.

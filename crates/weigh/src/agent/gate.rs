@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::far::Premises;
-use crate::far::pump::{Gate, Passed};
+use crate::far::pump::{PassGate, Passed};
 use crate::net::peer::{PEER, peer_argv, peer_log, peer_socket};
 use crate::testbed::{Extent, TestbedAnswer, TestbedOrder, TestbedSetup};
 use crate::workload::launcher::{LauncherAnswer, LauncherOrder, Numbered};
@@ -32,7 +32,7 @@ pub struct Gates {
 
 impl Gates {
     /// That of a launcher: answers by itself what is not for it.
-    pub fn launcher(self) -> Gate {
+    pub fn launcher(self) -> PassGate {
         by_line(move |line| {
             let order: Numbered<LauncherOrder> = read(line)?;
             let Numbered { id, ref what } = order;
@@ -47,7 +47,7 @@ impl Gates {
     }
 
     /// That of a testbed.
-    pub fn testbed(self) -> Gate {
+    pub fn testbed(self) -> PassGate {
         let mut is_set_up = false;
         by_line(move |line| {
             let (order, checked) = match std::mem::replace(&mut is_set_up, true) {
@@ -151,7 +151,7 @@ fn is_hex(word: &str) -> bool {
 }
 
 /// Puts lines together of what comes, in whatever pieces.
-fn by_line(mut look: impl FnMut(&[u8]) -> Result<Passed, String> + 'static) -> Gate {
+fn by_line(mut look: impl FnMut(&[u8]) -> Result<Passed, String> + 'static) -> PassGate {
     let mut begun: Vec<u8> = Vec::new();
     Box::new(move |bytes| {
         begun.extend(bytes);

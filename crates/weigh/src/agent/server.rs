@@ -16,8 +16,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::Gates;
 use crate::far::dial::set_up;
-use crate::far::pump::{Flow, Gate, Pump};
-use crate::far::{Hello, Premises, VERSION, Wanted, Welcome, interface};
+use crate::far::pump::{Flow, PassGate, Pump};
+use crate::far::{CallFor, Hello, Premises, VERSION, Welcome, interface};
 use crate::machine::{Facts, described};
 use crate::net::peer::peer_socket;
 use crate::station::Station;
@@ -37,17 +37,17 @@ pub type Log<'a> = &'a mut dyn FnMut(&str);
 
 /// What it allows.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AgentLimits {
     /// An experiment that lasts longer is ended.
     pub longest: Duration,
 }
 
-pub struct Server {
+pub struct AgentServer {
     listener: TcpListener,
     secret: Secret,
-    limits: Limits,
+    limits: AgentLimits,
     waiting: Vec<Stranger>,
-    sessions: Vec<Session>,
+    sessions: Vec<AgentSession>,
     experiment: Option<Experiment>,
     refused: u64,
 }
@@ -61,9 +61,9 @@ struct Stranger {
 }
 
 /// A connection of the experiment.
-struct Session {
+struct AgentSession {
     pump: Pump,
-    wants: Wanted,
+    wants: CallFor,
     program: Option<Child>,
 }
 
@@ -82,13 +82,25 @@ enum Met {
     Known(Hello),
 }
 
-impl Server {
+impl AgentServer {
     /// # Errors
     /// As `fcntl(2)`.
-    pub fn new(listener: TcpListener, secret: Secret, limits: Limits) -> io::Result<Server> {
+    pub fn new(
+        listener: TcpListener,
+        secret: Secret,
+        limits: AgentLimits,
+    ) -> io::Result<AgentServer> {
         listener.set_nonblocking(true)?;
         let (waiting, sessions) = (Vec::new(), Vec::new());
-        Ok(Server { listener, secret, limits, waiting, sessions, experiment: None, refused: 0 })
+        Ok(AgentServer {
+            listener,
+            secret,
+            limits,
+            waiting,
+            sessions,
+            experiment: None,
+            refused: 0,
+        })
     }
 
     /// Serves until it is interrupted; then all is ended and put back.
@@ -171,7 +183,7 @@ impl Server {
         let pump = Pump::new(stream, channel, ends, gate);
         let words = serde_json::to_vec(&welcome).expect("plain data with text keys");
         let mut session = match pump {
-            Ok(pump) => Session { pump, wants: hello.wants, program },
+            Ok(pump) => AgentSession { pump, wants: hello.wants, program },
             Err(error) => return log(&format!("{from}: {error}")),
         };
         let said = session.pump.say(&words);
@@ -186,9 +198,9 @@ impl Server {
             return Err(format!("this agent is `{VERSION}`, and you are `{}`", hello.version));
         }
         match (&self.experiment, hello.wants) {
-            (None, Wanted::Experiment) => Ok(()),
+            (None, CallFor::Experiment) => Ok(()),
             (None, _) => Err("there is no such experiment".into()),
-            (Some(one), Wanted::Experiment) => Err(format!(
+            (Some(one), CallFor::Experiment) => Err(format!(
                 "it has an experiment of {} since {} s, and one at a time",
                 one.from.ip(),
                 one.began.elapsed().as_secs()
@@ -211,7 +223,7 @@ impl Server {
         log: Log,
     ) -> Result<(Welcome, Opened), String> {
         let system = |error: io::Error| error.to_string();
-        if hello.wants == Wanted::Experiment {
+        if hello.wants == CallFor::Experiment {
             let here = stream.local_addr().map_err(system)?.ip().to_canonical();
             let experiment = Experiment::begin(hello, here, from, log)?;
             let premises = experiment.gates.premises.clone();
@@ -221,21 +233,21 @@ impl Server {
         }
         let experiment = self.experiment.as_mut().ok_or("there is no experiment")?;
         let opened = match hello.wants {
-            Wanted::Experiment => Opened::default(),
-            Wanted::Testbed if experiment.gates.testbed.is_some() => {
+            CallFor::Experiment => Opened::default(),
+            CallFor::Testbed if experiment.gates.testbed.is_some() => {
                 return Err("it has a testbed already".into());
             }
-            Wanted::Testbed => {
+            CallFor::Testbed => {
                 let gate = experiment.gates.clone().testbed();
                 let opened = Opened::program(testbed::SUBCOMMAND, gate).map_err(system)?;
                 experiment.gates.testbed = opened.program.as_ref().map(Child::id);
                 opened
             }
-            Wanted::Launcher => {
+            CallFor::Launcher => {
                 let gate = experiment.gates.clone().launcher();
                 Opened::program(launcher::SUBCOMMAND, gate).map_err(system)?
             }
-            Wanted::Peer => Opened::peer(&experiment.gates.premises.directory)
+            CallFor::Peer => Opened::peer(&experiment.gates.premises.directory)
                 .map_err(|error| format!("its peer: {error}"))?,
         };
         Ok((Welcome::Connected, opened))
@@ -246,13 +258,13 @@ impl Server {
         for mut session in std::mem::take(&mut self.sessions) {
             match session.pump.step() {
                 Flow::GoesOn => self.sessions.push(session),
-                Flow::Ended if session.wants == Wanted::Experiment => {
+                Flow::Ended if session.wants == CallFor::Experiment => {
                     // Whoever waits for our end is told so, and not that the connection was lost.
                     let _ = session.pump.say(&[]);
                     session.pump.step();
                     over = Some("it is over".into());
                 }
-                Flow::Lost(why) if session.wants == Wanted::Experiment => over = Some(why),
+                Flow::Lost(why) if session.wants == CallFor::Experiment => over = Some(why),
                 Flow::Ended | Flow::Lost(_) => session.end(),
             }
         }
@@ -268,8 +280,8 @@ impl Server {
     /// Ends the experiment, and all that was started for it.
     fn end(&mut self, why: &str, log: Log) {
         // The launcher before the testbed in which it has its peer.
-        self.sessions.sort_by_key(|session| session.wants == Wanted::Testbed);
-        std::mem::take(&mut self.sessions).into_iter().for_each(Session::end);
+        self.sessions.sort_by_key(|session| session.wants == CallFor::Testbed);
+        std::mem::take(&mut self.sessions).into_iter().for_each(AgentSession::end);
         let Some(experiment) = self.experiment.take() else { return };
         let from = experiment.from;
         let left = experiment.station.close();
@@ -308,9 +320,9 @@ impl Stranger {
     }
 }
 
-impl Session {
+impl AgentSession {
     fn end(self) {
-        let Session { pump, program, .. } = self;
+        let AgentSession { pump, program, .. } = self;
         // Its input ends with this.
         drop(pump);
         if let Some(mut program) = program {
@@ -350,12 +362,12 @@ impl Experiment {
 #[derive(Default)]
 struct Opened {
     ends: (Option<OwnedFd>, Option<OwnedFd>),
-    gate: Option<Gate>,
+    gate: Option<PassGate>,
     program: Option<Child>,
 }
 
 impl Opened {
-    fn program(subcommand: &str, gate: Gate) -> io::Result<Opened> {
+    fn program(subcommand: &str, gate: PassGate) -> io::Result<Opened> {
         let mut command: Command = own_program::command(subcommand);
         let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         orphans::keep(program.id());

@@ -12,7 +12,7 @@ use jiff::Zoned;
 
 use super::pairing::listen_for_signals;
 use super::{output, value};
-use crate::agent::server::{Limits, Server};
+use crate::agent::server::{AgentLimits, AgentServer};
 use crate::far::{dial, read_secret};
 
 const EXAMPLES: &str = "\
@@ -66,8 +66,8 @@ impl AgentArgs {
             let now = Zoned::now().strftime("%F %T").to_string();
             output::note(&format!("{now} {sentence}"));
         };
-        let mut server =
-            Server::new(listener, secret, Limits { longest: self.longest }).map_err(wrong)?;
+        let mut server = AgentServer::new(listener, secret, AgentLimits { longest: self.longest })
+            .map_err(wrong)?;
         server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
         Ok(0)
     }

@@ -10,14 +10,14 @@ use rustix::event::poll;
 
 use super::dial::{Dialled, dial};
 use super::pump::{Flow, Pump};
-use super::{Agent, Hello, VERSION, Wanted, Welcome, read_secret};
+use super::{Agent, CallFor, Hello, VERSION, Welcome, read_secret};
 use crate::own_program;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__carry";
 
 /// The command that reaches this at an agent.
-pub fn command(agent: &Agent, experiment: &str, wants: Wanted) -> Command {
+pub fn command(agent: &Agent, experiment: &str, wants: CallFor) -> Command {
     let mut command = own_program::command(SUBCOMMAND);
     let wants = serde_json::to_string(&wants).expect("a word");
     command.arg(&agent.address).arg(&agent.token_file).args([experiment, &wants]);
@@ -35,18 +35,18 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
         return Err("it needs an address, a token file, an experiment, and what is wanted".into());
     };
     let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let wants: Wanted =
+    let wants: CallFor =
         serde_json::from_str(&text(wants)).map_err(|error| format!("what is wanted: {error}"))?;
     let hello = Hello { version: VERSION.into(), experiment: text(experiment), wants };
     let dialled = read_secret(&PathBuf::from(token_file))
         .and_then(|secret| dial(&text(address), &secret, &hello));
     let dialled = match (dialled, wants) {
         // Who waits for this line passes it on.
-        (Err(problem), Wanted::Experiment) => return print(&Welcome::Refused(problem)),
+        (Err(problem), CallFor::Experiment) => return print(&Welcome::Refused(problem)),
         (dialled, _) => dialled?,
     };
     let Dialled { stream, channel, welcome } = dialled;
-    if wants == Wanted::Experiment {
+    if wants == CallFor::Experiment {
         print(&welcome)?;
     } else if let Welcome::Refused(problem) = welcome {
         return Err(format!("{}: {problem}", text(address)));

@@ -31,13 +31,13 @@ pub struct Hello {
     pub version: String,
     /// By chance, and the same for all that belongs to one experiment.
     pub experiment: String,
-    pub wants: Wanted,
+    pub wants: CallFor,
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum CallFor {
     /// An experiment, which lasts as long as this connection.
     Experiment,
     /// The agent's side of the links.

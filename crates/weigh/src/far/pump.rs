@@ -25,7 +25,7 @@ pub struct Passed {
 }
 
 /// Looks at what came.
-pub type Gate = Box<dyn FnMut(&[u8]) -> Result<Passed, String>>;
+pub type PassGate = Box<dyn FnMut(&[u8]) -> Result<Passed, String>>;
 
 /// How it stands.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Pump {
     source: Option<File>,
     /// What comes over the channel goes to it.
     sink: Option<File>,
-    gate: Option<Gate>,
+    gate: Option<PassGate>,
     unsent: Vec<u8>,
     unwritten: Vec<u8>,
     /// Whether the other end has no more to say.
@@ -60,7 +60,7 @@ impl Pump {
         stream: TcpStream,
         channel: Channel,
         (source, sink): (Option<OwnedFd>, Option<OwnedFd>),
-        gate: Option<Gate>,
+        gate: Option<PassGate>,
     ) -> io::Result<Pump> {
         stream.set_nonblocking(true)?;
         for end in [&source, &sink].into_iter().flatten() {

@@ -16,7 +16,7 @@ use rustix::net::{
 
 use super::dial::{Dialled, dial};
 use super::pump::{Flow, Pump};
-use super::{Agent, Hello, VERSION, Wanted, Welcome, read_secret};
+use super::{Agent, CallFor, Hello, VERSION, Welcome, read_secret};
 use crate::own_program;
 
 /// The hidden subcommand.
@@ -47,7 +47,11 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let relay = Relay {
         address: text(address),
         secret: read_secret(&PathBuf::from(token_file))?,
-        hello: Hello { version: VERSION.into(), experiment: text(experiment), wants: Wanted::Peer },
+        hello: Hello {
+            version: VERSION.into(),
+            experiment: text(experiment),
+            wants: CallFor::Peer,
+        },
         listener: listen_at(Path::new(socket)).map_err(system)?,
     };
     // Without it a cell begins later, by what a busy CPU makes it wait.

@@ -7,8 +7,10 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::peer::{peer_socket, raise_peer};
-use super::site::SiteError;
-use crate::far::{Agent, Premises, Wanted, Welcome, carry, dial, interface, new_experiment, relay};
+use super::site_error::SiteError;
+use crate::far::{
+    Agent, CallFor, Premises, Welcome, carry, dial, interface, new_experiment, relay,
+};
 use crate::lines::{LinesError, PROMPTLY};
 use crate::own_program::Helper;
 use crate::testbed::{BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
@@ -80,7 +82,7 @@ impl FarHost {
     ) -> Result<FarHost, SiteError> {
         let number = new_experiment();
         let failed = |problem: String| SiteError::Failed(format!("{}: {problem}", agent.address));
-        let call = carry::command(agent, &number, Wanted::Experiment);
+        let call = carry::command(agent, &number, CallFor::Experiment);
         let mut experiment = Helper::start(call).map_err(|error| failed(error.to_string()))?;
         let answer = experiment.lines.receive(interrupted, Instant::now() + PROMPTLY);
         let premises = match answer {
@@ -96,7 +98,7 @@ impl FarHost {
         };
         let extent = Extent::Far { black_box, over: premises.interface.clone() };
         let setup = TestbedSetup { wire_cpus: Vec::new(), real_time: true, extent, nonce };
-        let call = carry::command(agent, &number, Wanted::Testbed);
+        let call = carry::command(agent, &number, CallFor::Testbed);
         let testbed = Testbed::start(call, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,
             other => failed(other.to_string()),
@@ -123,7 +125,7 @@ impl FarHost {
             return Err(failed("it has no such host".into()));
         };
         let setup = Setup::default().with(host.join.clone());
-        let call = carry::command(agent, number, Wanted::Launcher);
+        let call = carry::command(agent, number, CallFor::Launcher);
         let mut launcher = Launcher::start(call, &setup, interrupted)?;
         let Premises { directory, executable, .. } = &*premises;
         let raise = raise_peer(executable, directory, peer_socket(directory), ftp, nonce);

@@ -5,3 +5,4 @@ pub mod far_host;
 pub mod grid;
 pub mod peer;
 pub mod site;
+pub mod site_error;

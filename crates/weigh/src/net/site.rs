@@ -10,11 +10,12 @@ use super::cell::{Cell, Component};
 use super::far_host::{Agents, FarHost};
 use super::grid::Grid;
 use super::peer::{NONCE, raise_peer};
+use super::site_error::SiteError;
 use crate::format;
 use crate::testbed::{
     Addresses, BlackBox, Extent, Heading, LinkCount, Testbed, TestbedError, TestbedSetup, Via,
 };
-use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
+use crate::workload::launcher::{Job, Launched, Launcher};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
@@ -32,36 +33,6 @@ const CALIBRATION_ROUNDS: u32 = 200;
 pub struct CellSize {
     pub payload_bytes: u64,
     pub units: u64,
-}
-
-/// Why there is no site, or no cell.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteError {
-    #[error("interrupted")]
-    Interrupted,
-    #[error("{0}")]
-    Failed(String),
-    /// The connection to another machine is gone.
-    #[error("{0}")]
-    Lost(String),
-}
-
-impl From<TestbedError> for SiteError {
-    fn from(error: TestbedError) -> SiteError {
-        match error {
-            TestbedError::Interrupted => SiteError::Interrupted,
-            other => SiteError::Failed(other.to_string()),
-        }
-    }
-}
-
-impl From<LauncherError> for SiteError {
-    fn from(error: LauncherError) -> SiteError {
-        match error {
-            LauncherError::Interrupted => SiteError::Interrupted,
-            other => SiteError::Failed(other.to_string()),
-        }
-    }
 }
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
@@ -157,9 +128,9 @@ impl NetSite {
     fn not_reached(&self, black_box: BlackBox, error: TestbedError) -> SiteError {
         match (self.far(black_box), error) {
             (Some(far), TestbedError::Failed(problem)) => SiteError::Failed(format!(
-                "{} {problem}. The machines have to be on one Ethernet network that carries what is sent to \
-                 and from Ethernet addresses that it has not seen before: no Wi-Fi; between virtual machines, \
-                 allow MAC spoofing or promiscuous mode",
+                "{} {problem}. The machines have to be on one Ethernet network that carries what is sent \
+                 to and from Ethernet addresses that it has not seen before: no Wi-Fi; between virtual \
+                 machines, allow MAC spoofing or promiscuous mode",
                 far.fact()
             )),
             (_, error) => error.into(),

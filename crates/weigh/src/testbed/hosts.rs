@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
@@ -12,19 +11,11 @@ use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use wire::{Interfaces, Namespace, Tun, silence_ipv6};
 
-use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via, outward};
+use super::addresses::{IPV4_PREFIX, IPV6_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
+use super::outward::{self, be_reached, reach};
+use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via};
 use crate::user_namespace;
 use crate::workload::setup::kind::join_network::JoinNetwork;
-
-/// Packets; with the usual 500 a TUN device loses what a busy machine does not fetch in time.
-pub(super) const QUEUE_PACKETS: u32 = 10_000;
-/// Of Ethernet; a packet on the wire is no longer.
-pub const MTU: u32 = 1500;
-pub(super) const IPV4_PREFIX: u8 = 24;
-const IPV6_PREFIX: u8 = 64;
-/// The wire's interface at a black box.
-pub const WIRE: &str = "wire";
-pub(super) const LAN: &str = "lan";
 
 /// What TCP remembers of a peer must not pass from one measurement to the next.
 const SETTINGS: [(&str, &str); 1] = [("ipv4/tcp_no_metrics_save", "1")];
@@ -50,16 +41,6 @@ const TOLD: [&str; 18] = [
     "ipv4/tcp_wmem",
 ];
 
-/// The interface of W_test that leads to a black box.
-pub fn interface(link: BlackBox, via: Via) -> &'static str {
-    match (link, via) {
-        (BlackBox::Active, Via::Wire) => "wire-active",
-        (BlackBox::Passive, Via::Wire) => "wire-passive",
-        (BlackBox::Active, Via::Lan) => "lan-active",
-        (BlackBox::Passive, Via::Lan) => "lan-passive",
-    }
-}
-
 /// The devices of a wire: that of W_test, and that of the black box.
 pub type WireEnds = (BlackBox, [Tun; 2]);
 
@@ -67,7 +48,7 @@ pub type WireEnds = (BlackBox, [Tun; 2]);
 pub struct Hosts {
     namespaces: Vec<(HostName, Namespace)>,
     /// What leads from the network to the wire, where W_test is elsewhere.
-    pub(super) gateway: Option<Namespace>,
+    gateway: Option<Namespace>,
     is_rootless: bool,
     /// Why there is no IPv6.
     pub no_ipv6: Option<String>,
@@ -91,6 +72,7 @@ impl Hosts {
             Extent::Whole => leave_network()?,
             _ => false,
         };
+        let no_host = |error: io::Error| error.to_string();
         let make = || {
             Namespace::new().map_err(|error| format!("cannot make a network namespace: {error}"))
         };
@@ -108,13 +90,15 @@ impl Hosts {
         let wires = match extent {
             Extent::Whole => hosts.lay_all()?,
             Extent::Test { over } => {
-                outward::reach(&hosts, &outside, over)?;
+                reach(hosts.namespace(HostName::Test).map_err(no_host)?, &outside, over)?;
                 Vec::new()
             }
             Extent::Far { black_box, over } => {
-                hosts.gateway = Some(make()?);
-                let ends = outward::be_reached(&hosts, &outside, *black_box, over);
-                vec![(*black_box, ends?)]
+                let gateway = make()?;
+                let host = hosts.namespace(black_box.host()).map_err(no_host)?;
+                let ends = be_reached((host, &gateway), &outside, *black_box, over)?;
+                hosts.gateway = Some(gateway);
+                vec![(*black_box, ends)]
             }
         };
         if *extent != Extent::Whole {
@@ -165,7 +149,7 @@ impl Hosts {
         self.namespace(name)?.run(action)
     }
 
-    pub(super) fn namespace(&self, name: HostName) -> io::Result<&Namespace> {
+    fn namespace(&self, name: HostName) -> io::Result<&Namespace> {
         let found = self.namespaces.iter().find(|(of, _)| *of == name);
         found
             .map(|(_, namespace)| namespace)
@@ -280,25 +264,4 @@ fn settings() -> BTreeMap<String, String> {
 
 fn sysctl(name: &str) -> String {
     format!("/proc/sys/net/{name}")
-}
-
-/// Addresses that are reserved for benchmarks (RFC 2544, RFC 5180): nobody has them.
-pub(super) fn ends(link: BlackBox, via: Via, is_ipv6: bool) -> Ends {
-    let number = match link {
-        BlackBox::Active => 1,
-        BlackBox::Passive => 2,
-    };
-    let address = |host: u8| -> IpAddr {
-        match (is_ipv6, via) {
-            (false, Via::Wire) => Ipv4Addr::new(198, 18, number, host).into(),
-            (false, Via::Lan) => Ipv4Addr::new(198, 19, number, host).into(),
-            (true, Via::Wire) => ipv6(number.into(), host),
-            (true, Via::Lan) => ipv6(0x100 + u16::from(number), host),
-        }
-    };
-    Ends { test: address(1), other: address(2) }
-}
-
-fn ipv6(network: u16, host: u8) -> IpAddr {
-    Ipv6Addr::new(0x2001, 2, 0, network, 0, 0, 0, host.into()).into()
 }

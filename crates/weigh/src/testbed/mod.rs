@@ -12,6 +12,7 @@
 //! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
 //! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
 
+pub mod addresses;
 mod asking;
 pub mod hosts;
 mod outward;

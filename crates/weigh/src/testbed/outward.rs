@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use wire::{Interfaces, Namespace, Tun, silence_ipv6};
 
-use super::hosts::{Hosts, IPV4_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
-use super::{BlackBox, Ends, HostName, Via};
+use super::addresses::{IPV4_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
+use super::{BlackBox, Ends, Via};
 
 /// The wire's interface at the gateway, on the side of W_test.
 pub const NEAR: &str = "near";
@@ -35,13 +35,13 @@ const OF_GATEWAY: [(&str, &str); 5] = [
 /// # Errors
 /// What this machine does not have, or does not permit.
 pub fn reach(
-    hosts: &Hosts,
+    test: &Namespace,
     outside: &Interfaces,
     over: &[(BlackBox, String)],
 ) -> Result<(), String> {
     for (link, over) in over {
         let name = interface(*link, Via::Lan);
-        join(hosts, outside, HostName::Test, (over, name))?;
+        join(test, outside, (over, name))?;
         let give = || {
             let interfaces = begin(name)?;
             for via in [Via::Lan, Via::Wire] {
@@ -49,7 +49,7 @@ pub fn reach(
             }
             Ok(())
         };
-        hosts.run(HostName::Test, give).map_err(|error| format!("W_test: {error}"))?;
+        test.run(give).map_err(|error| format!("W_test: {error}"))?;
     }
     Ok(())
 }
@@ -59,15 +59,13 @@ pub fn reach(
 /// # Errors
 /// What this machine does not have, or does not permit.
 pub fn be_reached(
-    hosts: &Hosts,
+    (host, gateway): (&Namespace, &Namespace),
     outside: &Interfaces,
     link: BlackBox,
     over: &str,
 ) -> Result<[Tun; 2], String> {
-    let gateway = hosts.gateway.as_ref().ok_or("there is no gateway")?;
-    join(hosts, outside, link.host(), (over, LAN))?;
-    let added = outside.add_macvlan(over, OUT, gateway);
-    added.map_err(|error| forbidden(over, &error))?;
+    join(host, outside, (over, LAN))?;
+    join(gateway, outside, (over, OUT))?;
     let (lan, wire) = (ends(link, Via::Lan, false), ends(link, Via::Wire, false));
     let black_box = || {
         // The address of the wire is nobody's on the network but the gateway's.
@@ -79,7 +77,7 @@ pub fn be_reached(
         interfaces.add_address(WIRE, wire.other, IPV4_PREFIX)?;
         Ok(tun)
     };
-    let far = hosts.run(link.host(), black_box).map_err(|error| format!("a black box: {error}"))?;
+    let far = host.run(black_box).map_err(|error| format!("a black box: {error}"))?;
     let near = gateway.run(|| forward(wire)).map_err(|error| format!("a gateway: {error}"))?;
     Ok([near, far])
 }
@@ -116,14 +114,8 @@ fn neighbour(address: IpAddr, host: u8) -> IpAddr {
     }
 }
 
-fn join(
-    hosts: &Hosts,
-    outside: &Interfaces,
-    host: HostName,
-    (over, name): (&str, &str),
-) -> Result<(), String> {
-    let joined =
-        hosts.namespace(host).and_then(|there: &Namespace| outside.add_macvlan(over, name, there));
+fn join(there: &Namespace, outside: &Interfaces, (over, name): (&str, &str)) -> Result<(), String> {
+    let joined = outside.add_macvlan(over, name, there);
     joined.map_err(|error| forbidden(over, &error))
 }
 

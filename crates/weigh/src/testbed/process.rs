@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use wire::{End, Impairment, Interfaces, Offload, Scheduling, Wire};
 
-use super::hosts::{self, Hosts};
+use super::addresses::WIRE;
+use super::hosts::Hosts;
 use super::{
     BlackBox, Extent, Heading, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
     TestbedReady, TestbedSetup, Via, round_trips,
@@ -177,7 +178,7 @@ impl Bed {
     /// What the devices of W_test and of the black box dropped so far, as nobody fetched it in time.
     fn device_dropped(&self, link: BlackBox) -> io::Result<[u64; 2]> {
         let read = |name: &'static str| Ok(Interfaces::open()?.statistics(name)?.send_dropped);
-        Ok([self.hosts.near_end(link, read)?, self.hosts.run(link.host(), || read(hosts::WIRE))?])
+        Ok([self.hosts.near_end(link, read)?, self.hosts.run(link.host(), || read(WIRE))?])
     }
 
     fn round_trips(&mut self, link: BlackBox, via: Via, rounds: u32) -> io::Result<RoundTripTimes> {
