@@ -71,6 +71,7 @@ impl Bench {
             ready: Readiness::Accepts(socket),
             timeout_ms: 20_000,
             is_disposable: false,
+            is_asked: false,
             user: None,
             has_own_pids: false,
         }

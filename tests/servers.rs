@@ -20,12 +20,15 @@ use support::{Home, Outcome, Turn, is_root, wait_until};
 const LONG: Duration = Duration::from_secs(60);
 
 /// Each with its program, by which one knows whether it is installed.
-const SERVERS: [(&str, &str); 6] = [
+const SERVERS: [(&str, &str); 9] = [
     ("mariadb", "/usr/sbin/mariadbd"),
     ("postgres", "/usr/lib/postgresql"),
     ("nginx", "/usr/sbin/nginx"),
     ("redis", "/usr/bin/redis-server"),
     ("php-site", "/usr/sbin/php-fpm"),
+    ("apache", "/usr/sbin/apache2"),
+    ("apache-mod-php", "/usr/lib/apache2/modules/libphp"),
+    ("apache-fpm", "/usr/sbin/php-fpm"),
     ("sqlite", "/usr/lib/ARCH-linux-gnu/libsqlite3.so.0"),
 ];
 
@@ -103,12 +106,20 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
     }
     let _turn = Turn::take();
     let home = open_home();
-    let outcome =
-        home.succeed(&["run", "app", "app:db.random-insert-90@mariadb", "--samples", "3"]);
+    let sites =
+        ["apache-mod-php", "apache-fpm", "nginx-fpm"].map(|s| format!("app:web.cookie@{s}"));
+    let pages = ["app:web.page", "app:kv.get-set"];
+    let databases = ["app:db.point-read", "app:db.random-insert-90@mariadb"];
+    let works = [&pages[..], &databases, &sites.each_ref().map(String::as_str)].concat();
+    let outcome = home.succeed(&[&["run", "--samples", "3"][..], &works].concat());
     let json = home.json();
     let (rows, said) = (rows(&json), format!("{}{}", outcome.stdout, outcome.stderr));
     for (server, is_there) in SERVERS.map(|(server, _)| (server, has(server))) {
-        let row = if server == "php-site" { "@nginx-fpm".into() } else { format!("@{server}") };
+        let row = match server {
+            "php-site" => "@nginx-fpm".into(),
+            "apache" => "@apache-event".into(),
+            other => format!("@{other}"),
+        };
         assert_eq!(rows.iter().any(|name| name.ends_with(&row)), is_there, "{server}: {rows:?}");
         assert!(is_there || said.contains("is not installed"), "{server}: {said}");
     }
@@ -134,7 +145,7 @@ fn without_a_server_the_others_are_measured() {
         "for f in /usr/sbin/nginx; do [ ! -e $f ] || mount --bind /dev/null $f; done; exec \"$@\"";
     let mut command = home.command("unshare");
     command.args(["--mount", "sh", "-c", script, "sh"]).arg(support::program());
-    command.args(["run", "app:web.page", "app:kv.get-set", "--samples", "3"]);
+    command.args(["run", "app:web.page@nginx", "app:kv.get-set", "--samples", "3"]);
     let outcome = home.start(command).finish();
     outcome.assert_says(&["`nginx` is not installed (Debian: apt-get install nginx-light)"]);
     assert_eq!(rows(&home.json()), ["app:kv.get-set@redis"]);
@@ -241,11 +252,12 @@ fn a_site_without_connections_to_its_database_gives_no_rate() {
     }
     let _turn = Turn::take();
     let home = open_home();
-    let site = "php-site:connections=3";
-    let command = ["run", "app:web.cookie", "--copies", "8", "--samples", "3", "--fixture", site];
+    let site = "php-site:connections=10,children=24";
+    let command = ["run", "app:web.cookie", "--copies", "24", "--samples", "3", "--fixture", site];
     let outcome = home.run(&command);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&["Too many connections"]);
+    let kind = "an error page with status 200";
+    outcome.assert_says(&[kind, "Too many connections", "% of its answers were wrong", "a second"]);
     assert_nothing_is_left(&home);
 }
 
@@ -282,6 +294,8 @@ fn whatever_is_killed_nothing_of_it_stays() {
         ("app:db.random-insert@mariadb", "mariadb"),
         ("app:db.transaction@postgres", "postgres"),
         ("app:web.cookie@nginx-fpm", "php-site"),
+        ("app:web.cookie@apache-mod-php", "apache-mod-php"),
+        ("app:web.cookie@apache-fpm", "apache-fpm"),
     ]
     .into_iter()
     .filter(|(_, server)| has(server))
@@ -343,24 +357,31 @@ fn fake_server(socket: &Path, answer: &'static [u8]) {
 #[test]
 fn a_wrong_page_gives_no_rate_however_fast_it_came() {
     let home = Home::new();
-    let says = |name: &str, answer: &'static [u8], part: &str| {
+    let says = |name: &str, answer: &'static [u8], kind: &str, part: &str| {
         let socket = home.path(name);
         fake_server(&socket, answer);
         let address = format!("fake:{}", socket.display());
         let outcome = run_workload(&home, "app:web.page", "WEIGH_WEB", &address);
-        assert_eq!(outcome.code, Some(1), "{outcome:#?}");
-        outcome.assert_says(&[part]);
-        assert!(outcome.stdout.is_empty(), "{outcome:#?}");
+        let sample: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(sample["operations"], 0, "{outcome:#?}");
+        assert_eq!(sample["wrong"][0]["kind"], kind, "{outcome:#?}");
+        assert_eq!(sample["wrong"][0]["count"], sample["total_operations"], "{outcome:#?}");
+        let example = sample["wrong"][0]["example"].as_str().unwrap();
+        assert!(example.contains(part), "{example}");
     };
-    says("status", b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502 Bad Gateway");
-    says("short", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "2 bytes, not 5000");
-    says("gone", b"", "closed the connection");
+    let gateway = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
+    says("status", gateway, "another status than 200", "502 Bad Gateway");
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno";
+    says("short", short, "other bytes", "a page of 2 bytes");
+    says("gone", b"", "connection closed", "closed the connection");
+    let unending = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n";
+    says("chunks", unending, "a malformed answer", "as the size of a chunk");
     let wrong: &'static [u8] = Box::leak(
         [&b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n"[..], &[b'x'; 5000]]
             .concat()
             .into_boxed_slice(),
     );
-    says("wrong", wrong, "not the one that was to be served");
+    says("wrong", wrong, "other bytes", "5000 bytes");
     let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
     none.assert_says(&["cannot connect to the server at /no/such/socket"]);
     run_workload(&home, "app:db.point-read", "WEIGH_X", "x")

@@ -45,6 +45,10 @@ struct workload {
 	 * workload of a machine without one. */
 	const char *needs;
 
+	/* Optional: kinds of wrong answers, which it counts with count_wrong() and goes on; NULL ends them. With
+	 * any there is no result, but what is known of them is told. */
+	const char *const *faults;
+
 	void (*prepare)(void);     /* optional; before everything, not timed */
 	void (*run)(uint64_t n);   /* n operations, and nothing else */
 	void (*check)(uint64_t n); /* optional; n is the sum over all calls of run() */
@@ -78,6 +82,16 @@ extern int copy_number;
 
 /* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* An operation went wrong in this way, one of current->faults; `what` is an example of it. It counts for
+ * nothing. */
+enum { MOST_FAULTS = 12 };
+void count_wrong(int kind, const char *what);
+/* So many operations were not done, as the time was over. */
+void leave_undone(uint64_t operations);
+/* Whether the workload is to go on after wrong answers and without any, until its time is over. */
+bool endures(void);
+bool time_is_over(void);
 
 /* Makes a new empty directory in the current one and enters it.
  * It is removed, with all that is in it, after the sample and after fail(). Asked for again, a process stays

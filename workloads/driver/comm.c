@@ -136,7 +136,7 @@ static _Noreturn void be_connection(const struct comm_options *options, int numb
 	uint64_t retransmissions = tcp_info_of(data).tcpi_total_retrans;
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
-	struct rusage before = usage();
+	struct usage before = usage();
 	tell(control, &(struct peer_message){.step = GO}, sizeof(struct peer_message));
 	move_round(data, connection, options);
 	transfer->elapsed_ns = now_ns() - board->opened_ns;
@@ -282,16 +282,7 @@ static struct sample sum_of_activity(const struct beside *beside)
 	return total;
 }
 
-static void print_reading(const char *name, double value, const char *unit, const char *better)
-{
-	static const char *separator = ",\"readings\":[";
-
-	printf("%s{\"name\":\"%s\",\"value\":%.10g,\"unit\":\"%s\",\"better\":\"%s\"}", separator, name, value,
-	       unit, better);
-	separator = ",";
-}
-
-static void print_readings(const struct comm_options *options, const struct sample *total)
+static void print_of_transfers(const struct comm_options *options, const struct sample *total)
 {
 	double gigabytes = total->operations / 8e9, peers_ns = 0, round_trip = 0, least = 0;
 	uint64_t retransmissions = 0;
@@ -312,7 +303,7 @@ static void print_readings(const struct comm_options *options, const struct samp
 	print_reading("least_round_trip", least * 1e3, "ns", "lower");
 	if (options->beside.activity)
 		print_reading("activity_rate", sum_of_activity(&options->beside).rate, "units/s", "higher");
-	putchar(']');
+	print_readings(total);
 }
 
 static void print(const struct comm_options *options)
@@ -323,7 +314,7 @@ static void print(const struct comm_options *options)
 	if (options->count) {
 		struct sample total = sum(options);
 		print_sample(&as_it_is, &total);
-		print_readings(options, &total);
+		print_of_transfers(options, &total);
 	} else {
 		struct sample total = sum_of_activity(&options->beside);
 		activity = *options->beside.activity;

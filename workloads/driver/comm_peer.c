@@ -107,7 +107,7 @@ static _Noreturn void work(const struct peer_request *request)
 		hear(&message, sizeof message);
 		if (message.step != GO)
 			fail("told step %d in place of a round", message.step);
-		struct rusage before = usage();
+		struct usage before = usage();
 		move_payload(data, request);
 		record_usage(&used, before, usage());
 		uint64_t in_all = tcp_info_of(data).tcpi_total_retrans;

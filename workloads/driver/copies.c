@@ -18,10 +18,31 @@
 static struct shared {
 	atomic_int prepared, measuring;
 	_Atomic uint32_t started; /* a futex */
+	_Atomic uint64_t opened_ns;
+	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct sample samples[];
 } *shared;
 
 static pid_t driver, group;
+
+/* When the operations of one that goes on whatever happens end. */
+static uint64_t over_at_ns;
+static bool goes_on;
+
+bool endures(void)
+{
+	return goes_on;
+}
+
+bool time_is_over(void)
+{
+	return over_at_ns && now_ns() >= over_at_ns;
+}
+
+static bool is_one_by_one(const struct options *options)
+{
+	return options->per_1000s || options->endures;
+}
 
 /* Placed workloads place themselves, from the CPU that they are on. */
 static void choose_cpu(int number)
@@ -41,9 +62,56 @@ static void choose_cpu(int number)
 
 static void start_together(int copies)
 {
-	if (atomic_fetch_add(&shared->prepared, 1) + 1 == copies)
+	if (atomic_fetch_add(&shared->prepared, 1) + 1 == copies) {
+		atomic_store(&shared->opened_ns, now_ns());
 		open_gate(&shared->started);
+	}
 	wait_at_gate(&shared->started);
+}
+
+/* Each operation by itself, until the time is over. Of those that begin when they are to, the time is from then:
+ * one that could not begin waited meanwhile, as whoever wants it does. */
+static void work_one_by_one(struct sample *sample, const struct options *options)
+{
+	const bool arrives_by_itself = options->per_1000s;
+	const uint64_t opened_ns = atomic_load(&shared->opened_ns);
+	uint64_t begins = opened_ns, ended = opened_ns, state = options->seed ^ (uint64_t)~copy_number << 32;
+
+	over_at_ns = opened_ns + options->target_ns;
+	faults_are_timed_from(opened_ns);
+	for (;;) {
+		begins = arrives_by_itself ? begins + gap_ns(options->per_1000s, options->copies, &state) : now_ns();
+		if (begins >= over_at_ns)
+			break;
+		if (ended >= over_at_ns) {
+			sample->unsent++;
+			continue;
+		}
+		wait_until(begins);
+		uint64_t wrong = not_done();
+		time_batch(1);
+		ended = now_ns();
+		if (wrong == not_done()) {
+			histogram_add(ended - begins);
+			sample->operations++;
+		}
+	}
+	wait_until(over_at_ns);
+	sample->elapsed_ns = now_ns() - opened_ns;
+}
+
+/* Batches, until the target is reached. */
+static void work_in_batches(struct sample *sample, const struct options *options, uint64_t batch)
+{
+	uint64_t begin = now_ns(), wrong = not_done();
+
+	begin_planting(options);
+	do {
+		time_batch(batch);
+		sample->operations += batch;
+		sample->elapsed_ns = now_ns() - begin;
+	} while (!options->operations && sample->elapsed_ns < options->target_ns);
+	sample->operations -= not_done() - wrong;
 }
 
 static _Noreturn void be_copy(int number, const struct options *options)
@@ -62,20 +130,21 @@ static _Noreturn void be_copy(int number, const struct options *options)
 	uint64_t batch = options->operations ? n : n / 32 + 1;
 
 	start_together(options->copies);
-	struct rusage before = usage();
-	begin_planting(options);
-	uint64_t begin = now_ns();
-	do {
-		time_batch(batch);
-		sample.operations += batch;
-		sample.elapsed_ns = now_ns() - begin;
-	} while (!options->operations && sample.elapsed_ns < options->target_ns);
-	struct rusage after = usage();
-	end_planting(options, &sample);
+	struct usage before = usage();
+	if (is_one_by_one(options))
+		work_one_by_one(&sample, options);
+	else
+		work_in_batches(&sample, options, batch);
+	struct usage after = usage();
 	atomic_fetch_sub(&shared->measuring, 1);
-	while (atomic_load(&shared->measuring) > 0)
-		time_batch(batch);
+	if (!is_one_by_one(options)) {
+		end_planting(options, &sample);
+		/* On for those who are not there yet. */
+		while (atomic_load(&shared->measuring) > 0)
+			time_batch(batch);
+	}
 	end_sample(&sample, before, after);
+	histogram_share(shared->buckets);
 	shared->samples[number] = sample;
 	_exit(0);
 }
@@ -118,6 +187,9 @@ static void add(struct sample *total, const struct sample *one)
 	total->rate += one->rate;
 	total->user_ns += one->user_ns;
 	total->system_ns += one->system_ns;
+	total->asked_ns += one->asked_ns;
+	total->unsent += one->unsent;
+	add_faults(&total->faults, &one->faults);
 	total->voluntary_switches += one->voluntary_switches;
 	total->involuntary_switches += one->involuntary_switches;
 	total->minor_faults += one->minor_faults;
@@ -136,6 +208,7 @@ void take_copies(const struct options *options)
 	pid_t copies[count];
 
 	driver = getpid();
+	goes_on = options->endures;
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
@@ -162,7 +235,15 @@ void take_copies(const struct options *options)
 	printf(",\"copies\":%d,\"copy_rates\":[", count);
 	for (int i = 0; i < count; i++)
 		printf("%s%.10g", i ? "," : "", shared->samples[i].rate);
-	printf("]}\n");
+	putchar(']');
+	if (is_one_by_one(options)) {
+		printf(",\"latencies\":{\"clock_ns\":0,\"buckets\":");
+		histogram_take(shared->buckets);
+		histogram_print();
+		putchar('}');
+	}
+	print_readings(&total);
+	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));
 }

@@ -17,13 +17,27 @@ struct options {
 	bool count_instructions;
 	bool latencies;
 	int copies;
+	/* Where not 0, operations of all copies begin at so many times in 1000 s, whether those before are done
+	 * or not. */
+	uint64_t per_1000s, seed;
+	/* Goes on after wrong answers and without any, until its time is over. */
+	bool endures;
 	bool plants;          /* --planted-ppm was given: print what was planted */
 	uint64_t planted_ppm; /* so many millionths of the timed work are done and not reported */
 };
+enum { EXAMPLE_SIZE = 200 };
+struct faults {
+	uint64_t counts[MOST_FAULTS], first_ns[MOST_FAULTS];
+	char examples[MOST_FAULTS][EXAMPLE_SIZE];
+	uint64_t not_done; /* operations that were wrong, or left undone */
+};
 struct sample {
 	uint64_t operations, elapsed_ns, total_operations, planted_operations;
+	uint64_t unsent; /* that were to begin and could not, as those before were not done */
 	double rate;
 	int64_t user_ns, system_ns;
+	int64_t asked_ns; /* the part of both that workload.add_usage knows */
+	struct faults faults;
 	int64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
 	double calibration_ms;
 };
@@ -36,14 +50,35 @@ uint64_t warm_up(const struct options *options, struct sample *sample);
  * little to be exact. */
 void begin_planting(const struct options *options);
 void end_planting(const struct options *options, struct sample *sample);
-/* The usage of this process and its children. */
-struct rusage usage(void);
+/* The usage of this process and its children, and of whom it asks. */
+struct usage {
+	struct rusage all;
+	int64_t asked_ns;
+};
+struct usage usage(void);
 /* What was used between the two. */
-void record_usage(struct sample *sample, struct rusage before, struct rusage after);
+void record_usage(struct sample *sample, struct usage before, struct usage after);
 /* With that, checks the work and cleans up. */
-void end_sample(struct sample *sample, struct rusage before, struct rusage after);
+void end_sample(struct sample *sample, struct usage before, struct usage after);
 /* All fields but the closing brace. */
 void print_sample(const struct options *options, const struct sample *sample);
+
+void print_reading(const char *name, double value, const char *unit, const char *better);
+/* Those of a sample, and the bracket that ends them. */
+void print_readings(const struct sample *sample);
+
+/* faults.c */
+void faults_are_timed_from(uint64_t ns);
+uint64_t not_done(void);
+void take_faults(struct faults *faults);
+void add_faults(struct faults *total, const struct faults *one);
+void print_faults(const struct workload *of, const struct faults *faults); /* as JSON, where there are any */
+
+/* arrivals.c */
+uint64_t draw(uint64_t *state);
+/* Until the next operation of one of so many processes, which begin so many together. */
+uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state);
+uint64_t wait_until(uint64_t moment_ns); /* gives the time that it waited */
 
 /* janitor.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
 void start_janitor(void);

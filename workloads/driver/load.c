@@ -42,16 +42,6 @@ static struct board {
 static const struct workload load = {.name = "load", .unit = "jobs/min", .units_per_op = 60};
 static pid_t driver, group;
 
-/* splitmix64 (Steele, Lea and Flood, 2014): the same order from the same seed on every machine. */
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
 static long jobs_per_user(const struct load_options *options)
 {
 	long total = 0;
@@ -115,27 +105,6 @@ static void check_all(const struct load_options *options, const int *directories
 	}
 }
 
-/* Until a moment; gives the time that it waited. */
-static uint64_t wait_until(uint64_t moment_ns)
-{
-	struct timespec moment = {.tv_sec = moment_ns / 1000000000, .tv_nsec = moment_ns % 1000000000};
-	uint64_t from = now_ns();
-
-	if (from >= moment_ns)
-		return 0;
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
-		;
-	return now_ns() - from;
-}
-
-/* Between two arrivals of a user's: of a Poisson process, the gaps are exponential. */
-static uint64_t gap(const struct load_options *options, uint64_t *state)
-{
-	double part = (draw(state) >> 11) * 0x1p-53; /* 0 to just below 1 */
-
-	return (uint64_t)(-log1p(-part) * 1e12 * options->users / options->jobs_per_1000s);
-}
-
 /* In bytes, what of a user's memory no other process has; 0 where the kernel does not say. */
 static uint64_t own_memory(void)
 {
@@ -167,7 +136,7 @@ static uint64_t do_jobs(const struct load_options *options, const int *order, co
 		last = test;
 		current = options->jobs[test].test;
 		if (options->jobs_per_1000s) {
-			arrives += gap(options, &state);
+			arrives += gap_ns(options->jobs_per_1000s, options->users, &state);
 			spent_ns += wait_until(arrives);
 		}
 		uint64_t began = now_ns();
@@ -213,7 +182,7 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
-	struct rusage before = usage();
+	struct usage before = usage();
 	uint64_t woke_ns = now_ns(), spent_ns = do_jobs(options, order, directories, number);
 	uint64_t finished_ns = now_ns();
 	self->finished_ns = finished_ns - board->opened_ns;
@@ -314,18 +283,9 @@ static struct sample sum(const struct load_options *options)
 	return total;
 }
 
-static void print_reading(const char *name, double value, const char *unit, const char *better)
-{
-	static const char *separator = ",\"readings\":[";
-
-	printf("%s{\"name\":\"%s\",\"value\":%.10g,\"unit\":\"%s\",\"better\":\"%s\"}", separator, name, value,
-	       unit, better);
-	separator = ",";
-}
-
 /* How far the users' times differ: re-aim's standard deviation, and its job timing index, 100 where all take
  * the same. */
-static void print_readings(const struct load_options *options, const struct sample *total)
+static void print_spread(const struct load_options *options, const struct sample *total)
 {
 	double mean = 0, square = 0, besides = 0, users = options->users;
 
@@ -343,7 +303,6 @@ static void print_readings(const struct load_options *options, const struct samp
 	print_reading("driver_time", besides / total->operations, "ns/job", "lower");
 	if (board->user_memory)
 		print_reading("user_memory", board->user_memory, "B", "lower");
-	putchar(']');
 }
 
 /* Of the scratch directory, from wherever a user works. */
@@ -398,7 +357,8 @@ void take_load(const struct load_options *options)
 	histogram_take(board->buckets);
 	histogram_print();
 	putchar('}');
-	print_readings(options, &total);
+	print_spread(options, &total);
+	print_readings(&total);
 	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

@@ -32,6 +32,7 @@ static const char help[] =
 	"  weigh-workloads list\n"
 	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
+	"                         [--per-1000s N [--seed N]] [--endure]\n"
 	"  weigh-workloads load [--users N] [--seed N] [--think-us N | --jobs-per-1000s N] [--file-kib N]\n"
 	"                        NAME=COUNT ...\n"
 	"  weigh-workloads comm --chunk BYTES [--send | --receive BYTES,ADDRESS,SOCKET] ...\n"
@@ -48,8 +49,11 @@ static const char help[] =
 	"  --copies N             run N copies at the same time, each on a CPU of its own where there is one\n"
 	"  --count-instructions   count the kernel's instructions, and cycles; null where the machine cannot\n"
 	"  --latencies            time each operation by itself too: a histogram\n"
+	"  --per-1000s N          all copies begin so many operations in 1000 s, at moments of chance, whether\n"
+	"                         others are done or not; each one's time is from when it was to begin\n"
+	"  --endure               go on after wrong answers, and without any, until the time is over\n"
 	"  --users N              how many users do COUNT operations of each workload, at the same time\n"
-	"  --seed N               of the order in which each user does them\n"
+	"  --seed N               of the order in which each user does them, or of those moments\n"
 	"  --think-us N           how long a user waits between two, in microseconds\n"
 	"  --jobs-per-1000s N     all users begin so many in 1000 s, whether others are done or not; each\n"
 	"                         job's time is from when it was to begin\n"
@@ -284,6 +288,9 @@ static int run(int argc, char **argv)
 		{"count-instructions", no_argument, NULL, 'c'},
 		{"latencies", no_argument, NULL, 'l'},
 		{"planted-ppm", required_argument, NULL, 'p'},
+		{"per-1000s", required_argument, NULL, 'r'},
+		{"seed", required_argument, NULL, 'S'},
+		{"endure", no_argument, NULL, 'e'},
 		{0},
 	};
 	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
@@ -298,6 +305,9 @@ static int run(int argc, char **argv)
 		case 'n': options.copies = number("copies", optarg, 1, 1024); break;
 		case 'c': options.count_instructions = true; break;
 		case 'l': options.latencies = true; break;
+		case 'r': options.per_1000s = number("per-1000s", optarg, 1, 1ull << 40); break;
+		case 'S': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
+		case 'e': options.endures = true; break;
 		case 'p':
 			options.plants = true;
 			options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
@@ -310,6 +320,8 @@ static int run(int argc, char **argv)
 		usage_error("run takes the name of one workload");
 	if (options.copies > 1 && (options.slices || options.count_instructions || options.latencies))
 		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
+	if ((options.per_1000s || options.endures) && (options.operations || options.plants))
+		usage_error("--per-1000s and --endure are for a time, and plant nothing");
 	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
@@ -323,7 +335,7 @@ static int run(int argc, char **argv)
 #endif
 
 	take_charge();
-	if (options.copies > 1)
+	if (options.copies > 1 || options.per_1000s || options.endures)
 		take_copies(&options);
 	else
 		take_sample(&options);

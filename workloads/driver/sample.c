@@ -144,26 +144,30 @@ static uint64_t calibrate(uint64_t target_ns, bool grows)
 	}
 }
 
-struct rusage usage(void)
-{
-	struct rusage self, total;
-
-	getrusage(RUSAGE_CHILDREN, &total);
-	if (current->add_usage)
-		current->add_usage(&total);
-	getrusage(RUSAGE_SELF, &self);
-	timeradd(&total.ru_utime, &self.ru_utime, &total.ru_utime);
-	timeradd(&total.ru_stime, &self.ru_stime, &total.ru_stime);
-	total.ru_nvcsw += self.ru_nvcsw;
-	total.ru_nivcsw += self.ru_nivcsw;
-	total.ru_minflt += self.ru_minflt;
-	total.ru_majflt += self.ru_majflt;
-	return total;
-}
-
 static long long between_ns(struct timeval from, struct timeval to)
 {
 	return (to.tv_sec - from.tv_sec) * 1000000000ll + (to.tv_usec - from.tv_usec) * 1000ll;
+}
+
+struct usage usage(void)
+{
+	struct usage usage;
+	struct rusage self, children, *total = &usage.all;
+
+	getrusage(RUSAGE_CHILDREN, &children);
+	*total = children;
+	if (current->add_usage)
+		current->add_usage(total);
+	usage.asked_ns =
+		between_ns(children.ru_utime, total->ru_utime) + between_ns(children.ru_stime, total->ru_stime);
+	getrusage(RUSAGE_SELF, &self);
+	timeradd(&total->ru_utime, &self.ru_utime, &total->ru_utime);
+	timeradd(&total->ru_stime, &self.ru_stime, &total->ru_stime);
+	total->ru_nvcsw += self.ru_nvcsw;
+	total->ru_nivcsw += self.ru_nivcsw;
+	total->ru_minflt += self.ru_minflt;
+	total->ru_majflt += self.ru_majflt;
+	return usage;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -193,11 +197,12 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 	uint64_t start = now_ns(), end = start, done = 0;
 
 	while (done < *n && end - start < target_ns) {
-		uint64_t all = with_planted(1), before = now_ns();
+		uint64_t all = with_planted(1), wrong = not_done(), before = now_ns();
 		current->run(all);
 		end = now_ns();
 		total_operations += all;
-		histogram_add(end - before > clock_ns ? end - before - clock_ns : 0);
+		if (wrong == not_done())
+			histogram_add(end - before > clock_ns ? end - before - clock_ns : 0);
 		done++;
 	}
 	*n = done;
@@ -225,6 +230,9 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 	if (current->prepare)
 		current->prepare();
 	started = now_ns();
+	/* What may hang is not waited for here. */
+	if (options->endures)
+		return 1;
 	/* One operation alone tells what a start makes, and is all that is done. */
 	if (n > 1)
 		time_batch(n / 32 + 1);
@@ -236,8 +244,11 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 	return n;
 }
 
-void record_usage(struct sample *sample, struct rusage before, struct rusage after)
+void record_usage(struct sample *sample, struct usage from, struct usage to)
 {
+	const struct rusage before = from.all, after = to.all;
+
+	sample->asked_ns = to.asked_ns - from.asked_ns;
 	sample->user_ns = between_ns(before.ru_utime, after.ru_utime);
 	sample->system_ns = between_ns(before.ru_stime, after.ru_stime);
 	sample->voluntary_switches = after.ru_nvcsw - before.ru_nvcsw;
@@ -246,7 +257,7 @@ void record_usage(struct sample *sample, struct rusage before, struct rusage aft
 	sample->major_faults = after.ru_majflt - before.ru_majflt;
 }
 
-void end_sample(struct sample *sample, struct rusage before, struct rusage after)
+void end_sample(struct sample *sample, struct usage before, struct usage after)
 {
 	uint64_t n = sample->operations, elapsed = sample->elapsed_ns;
 
@@ -260,9 +271,34 @@ void end_sample(struct sample *sample, struct rusage before, struct rusage after
 
 	if (current->check)
 		current->check(total_operations);
+	take_faults(&sample->faults);
 	if (current->cleanup)
 		current->cleanup();
 	remove_scratch_directory();
+}
+
+static bool has_readings;
+
+void print_reading(const char *name, double value, const char *unit, const char *better)
+{
+	printf("%s{\"name\":\"%s\",\"value\":%.10g,\"unit\":\"%s\",\"better\":\"%s\"}",
+	       has_readings ? "," : ",\"readings\":[", name, value, unit, better);
+	has_readings = true;
+}
+
+void print_readings(const struct sample *sample)
+{
+	int64_t own_ns = sample->user_ns + sample->system_ns - sample->asked_ns;
+
+	/* Of a server, whose it is matters: the client may be exempt from what is weighed. */
+	if (current->needs && sample->operations && sample->asked_ns > 0) {
+		print_reading("server_cpu", (double)sample->asked_ns / sample->operations, "ns/op", "lower");
+		print_reading("client_cpu", (double)own_ns / sample->operations, "ns/op", "lower");
+	}
+	if (sample->unsent)
+		print_reading("unsent", sample->unsent, "requests", "lower");
+	if (has_readings)
+		putchar(']');
 }
 
 static void print_number(const char *key, int64_t number)
@@ -287,6 +323,7 @@ void print_sample(const struct options *options, const struct sample *sample)
 	printf("\"calibration_ms\":%.3f", sample->calibration_ms);
 	if (weigh_build)
 		printf(",\"build\":\"%s\"", weigh_build);
+	print_faults(current, &sample->faults);
 	if (options->plants)
 		printf(",\"planted_operations\":%llu", (unsigned long long)sample->planted_operations);
 }
@@ -296,11 +333,11 @@ void take_sample(const struct options *options)
 	const bool count = options->count_instructions;
 	struct counter instructions = open_counter(count, KERNEL_INSTRUCTIONS);
 	struct counter cycles = open_counter(count, CYCLES);
-	struct sample sample;
+	struct sample sample = {.operations = 0};
 	uint64_t n = warm_up(options, &sample);
 	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
-	struct rusage before = usage();
-	uint64_t slices = 0;
+	struct usage before = usage();
+	uint64_t slices = 0, wrong = not_done();
 	start_counter(&instructions);
 	start_counter(&cycles);
 	begin_planting(options);
@@ -312,7 +349,7 @@ void take_sample(const struct options *options)
 		sample.elapsed_ns = time_batch(n);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
-	sample.operations = n;
+	sample.operations = n - (not_done() - wrong);
 	end_planting(options, &sample);
 	end_sample(&sample, before, usage());
 
@@ -326,6 +363,7 @@ void take_sample(const struct options *options)
 		histogram_print();
 		printf("}");
 	}
+	print_readings(&sample);
 	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

@@ -37,6 +37,12 @@ void connect_to_database(void)
 	hold_durability();
 }
 
+void disconnect_from_database(void)
+{
+	if (protocol->disconnect)
+		protocol->disconnect();
+}
+
 const char *sequence_to(uint64_t last)
 {
 	static char text[256];

@@ -19,6 +19,7 @@ struct answer {
 struct protocol {
 	const char *kind;
 	void (*connect)(const char *variable); /* to the address in this environment variable */
+	void (*disconnect)(void); /* optional */
 	void (*ask)(const char *statement, struct answer *answer);
 	/* A statement that gives one row with 1 where commits are on disk when they are acknowledged, else 0. */
 	const char *is_durable;
@@ -30,6 +31,7 @@ extern const struct protocol mariadb_protocol, postgres_protocol, sqlite_protoco
 
 /* Of this process: one connection. */
 void connect_to_database(void);
+void disconnect_from_database(void);
 /* In how the database writes it; what stands behind FROM. */
 const char *sequence_to(uint64_t last);
 struct answer ask_database(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -5,6 +5,7 @@
 #include "workload.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { LARGEST = 65536 };
 
@@ -16,6 +17,9 @@ enum {
 	SECURE_CONNECTION = 0x8000,
 	PLUGIN_AUTH = 0x80000
 };
+
+/* With all connections taken, one more is for those who administer: they take turns. */
+enum { TOO_MANY_CONNECTIONS = 1040, MOST_TRIES = 1000, PAUSE_US = 10000 };
 
 enum { QUERY = 3, OK = 0, END = 0xfe, ERROR = 0xff, NULL_FIELD = 0xfb, UTF8 = 33, DUPLICATE_ENTRY = 1062 };
 
@@ -59,7 +63,8 @@ static _Noreturn void fail_with_error(void)
 	fail("the server refused it: %s (error %u)", packet_size > 9 ? message : "", error_code());
 }
 
-static void log_in(void)
+/* Whether there was a connection to be had. */
+static bool log_in(void)
 {
 	static const char user[] = "root", database[] = "weigh", plugin[] = "mysql_native_password";
 	const uint32_t capabilities =
@@ -67,6 +72,8 @@ static void log_in(void)
 	unsigned char answer[128] = {0}, *at = answer;
 
 	receive_packet();
+	if (packet[0] == ERROR && error_code() == TOO_MANY_CONNECTIONS)
+		return false;
 	if (packet[0] == ERROR)
 		fail_with_error();
 	if (packet[0] != 10)
@@ -93,8 +100,11 @@ static void log_in(void)
 		send_packet("", 0);
 		receive_packet();
 	}
+	if (packet[0] == ERROR && error_code() == TOO_MANY_CONNECTIONS)
+		return false;
 	if (packet[0] != OK)
 		fail_with_error();
+	return true;
 }
 
 /* A length-encoded integer at *at, which moves behind it. */
@@ -173,14 +183,27 @@ static void connect_and_log_in(const char *variable)
 {
 	struct answer nothing = {0};
 
-	fd = connect_to_server(variable);
-	log_in();
+	for (int tries = 1;; tries++) {
+		fd = connect_to_server(variable);
+		if (log_in())
+			break;
+		close(fd);
+		if (tries == MOST_TRIES)
+			fail("the server has too many connections");
+		usleep(PAUSE_US);
+	}
 	ask("SET sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT')", &nothing);
+}
+
+static void disconnect(void)
+{
+	close(fd);
 }
 
 const struct protocol mariadb_protocol = {
 	.kind = "mariadb",
 	.connect = connect_and_log_in,
+	.disconnect = disconnect,
 	.ask = ask,
 	.is_durable = "SELECT @@innodb_flush_log_at_trx_commit = 1",
 	.sequence = "seq_0_to_%llu"};

@@ -1,8 +1,11 @@
 #include "server.h"
 #include "workload.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +27,20 @@ static struct {
 	char bytes[16384];
 } buffered;
 
+static void close_keeping_error(int fd)
+{
+	int error = errno;
+
+	close(fd);
+	errno = error;
+}
+
 static const char *address_in(const char *variable)
 {
 	const char *value = getenv(variable);
 
 	if (!value || !strchr(value, ':'))
-		fail("it needs a server, and %s names none (KIND:SOCKET)", variable);
+		fail("it needs a server, and %s names none (KIND:ADDRESS)", variable);
 	return value;
 }
 
@@ -46,17 +57,55 @@ const char *server_kind(const char *variable)
 	return kind;
 }
 
-static int connect_to(const char *path, size_t length)
+const char *server_address(const char *variable)
+{
+	return strchr(address_in(variable), ':') + 1;
+}
+
+static int connect_to_socket(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval silence = {.tv_sec = SILENCE_S};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (length >= sizeof address.sun_path)
+	if (strlen(path) >= sizeof address.sun_path)
 		fail("the path of the server's socket is too long: %s", path);
-	memcpy(address.sun_path, path, length);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
-		fail("cannot connect to the server at %s: %s", address.sun_path, strerror(errno));
+	strcpy(address.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+		return fd;
+	close_keeping_error(fd);
+	return -1;
+}
+
+/* HOST:PORT in numbers. */
+static int connect_to_port(const char *text)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	const char *colon = strchr(text, ':');
+	char host[INET_ADDRSTRLEN] = "";
+	const int on = 1;
+	int fd;
+
+	if (colon && (size_t)(colon - text) < sizeof host)
+		memcpy(host, text, colon - text);
+	if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
+		fail("the server's address is no path and no HOST:PORT in numbers: %s", text);
+	address.sin_port = htons(atoi(colon + 1));
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+		       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0))
+		return fd;
+	close_keeping_error(fd);
+	return -1;
+}
+
+int try_to_connect(const char *variable, int silence_s)
+{
+	const char *address = server_address(variable);
+	struct timeval silence = {.tv_sec = silence_s};
+	int fd = *address == '/' ? connect_to_socket(address) : connect_to_port(address);
+
+	if (fd < 0)
+		return -1;
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) < 0)
 		fail("setsockopt: %s", strerror(errno));
@@ -65,27 +114,23 @@ static int connect_to(const char *path, size_t length)
 
 int connect_to_server(const char *variable)
 {
-	const char *path = strchr(address_in(variable), ':') + 1;
+	int fd = try_to_connect(variable, SILENCE_S);
 
-	return connect_to(path, strlen(path));
+	if (fd < 0)
+		fail("cannot connect to the server at %s: %s", server_address(variable), strerror(errno));
+	return fd;
 }
 
-/* The processes that listen at the sockets of WEIGH_SERVERS. */
+/* The processes of WEIGH_SERVERS. */
 static void find_listeners(void)
 {
 	const char *at = getenv("WEIGH_SERVERS");
 
 	listener_count = 0;
 	while (at && *at && listener_count < MOST_LISTENERS) {
-		size_t length = strcspn(at, ":");
-		int fd = connect_to(at, length);
-		struct ucred peer;
-		socklen_t size = sizeof peer;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-			fail("cannot tell who listens at %s: %s", at, strerror(errno));
-		close(fd);
-		listeners[listener_count++] = peer.pid;
-		at += length + (at[length] == ':');
+		listeners[listener_count++] = atoi(at);
+		at += strcspn(at, ":");
+		at += *at == ':';
 	}
 }
 
@@ -135,13 +180,6 @@ void receive_all(int fd, void *bytes, size_t size)
 		at += part;
 		size -= part;
 	}
-}
-
-void close_connection(int fd)
-{
-	if (buffered.from != buffered.to)
-		fail("the server sent %zu bytes too many", buffered.to - buffered.from);
-	close(fd);
 }
 
 /* Of a process with its threads, those that ended too, in ns; 0 of one that is gone. */

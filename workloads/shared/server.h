@@ -1,13 +1,16 @@
-/* A server that somebody else started, which a workload asks over a Unix socket. */
+/* A server that somebody else started, which a workload asks over a Unix socket or by TCP. */
 #ifndef SERVER_H
 #define SERVER_H
 
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* Connects to the server that the environment variable `variable` names, as KIND:SOCKET. */
+/* Connects to the server that the environment variable `variable` names, as KIND:ADDRESS: the path of a
+ * socket, or HOST:PORT in numbers. */
 int connect_to_server(const char *variable);
-void close_connection(int fd);
+/* -1 where it cannot (errno); neither side waits longer than that for the other. */
+int try_to_connect(const char *variable, int silence_s);
+const char *server_address(const char *variable);
 
 /* The KIND of that. */
 const char *server_kind(const char *variable);
@@ -17,7 +20,7 @@ const char *server_kind(const char *variable);
 void send_all(int fd, const void *bytes, size_t size);
 void receive_all(int fd, void *bytes, size_t size);
 
-/* For workload.add_usage: the CPU time of the servers at the sockets of WEIGH_SERVERS, and of their children.
+/* For workload.add_usage: the CPU time of the servers whose processes WEIGH_SERVERS names, and of their children.
  * Of several copies the first adds it, as all ask the same. */
 void add_server_usage(struct rusage *total);
 

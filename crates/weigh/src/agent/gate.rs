@@ -222,6 +222,7 @@ mod tests {
             directory,
             timeout_ms: 10_000,
             is_disposable: true,
+            is_asked: false,
             user: None,
             has_own_pids: false,
         }

@@ -34,6 +34,9 @@ use crate::workload::launcher::{self, Job, Launched, Launcher};
 use crate::workload::metric::{Direction, Metric};
 use cells::NetBench;
 
+/// How long a server whose first answer is wrong is looked at.
+const LOOK_AT_WRONG_MS: u64 = 1000;
+
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
     pub site: Site<'a>,
@@ -191,6 +194,12 @@ impl<'a> Host<'a> {
         // All launches are held against what a start makes.
         if evidence.why_not_counted().is_some() {
             (launched, evidence, _) = self.launch(arm, arm, job)?;
+        }
+        if self.site.works[work].wrong_answers(&launched).is_some() {
+            // Of more than one, it can be told what is wrong with them.
+            let length = Length::of_ms(LOOK_AT_WRONG_MS);
+            let job = self.site.works[work].job(self.arms.place(arm), length, 0);
+            (launched, evidence, _) = self.launch(arm, arm, &job)?;
         }
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);

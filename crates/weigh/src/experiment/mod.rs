@@ -52,3 +52,4 @@ pub mod summarise;
 mod surroundings;
 mod sweep;
 pub mod work;
+mod wrong;

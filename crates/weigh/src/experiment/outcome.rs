@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::contest::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
+use super::wrong::WrongAnswers;
 use crate::format;
 use crate::printable;
 use crate::workload::catalogue::Workload;
@@ -45,6 +46,9 @@ impl Work {
             return Err(problem);
         }
         hold_against_cpu_time(launched)?;
+        if let Some(wrong) = self.wrong_answers(launched) {
+            return Err(wrong.sentence());
+        }
         let sample = Sample::parse(&launched.stdout).transpose()?;
         let sample = match self {
             Work::Command { .. } | Work::Contest { .. } => match sample {
@@ -76,6 +80,12 @@ impl Work {
             }
         }?;
         Ok(with_usage(sample, launched))
+    }
+
+    /// Of a workload of ours, the answers that were wrong.
+    pub fn wrong_answers(&self, launched: &Launched) -> Option<WrongAnswers> {
+        let is_ours = matches!(self, Work::Builtin { .. } | Work::Load(_));
+        is_ours.then(|| WrongAnswers::parse(&launched.stdout)).flatten()
     }
 }
 

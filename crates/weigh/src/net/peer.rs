@@ -46,6 +46,7 @@ pub fn raise_peer(
         ready: Readiness::Exists(socket),
         timeout_ms: STARTS_WITHIN_MS,
         is_disposable: true,
+        is_asked: false,
         user: None,
         has_own_pids: false,
     }

@@ -17,6 +17,9 @@ use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
+/// Where a workload finds the processes that it asks, for their CPU time (workloads/shared/server.c).
+const SERVERS: &str = "WEIGH_SERVERS";
+
 /// Why there is no launch, or none that counts.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmsError {
@@ -52,6 +55,8 @@ struct Raised {
     environment: Vec<(String, String)>,
     /// As they were when they were started.
     members: Vec<MemberSeen>,
+    /// The processes of those that workloads ask.
+    asked: Vec<u32>,
 }
 
 impl Arm {
@@ -140,7 +145,9 @@ impl Arm {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
             other => self.of_place(other.into()),
         })?;
-        let mut raised = Raised { launcher, place, setup, environment, members: Vec::new() };
+        let (members_seen, asked) = (Vec::new(), Vec::new());
+        let mut raised =
+            Raised { launcher, place, setup, environment, members: members_seen, asked };
         let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
         let started = started.and_then(|()| raised.freeze(interrupted));
         self.raised = Some(raised);
@@ -177,7 +184,11 @@ impl Arm {
 
 impl Raised {
     fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        self.members.push(self.launcher.raise(member, interrupted).map_err(of_member)?);
+        let seen = self.launcher.raise(member, interrupted).map_err(of_member)?;
+        if member.is_asked {
+            self.asked.push(seen.pid);
+        }
+        self.members.push(seen);
         Ok(())
     }
 
@@ -199,6 +210,10 @@ impl Raised {
         let before = self.look(interrupted)?;
         let mut job = job.clone();
         job.environment.extend(self.environment.iter().cloned());
+        if !self.asked.is_empty() {
+            let pids: Vec<String> = self.asked.iter().map(u32::to_string).collect();
+            job.environment.push((SERVERS.into(), pids.join(":")));
+        }
         let launched = self.launcher.run(&job, interrupted)?;
         let after = self.look(interrupted)?;
         self.freeze(interrupted)?;

@@ -22,6 +22,8 @@ pub struct Raise {
     pub timeout_ms: u64,
     /// What it holds is worth nothing to anybody: it is killed at once, and not asked to end.
     pub is_disposable: bool,
+    /// Whether workloads ask it, so that its CPU time is a part of theirs.
+    pub is_asked: bool,
     /// As whom it runs, in place of its launcher's user: a user and a group of this number.
     pub user: Option<u32>,
     /// Whether it is the first of a PID namespace: all that it starts then ends with it, even what stands
@@ -37,6 +39,8 @@ pub enum Readiness {
     Exists(PathBuf),
     /// It accepts connections to this Unix socket.
     Accepts(PathBuf),
+    /// It accepts connections to this port of 127.0.0.1.
+    AcceptsAt(u16),
     /// It has printed this.
     Prints(String),
 }

@@ -1,0 +1,84 @@
+//! Servers for one turn, started as an experiment starts them, and a program that asks them.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use tempfile::TempDir;
+use weighbridge::fixture::{FIXTURES, Fixture};
+use weighbridge::label::arm;
+use weighbridge::workload::instance::Instance;
+use weighbridge::workload::launcher::Job;
+use weighbridge::workload::place::LaunchPlace;
+use weighbridge::workload::stdout_use::StdoutUse;
+
+/// How long a turn may take.
+const LIMIT_MS: u64 = 120_000;
+
+/// Servers that are new for each turn.
+pub struct Servers {
+    fixture: Box<dyn Fixture>,
+    directory: TempDir,
+    turns: u64,
+    pub place: LaunchPlace,
+}
+
+impl Servers {
+    /// Of the fixture with this label.
+    ///
+    /// # Errors
+    /// What is missing here.
+    pub fn of(label: &str) -> Result<Servers, String> {
+        let term = arm(label, |_| true).map_err(|error| error.to_string())?.treatments.remove(0);
+        let kind = FIXTURES.iter().find(|kind| kind.name() == term.name);
+        let kind = kind.ok_or(format!("{label} is no fixture"))?;
+        let mut fixture = kind.build(&term.parameters)?;
+        let said = |error: std::io::Error| format!("a directory for {label}: {error}");
+        let directory = TempDir::new().map_err(said)?;
+        let (templates, scratch) =
+            (directory.path().join("made"), directory.path().join("scratch"));
+        for one in [&templates, &scratch] {
+            fs::create_dir(one).map_err(said)?;
+        }
+        // The servers' user passes through.
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o711)).map_err(said)?;
+        fixture.prepare(&templates)?;
+        Ok(Servers { fixture, directory, turns: 0, place: LaunchPlace::here(scratch)? })
+    }
+
+    /// What a program printed that was run beside new servers.
+    ///
+    /// # Errors
+    /// Where one of them does not start, or the program fails.
+    pub fn ask(&mut self, argv: Vec<String>) -> Result<String, String> {
+        self.turns += 1;
+        let directory = self.directory.path().join(self.turns.to_string());
+        fs::create_dir(&directory).map_err(|error| error.to_string())?;
+        let said = self.ask_in(&directory, argv);
+        let _ = fs::remove_dir_all(&directory);
+        said
+    }
+
+    fn ask_in(&mut self, directory: &Path, argv: Vec<String>) -> Result<String, String> {
+        let never = AtomicBool::new(false);
+        let Instance { setup, members, environment, .. } = self.fixture.instance(directory)?;
+        let mut launcher =
+            self.place.start_launcher(&setup, &never).map_err(|error| error.to_string())?;
+        for member in &members {
+            launcher.raise(member, &never).map_err(|error| error.to_string())?;
+        }
+        let job = Job {
+            argv,
+            environment,
+            directory: self.place.scratch.clone(),
+            timeout_ms: LIMIT_MS,
+            stdout: StdoutUse::KeepEnd,
+        };
+        let done = launcher.run(&job, &never).map_err(|error| error.to_string())?;
+        match done.exit_code {
+            Some(0) => Ok(done.stdout),
+            _ => Err(format!("{}: {}{}", job.argv[0], done.stdout, done.stderr)),
+        }
+    }
+}

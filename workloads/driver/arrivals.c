@@ -1,0 +1,51 @@
+/* When jobs begin that wait for nobody: a Poisson process, in which the gaps are exponential. */
+#include "driver.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* splitmix64 (Steele, Lea and Flood, 2014): the same order from the same seed on every machine. */
+uint64_t draw(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* 0 to just below 1 */
+static double part(uint64_t *state)
+{
+	return (draw(state) >> 11) * 0x1p-53;
+}
+
+/* Exponential with the mean 1, without a logarithm (J. von Neumann, 1951): the small image has no libm. */
+static double exponential(uint64_t *state)
+{
+	for (double whole = 0;; whole++) {
+		double first = part(state), last = first;
+		int falling = 1;
+		for (double next; (next = part(state)) < last; last = next)
+			falling++;
+		if (falling % 2)
+			return whole + first;
+	}
+}
+
+uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state)
+{
+	return (uint64_t)(exponential(state) * 1e12 * processes / per_1000s);
+}
+
+uint64_t wait_until(uint64_t moment_ns)
+{
+	struct timespec moment = {.tv_sec = moment_ns / 1000000000, .tv_nsec = moment_ns % 1000000000};
+	uint64_t from = now_ns();
+
+	if (from >= moment_ns)
+		return 0;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
+		;
+	return now_ns() - from;
+}
