@@ -108,12 +108,17 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
     let home = open_home();
     let sites =
         ["apache-mod-php", "apache-fpm", "nginx-fpm"].map(|s| format!("app:web.cookie@{s}"));
-    let pages = ["app:web.page", "app:kv.get-set"];
-    let databases = ["app:db.point-read", "app:db.random-insert-90@mariadb"];
-    let works = [&pages[..], &databases, &sites.each_ref().map(String::as_str)].concat();
-    let outcome = home.succeed(&[&["run", "--samples", "3"][..], &works].concat());
+    let sites = sites.each_ref().map(String::as_str);
+    let of_sites = home.succeed(&[&["run", "--samples", "3"][..], &sites].concat());
+    let sites_json = home.json();
+    let pages = ["app:web.page", "app:kv.get-set", "app:db.point-read@postgres"];
+    let databases = ["app:db.point-read@sqlite", "app:db.random-insert-90@mariadb"];
+    let relaxed = ["app:db.point-read@mariadb-relaxed"];
+    let works = [&["run", "--samples", "3"][..], &pages, &databases, &relaxed].concat();
+    let outcome = home.succeed(&works);
     let json = home.json();
-    let (rows, said) = (rows(&json), format!("{}{}", outcome.stdout, outcome.stderr));
+    let rows = [rows(&sites_json), rows(&json)].concat();
+    let said = format!("{}{}{}", outcome.stdout, outcome.stderr, of_sites.stderr);
     for (server, is_there) in SERVERS.map(|(server, _)| (server, has(server))) {
         let row = match server {
             "php-site" => "@nginx-fpm".into(),
