@@ -60,8 +60,8 @@ impl WrongAnswers {
             format!("{} {kind} (\"{example}\")", format::integer(*count))
         });
         format!(
-            "{} of its answers were wrong ({} of {}), so it has no rate: {}; good answers a second: {}",
-            format!("{:.1} %", self.share_pct()),
+            "{:.1} % of its answers were wrong ({} of {}), so it has no rate: {}; good answers a second: {}",
+            self.share_pct(),
             format::integer(self.count()),
             format::integer(self.total_operations),
             kinds.collect::<Vec<_>>().join(", "),
