@@ -69,8 +69,8 @@ static void start_together(int copies)
 	wait_at_gate(&shared->started);
 }
 
-/* Each operation by itself, until the time is over. Of those that begin when they are to, the time is from then:
- * one that could not begin waited meanwhile, as whoever wants it does. */
+/* Each operation by itself, until the time is over. Of those that begin when they are to, the time is from
+ * then: one that could not begin waited meanwhile, as whoever wants it does. */
 static void work_one_by_one(struct sample *sample, const struct options *options)
 {
 	const bool arrives_by_itself = options->per_1000s;

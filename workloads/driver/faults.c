@@ -1,5 +1,5 @@
-/* Wrong answers, counted by kind, of a workload that goes on after them: how many there were, and the first of
- * each kind. */
+/* Wrong answers, counted by kind, of a workload that goes on after them: how many there were, and the first
+ * of each kind. */
 #include "driver.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The client's side of HTTP/1.1 (RFC 9112), as far as it is needed: GET over a connection that stays. What goes
- * wrong with a page is told and ends nothing: how many pages are wrong, and in which way, is what is asked. */
+/* The client's side of HTTP/1.1 (RFC 9112), as far as it is needed: GET over a connection that stays. What
+ * goes wrong with a page is told and ends nothing: how many pages are wrong, and in which way, is asked. */
 #ifndef HTTP_H
 #define HTTP_H
 

@@ -20,7 +20,8 @@ const char *server_kind(const char *variable);
 void send_all(int fd, const void *bytes, size_t size);
 void receive_all(int fd, void *bytes, size_t size);
 
-/* For workload.add_usage: the CPU time of the servers whose processes WEIGH_SERVERS names, and of their children.
+/* For workload.add_usage: the CPU time of the servers whose processes WEIGH_SERVERS names, and of their
+ * children.
  * Of several copies the first adds it, as all ask the same. */
 void add_server_usage(struct rusage *total);
 

@@ -27,7 +27,8 @@ static void get_page(bool is_last)
 		return;
 	if (fault == NO_FAULT) {
 		fault = OTHER_BYTES;
-		snprintf(answer.problem, sizeof answer.problem, "a page of %zu bytes: \"%.60s\"", answer.size, answer.body);
+		snprintf(answer.problem, sizeof answer.problem, "a page of %zu bytes: \"%.60s\"", answer.size,
+			 answer.body);
 	}
 	count_wrong(fault, answer.problem);
 	wait_after(fault, &answer);

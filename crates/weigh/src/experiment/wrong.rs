@@ -1,5 +1,5 @@
-//! Answers that were wrong, as a workload printed them in place of a result: how many there were, and of which
-//! kinds. A fast server that answers wrong has no rate.
+//! Answers that were wrong, as a workload printed them in place of a result: how many there were, and of
+//! which kinds. A fast server that answers wrong has no rate.
 
 use serde::Deserialize;
 
