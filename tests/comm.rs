@@ -23,7 +23,7 @@ use support::{Home, Outcome, Running, Turn, wait_until};
 
 const LONG: Duration = Duration::from_secs(30);
 /// `struct peer_message` of workloads/driver/comm.h.
-const MESSAGE: usize = 232;
+const MESSAGE: usize = 272;
 const LISTENS: u32 = 0;
 const CONNECTED: u32 = 1;
 
@@ -120,6 +120,68 @@ fn what_is_timed_is_the_payload_of_all_connections_at_every_size() {
 }
 
 #[test]
+fn requests_connects_and_datagrams_are_counted_one_by_one() {
+    let bench = Bench::new();
+    let _peer = bench.peer("active", &[]);
+    let cell = |option: &str, amount: u64, chunk: &str, more: &[&str]| {
+        let mut arguments = words(&["--chunk", chunk]);
+        arguments.extend(bench.connection(option, amount, "active"));
+        arguments.extend(words(more));
+        sample(&bench.cell(&arguments))
+    };
+    let exchanges = |sample: &Value| -> u64 {
+        let buckets = sample["latencies"]["buckets"].as_array().unwrap();
+        buckets.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum()
+    };
+    for (option, unit) in [("requests", "requests/s"), ("connects", "connects/s")] {
+        for chunk in ["100", "65536"] {
+            // The activity lasts longer, so that there are rounds that nobody counts.
+            let found = cell(option, 50, chunk, &["--beside", "arith-double=20000"]);
+            assert_eq!((&found["unit"], &found["operations"]), (&unit.into(), &50.into()));
+            assert_eq!(exchanges(&found), 50);
+            assert!(reading(&found, "cpu_per_request") > 0.0);
+        }
+    }
+    for chunk in ["1", "1250", "65536"] {
+        let found = cell("datagrams", 500, chunk, &[]);
+        let count = |name: &str| reading(&found, name);
+        let arrived = count("datagrams") - count("datagrams_lost");
+        let bytes = chunk.parse::<f64>().unwrap().clamp(16.0, 1452.0);
+        assert_eq!(found["operations"].as_f64(), Some(8.0 * bytes * (arrived - 1.0)));
+        assert_eq!((count("datagrams"), count("datagrams_duplicated")), (500.0, 0.0));
+    }
+    // A probe goes on for as long as what is scored does.
+    let probe = format!("127.0.0.1,{}", bench.socket("active"));
+    let found =
+        cell("send", 20_000_000, "65536", &["--probe", &probe, "--beside", "arith-double=9"]);
+    assert_eq!(found["operations"], 160_000_000);
+    assert!(exchanges(&found) >= 1);
+    assert_eq!(bench.scratch(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_watched_is_told_from_its_beginning_to_its_end() {
+    let bench = Bench::new();
+    let _peers = [bench.peer("active", &[]), bench.peer("passive", &[])];
+    let mut arguments = words(&["--watch", "--chunk", "100"]);
+    arguments.extend(bench.connection("send", 1_000_000, "active"));
+    arguments.extend(bench.connection("receive", 2_000_000, "passive"));
+    let sample = sample(&bench.cell(&arguments));
+    let connections = sample["watch"]["connections"].as_array().unwrap();
+    assert_eq!(connections.len(), 2);
+    for (connection, bytes) in connections.iter().zip([1_000_000, 2_000_000]) {
+        let looks = connection["looks"].as_array().unwrap();
+        let last = looks.last().unwrap();
+        // With the token before it, and the SYN that is acknowledged, too.
+        assert!((bytes..bytes + 10).contains(&last[1].as_u64().unwrap()), "{connection:#}");
+        assert!(
+            looks.len() >= 2
+                && looks.windows(2).all(|two| two[0][0].as_u64() <= two[1][0].as_u64())
+        );
+    }
+}
+
+#[test]
 fn an_activity_is_timed_beside_it_whichever_ends_first_and_also_alone() {
     let bench = Bench::new();
     let _peer = bench.peer("active", &[]);
@@ -159,6 +221,9 @@ fn what_the_other_end_refuses_is_said_here() {
         vec!["--send", "5,127.0.0.1"],
         vec!["--beside", "nonesuch=1"],
         vec!["--beside", "pipe"],
+        vec!["--requests", "0,127.0.0.1,x"],
+        vec!["--probe", "127.0.0.1,x", "--send", "1,127.0.0.1,x"],
+        vec!["--send", "1,127.0.0.1,x", "--requests", "1,127.0.0.1,x"],
         vec![],
     ] {
         assert_eq!(bench.cell(&words(&usage)).code, Some(2), "{usage:?}");

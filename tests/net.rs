@@ -47,7 +47,8 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     }
     let _turn = Turn::take();
     let home = Home::new();
-    home.file("small.toml", SMALL);
+    let further = "further = [\"requests\", \"loaded\", \"datagrams\"]\n[[class]]";
+    home.file("small.toml", SMALL.replacen("[[class]]", further, 1));
     let outcome = home.succeed(&["net", "--grid", "./small.toml", "--precision", "90%"]);
     outcome.assert_says(&["BTU: ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
     let json = home.json();
@@ -66,9 +67,16 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
             assert!(rates.iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{class:#}");
         }
     }
+    // What is not scored has its turn in each third sweep.
+    let kinds = net["further"].as_array().unwrap();
+    assert_eq!(kinds.len(), 3);
+    let cells = net["measured"].as_array().unwrap();
+    for cell in cells.iter().filter(|cell| cell["activity"].is_null() && cell["unit"] == "Mb/s") {
+        assert!(cell["readings"]["cpu_per_gb"].as_f64().is_some(), "{cell:#}");
+    }
     // Another session adds whole sweeps of the same payload.
     let payloads = "SELECT count(DISTINCT json_extract(sample, '$.operations') || '/' || work) \
-        FROM sample WHERE json_extract(sample, '$.unit') = 'Mb/s'";
+        FROM sample WHERE json_extract(sample, '$.unit') = 'Mb/s' AND work < 26";
     let before: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
     assert_eq!(before, 24);
     home.succeed(&["net", "--continue", "latest", "--budget", "20s", "--precision", "0.01%"]);
@@ -154,6 +162,59 @@ fn whatever_process_is_killed_nothing_is_left() {
         home.run(&["restore"]);
         assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     }
+}
+
+#[test]
+fn a_link_does_what_its_grid_says_and_a_testbed_is_replicated() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    // A queue of few packets at a low rate, bursts of loss, and only some packets delayed, over IPv6.
+    let link = r#"
+ipv6 = true
+further = ["datagrams"]
+[link]
+everywhere = true
+[link.from_test]
+loss = ["2%x3"]
+seed = 7
+rate_bits_per_s = 200000000
+queue_bytes = 30000
+duplicated = "1%"
+[link.to_test]
+delayed = "3@1%10"
+reordered = "1%"
+late_ns = 1000000
+[[class]]"#;
+    home.file("link.toml", SMALL.replacen("[[class]]", link, 1));
+    home.succeed(&["net", "--grid", "./link.toml", "--spec", "spec.toml"]);
+    let outcome = home.succeed(&["net", "--from-spec", "./spec.toml", "--precision", "99%"]);
+    outcome.assert_says(&["This testbed is as ./spec.toml has it", "grid small ("]);
+    let json = home.json();
+    let cells = json["net"]["measured"].as_array().unwrap();
+    let sum = |reading: &str| -> f64 {
+        cells.iter().filter_map(|cell| cell["readings"][reading].as_f64()).sum()
+    };
+    assert!(sum("queue_dropped_packets") > 0.0, "{json:#}");
+    assert!(sum("dropped_packets") > sum("queue_dropped_packets") / 100.0);
+    assert!(sum("datagrams_lost") > 0.0 && sum("datagrams_duplicated") > 0.0);
+    // The whole of it cannot be faster than its link.
+    let limit = |cell: &&serde_json::Value| {
+        let sends = cell["cell"].as_str().unwrap().starts_with("send/");
+        sends && cell["bytes"] == 65536
+    };
+    for cell in cells.iter().filter(limit) {
+        assert!(cell["median"].as_f64().unwrap() < 200.0, "{cell:#}");
+    }
+    let id = json["id"].as_str().unwrap();
+    home.file("other.json", json.to_string());
+    let price = format!("{id}=2900");
+    let outcome = home.succeed(&["net", "rank", id, "./other.json", "--price", &price]);
+    outcome.assert_says(&["Final BTU ranking", "1-2", "other", "2,900"]);
+    let changed = home.run(&["net", "rank", id, "./nonesuch.json"]);
+    assert_eq!(changed.code, Some(2), "{changed:#?}");
 }
 
 #[test]

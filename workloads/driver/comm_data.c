@@ -29,6 +29,11 @@ void prepare_payload(void)
 		payload[i] = payload[i - PERIOD];
 }
 
+const char *payload_at(uint64_t offset)
+{
+	return payload + offset % PERIOD;
+}
+
 void send_exactly(int fd, const void *bytes, size_t count)
 {
 	for (const char *at = bytes; count;) {
@@ -55,11 +60,22 @@ void receive_exactly(int fd, void *bytes, size_t count)
 	}
 }
 
+bool knows(int data, uint64_t wanted)
+{
+	struct timeval patience = {.tv_sec = 2}, for_ever = {0};
+	uint64_t token = 0;
+
+	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	bool is_known = recv(data, &token, sizeof token, MSG_WAITALL) == sizeof token && token == wanted;
+	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
+	return is_known;
+}
+
 void send_payload(int data, uint64_t bytes, uint32_t chunk)
 {
 	for (uint64_t offset = 0; offset < bytes; offset += chunk) {
 		uint64_t left = bytes - offset;
-		send_exactly(data, payload + offset % PERIOD, left < chunk ? left : chunk);
+		send_exactly(data, payload_at(offset), left < chunk ? left : chunk);
 	}
 }
 
@@ -75,7 +91,7 @@ void receive_payload(int data, uint64_t bytes, uint32_t chunk)
 		if (got == 0)
 			fail("the connection was closed after %llu of %llu bytes", (unsigned long long)offset,
 			     (unsigned long long)bytes);
-		if (memcmp(received, payload + offset % PERIOD, got))
+		if (memcmp(received, payload_at(offset), got))
 			fail("of the %zd bytes from number %llu on, not all are those that were sent", got,
 			     (unsigned long long)offset);
 		offset += got;
@@ -127,6 +143,20 @@ struct tcp_info tcp_info_of(int data)
 	if (getsockopt(data, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
 		fail("TCP_INFO: %s", strerror(errno));
 	return info;
+}
+
+uint64_t timeouts_of(int data)
+{
+	/* Behind what the headers of 2023 know: tcpi_total_rto. */
+	enum { AT = 240, KNOWN = 248 };
+	char info[KNOWN] = {0};
+	socklen_t size = sizeof info;
+	uint16_t timeouts;
+
+	if (getsockopt(data, IPPROTO_TCP, TCP_INFO, info, &size) < 0 || size < KNOWN)
+		return 0;
+	memcpy(&timeouts, info + AT, sizeof timeouts);
+	return timeouts;
 }
 
 socklen_t read_address(const char *text, uint16_t port, struct sockaddr_storage *address)

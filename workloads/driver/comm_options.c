@@ -5,25 +5,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* BYTES,ADDRESS,SOCKET; the path may have commas. */
-static void add_connection(struct comm_options *options, bool is_send, char *text)
+/* ADDRESS,SOCKET; the path may have commas. */
+static void add_connection(struct comm_options *options, const char *option, struct connection connection, char *text)
 {
-	struct connection *connection = &options->connections[options->count];
-	char *address = strchr(text, ','), *control = address ? strchr(address + 1, ',') : NULL;
-	const char *option = is_send ? "send" : "receive";
+	char *control = strchr(text, ',');
 
 	if (options->count == MOST_CONNECTIONS)
 		usage_error("there are more than %d connections", MOST_CONNECTIONS);
 	if (!control)
-		usage_error("--%s takes BYTES,ADDRESS,SOCKET, not '%s'", option, text);
-	*address++ = *control++ = '\0';
-	if (strlen(address) >= ADDRESS_TEXT)
-		usage_error("'%s' is no address", address);
-	connection->is_send = is_send;
-	connection->bytes = number(option, text, 1, 1ull << 44);
-	strcpy(connection->address, address);
-	connection->control = control;
-	options->count++;
+		usage_error("--%s ends with ADDRESS,SOCKET, not '%s'", option, text);
+	*control++ = '\0';
+	if (strlen(text) >= ADDRESS_TEXT)
+		usage_error("'%s' is no address", text);
+	strcpy(connection.address, text);
+	connection.control = control;
+	options->connections[options->count++] = connection;
+}
+
+/* AMOUNT,ADDRESS,SOCKET */
+static void add_traffic(struct comm_options *options, const char *option, struct connection connection, char *text)
+{
+	char *address = strchr(text, ',');
+
+	if (!address)
+		usage_error("--%s takes AMOUNT,ADDRESS,SOCKET, not '%s'", option, text);
+	*address++ = '\0';
+	/* Of datagrams, a bit of memory each. */
+	connection.amount = number(option, text, 1, connection.traffic == DATAGRAMS ? 1ull << 32 : 1ull << 44);
+	add_connection(options, option, connection, address);
 }
 
 /* NAME=COUNT */
@@ -50,12 +59,32 @@ static void set_congestion(struct comm_options *options, const char *name)
 	strcpy(options->peers.congestion, name);
 }
 
+/* What has different units has no sum, and beside nothing there is no probe. */
+static void check_connections(const struct comm_options *options)
+{
+	const struct connection *first = options->connections;
+
+	for (int i = 0; i < options->count; i++) {
+		const struct connection *one = &options->connections[i];
+		if (first->is_probe)
+			usage_error("a probe comes behind what is scored");
+		if (!one->is_probe && one->traffic != first->traffic)
+			usage_error("streams, requests, connects and datagrams are no sum: take one of them");
+	}
+}
+
 int comm(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{"chunk", required_argument, NULL, 'c'},
 		{"send", required_argument, NULL, 's'},
 		{"receive", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'q'},
+		{"connects", required_argument, NULL, 'o'},
+		{"datagrams", required_argument, NULL, 'u'},
+		{"probe", required_argument, NULL, 'p'},
+		{"quiet-ms", required_argument, NULL, 'm'},
+		{"watch", no_argument, NULL, 'w'},
 		{"beside", required_argument, NULL, 'b'},
 		{"beside-copies", required_argument, NULL, 'n'},
 		{"no-delay", no_argument, NULL, 'd'},
@@ -66,15 +95,21 @@ int comm(int argc, char **argv)
 		{"peer-receive-buffer", required_argument, NULL, 'Q'},
 		{0},
 	};
-	static struct comm_options options = {.chunk = 65536, .beside.copies = 1};
+	static struct comm_options options = {.chunk = 65536, .quiet_ms = 200, .beside.copies = 1};
 	const uint64_t buffer = 1 << 30;
 
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
 		switch (option) {
 		case 'c': options.chunk = number("chunk", optarg, 1, LONGEST_CHUNK); break;
-		case 's': add_connection(&options, true, optarg); break;
-		case 'r': add_connection(&options, false, optarg); break;
+		case 's': add_traffic(&options, "send", (struct connection){.traffic = STREAM, .is_send = true}, optarg); break;
+		case 'r': add_traffic(&options, "receive", (struct connection){.traffic = STREAM}, optarg); break;
+		case 'q': add_traffic(&options, "requests", (struct connection){.traffic = REQUESTS}, optarg); break;
+		case 'o': add_traffic(&options, "connects", (struct connection){.traffic = CONNECTS}, optarg); break;
+		case 'u': add_traffic(&options, "datagrams", (struct connection){.traffic = DATAGRAMS}, optarg); break;
+		case 'p': add_connection(&options, "probe", (struct connection){.traffic = REQUESTS, .is_probe = true}, optarg); break;
+		case 'm': options.quiet_ms = number("quiet-ms", optarg, 1, 60000); break;
+		case 'w': options.watches = true; break;
 		case 'b': set_activity(&options.beside, optarg); break;
 		case 'n': options.beside.copies = number("beside-copies", optarg, 1, 1024); break;
 		case 'd': options.own.no_delay = options.peers.no_delay = 1; break;
@@ -91,6 +126,7 @@ int comm(int argc, char **argv)
 		usage_error("comm takes options only, not '%s'", argv[optind]);
 	if (!options.count && !options.beside.activity)
 		usage_error("comm takes a connection (--send, --receive) or an activity (--beside)");
+	check_connections(&options);
 	keep_habits_out();
 	take_comm(&options);
 	return 0;

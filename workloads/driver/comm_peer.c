@@ -37,33 +37,29 @@ static void hear(void *message, size_t size)
 		fail("the control socket: %s", got < 0 ? strerror(errno) : "a message of another size");
 }
 
-/* Whether a connection begins with the number. On a network anybody may come, and say nothing. */
-static bool knows(int data, uint64_t wanted)
+static int listen_to(const struct peer_request *request)
 {
-	struct timeval patience = {.tv_sec = 2}, for_ever = {0};
-	uint64_t token = 0;
-
-	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-	bool is_known = recv(data, &token, sizeof token, MSG_WAITALL) == sizeof token && token == wanted;
-	setsockopt(data, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
-	return is_known;
-}
-
-static int accept_connection(const struct peer_request *request)
-{
+	bool is_udp = request->traffic == DATAGRAMS;
 	struct sockaddr_storage address;
 	socklen_t size = read_address(request->address, 0, &address);
-	int listener = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(address.ss_family, (is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
 
 	if (listener < 0)
 		fail("socket: %s", strerror(errno));
-	set_end(listener, &request->settings);
-	if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 1) < 0 ||
+	if (!is_udp)
+		set_end(listener, &request->settings);
+	if (bind(listener, (struct sockaddr *)&address, size) < 0 ||
+	    (!is_udp && listen(listener, MOST_CONNECTIONS) < 0) ||
 	    getsockname(listener, (struct sockaddr *)&address, &size) < 0)
 		fail("cannot listen on %s: %s", request->address, strerror(errno));
 	/* The port is at the same place of both kinds of address. */
 	tell(&(struct peer_message){.step = LISTENS,
 				    .port = ntohs(((struct sockaddr_in *)&address)->sin_port)});
+	return listener;
+}
+
+static int accept_connection(int listener, const struct peer_request *request)
+{
 	for (;;) {
 		int data = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (data < 0)
@@ -77,45 +73,79 @@ static int accept_connection(const struct peer_request *request)
 	}
 }
 
-static void move_payload(int data, const struct peer_request *request)
+/* What is left to do over: a connection, or what takes connections or datagrams. */
+static int open_data(const struct peer_request *request)
+{
+	int listener = listen_to(request);
+
+	switch (request->traffic) {
+	case STREAM:
+	case REQUESTS: return accept_connection(listener, request);
+	case DATAGRAMS: be_greeted(listener, request);
+	}
+	return listener;
+}
+
+static void move_stream(int data, const struct peer_request *request)
 {
 	uint64_t acknowledged = 0;
 
 	if (request->peer_sends) {
-		send_payload(data, request->bytes, request->chunk);
+		send_payload(data, request->amount, request->chunk);
 		push_out(data, request->settings.no_delay);
 		receive_exactly(data, &acknowledged, sizeof acknowledged);
-		if (acknowledged != request->bytes)
+		if (acknowledged != request->amount)
 			fail("W_test acknowledged %llu bytes", (unsigned long long)acknowledged);
 		return;
 	}
-	receive_payload(data, request->bytes, request->chunk);
-	send_exactly(data, &request->bytes, sizeof request->bytes);
+	receive_payload(data, request->amount, request->chunk);
+	send_exactly(data, &request->amount, sizeof request->amount);
 	push_out(data, request->settings.no_delay);
+}
+
+static struct peer_message move_round(int data, const struct peer_request *request, uint64_t round)
+{
+	switch (request->traffic) {
+	case STREAM: move_stream(data, request); break;
+	case REQUESTS: answer_requests(data, request->amount, request->chunk); break;
+	case CONNECTS: answer_often(data, request); break;
+	case DATAGRAMS: return count_datagrams(data, control, request, round);
+	}
+	return (struct peer_message){.step = DONE};
+}
+
+/* What TCP sent again on this connection so far. */
+static void read_counts(int data, const struct peer_request *request, uint64_t *retransmissions, uint64_t *timeouts)
+{
+	if (request->traffic != STREAM && request->traffic != REQUESTS)
+		return;
+	*retransmissions = tcp_info_of(data).tcpi_total_retrans;
+	*timeouts = timeouts_of(data);
 }
 
 /* Rounds, until the other side has enough. */
 static _Noreturn void work(const struct peer_request *request)
 {
-	int data = accept_connection(request);
-	uint64_t retransmissions = tcp_info_of(data).tcpi_total_retrans;
+	uint64_t retransmissions = 0, timeouts = 0;
+	int data = open_data(request);
 
+	read_counts(data, request, &retransmissions, &timeouts);
 	tell(&(struct peer_message){.step = CONNECTED});
-	for (;;) {
+	for (uint64_t round = 1;; round++) {
+		uint64_t retransmissions_before = retransmissions, timeouts_before = timeouts;
 		struct peer_message message;
 		struct sample used;
 		hear(&message, sizeof message);
 		if (message.step != GO)
 			fail("told step %d in place of a round", message.step);
 		struct usage before = usage();
-		move_payload(data, request);
+		message = move_round(data, request, round);
 		record_usage(&used, before, usage());
-		uint64_t in_all = tcp_info_of(data).tcpi_total_retrans;
-		tell(&(struct peer_message){.step = DONE,
-					    .user_ns = used.user_ns,
-					    .system_ns = used.system_ns,
-					    .retransmissions = in_all - retransmissions});
-		retransmissions = in_all;
+		message.user_ns = used.user_ns, message.system_ns = used.system_ns;
+		read_counts(data, request, &retransmissions, &timeouts);
+		message.retransmissions = retransmissions - retransmissions_before;
+		message.timeouts = timeouts - timeouts_before;
+		tell(&message);
 	}
 }
 
@@ -138,7 +168,8 @@ static _Noreturn void attend(void)
 
 	hear(&request, sizeof request);
 	request.address[ADDRESS_TEXT - 1] = request.settings.congestion[CONGESTION_NAME - 1] = '\0';
-	if (request.version != COMM_VERSION || request.chunk < 1 || request.chunk > LONGEST_CHUNK)
+	if (request.version != COMM_VERSION || request.traffic > DATAGRAMS || request.chunk < 1 ||
+	    request.chunk > LONGEST_CHUNK || request.quiet_ms > 60000)
 		fail("a request that this version does not know");
 	if (pipe2(complaints, O_CLOEXEC) < 0)
 		fail("pipe: %s", strerror(errno));

@@ -37,6 +37,7 @@ mod mixes;
 mod naming;
 mod net;
 mod net_hosts;
+mod net_rank;
 mod output;
 mod pairing;
 mod profile;

@@ -1,19 +1,23 @@
 //! `weigh net`: what does the network give a program while the machine is busy?
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::again::Again;
 use super::naming::Names;
 use super::net_hosts::NetHosts;
+use super::net_rank::RankArgs;
 use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
-use super::{Context, go_on, value};
+use super::{Context, go_on, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::net_answers::{class_metric, of_cells, of_sweeps};
 use crate::experiment::request::{Plan, Request};
 use crate::net::grid::Grid;
+use crate::net::spec::Spec;
 use crate::result::work_name::NET;
 use crate::store::record::ExperimentKind;
 use crate::workload::metric::Metric;
@@ -31,6 +35,8 @@ Examples:
   weigh net --beside arith-double     another activity of the host
   weigh net --active a.lab --passive p.lab --token-file lab.token
                                       three machines; on the other two runs `weigh agent`
+  weigh net --spec testbed.toml       write it down; --from-spec testbed.toml replicates it
+  weigh net rank k3f9qx ./other.json   machines by their BTU, with intervals and ties
   weigh compare audit -w net:btu-quick
       The same with a treatment and without: verdicts on BTU, penalties and classes.
 
@@ -42,11 +48,19 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// activities of the host, as Maly, Gupta and Mynam (1996) have it: one number (bits to the user), and
 /// penalties in both directions. No traffic leaves the machine, unless the black boxes are other machines.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct NetArgs {
+    #[command(subcommand)]
+    command: Option<NetCommand>,
     /// Which cells, and how each is measured: quick, btu-quick, today, 1996, or a file (.toml)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
+    /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["go_on", "from_spec"])]
+    spec: Option<PathBuf>,
+    /// Measure the grid of such a file, and say what of the testbed is different here
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on"])]
+    from_spec: Option<String>,
     /// An activity of the host in place of the grid's, any workload; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
@@ -73,25 +87,50 @@ pub struct NetArgs {
     output: RunOutput,
 }
 
+#[derive(Debug, Subcommand)]
+enum NetCommand {
+    Rank(RankArgs),
+}
+
 impl NetArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
+        if let Some(NetCommand::Rank(rank)) = self.command {
+            return rank.run(context);
+        }
         self.output.check()?;
+        if let Some(path) = &self.spec {
+            output::check_writable(path)?;
+            let interrupted = listen_for_signals()?;
+            let spec = Spec::of_this_machine(self.grid()?, &interrupted)?;
+            return output::write_report(path, &spec.text()).map(|()| 0);
+        }
         let store = context.open_store()?;
         if let Some(id) = &self.go_on {
             let interrupted = listen_for_signals()?;
             let done = go_on::run(id, self.budget, self.precision, &store, context, &interrupted)?;
             return self.output.end(done, &store, context);
         }
-        let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
+        let grid = self.grid()?;
+        if let Some(path) = &self.from_spec {
+            check_against(path, &grid, &interrupted)?;
+        }
+        let request = self.request(grid, &context.again)?;
         self.output.measure(&request, &store, context, &interrupted)
     }
 
-    fn request(&self, typed: &Again) -> Result<Request, String> {
-        let mut grid = Grid::find(&self.grid)?;
+    fn grid(&self) -> Result<Grid, String> {
+        let mut grid = match &self.from_spec {
+            Some(path) => Spec::read(path)?.grid,
+            None => Grid::find(&self.grid)?,
+        };
         if !self.beside.is_empty() {
             grid.activities.clone_from(&self.beside);
         }
+        Ok(grid)
+    }
+
+    fn request(&self, grid: Grid, typed: &Again) -> Result<Request, String> {
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         Ok(Request {
             kind: ExperimentKind::Run,
@@ -123,6 +162,21 @@ impl NetArgs {
             fail_above: None,
         })
     }
+}
+
+/// # Errors
+/// A sentence, where scores of this testbed would be others.
+fn check_against(path: &str, grid: &Grid, interrupted: &AtomicBool) -> Result<(), String> {
+    let here = Spec::of_this_machine(grid.clone(), interrupted)?;
+    let found = Spec::read(path)?.differences(&here);
+    if !found.forbidden.is_empty() {
+        return Err(format!("{path} cannot be replicated here: {}", found.forbidden.join("; ")));
+    }
+    match found.told.is_empty() {
+        true => output::note(&format!("This testbed is as {path} has it.")),
+        false => output::note(&format!("Unlike in {path}: {}.", found.told.join("; "))),
+    }
+    Ok(())
 }
 
 /// What is judged of a grid besides its BTU: penalties, and each class.

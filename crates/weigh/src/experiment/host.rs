@@ -2,6 +2,7 @@
 //! every sample is verified and stored before the next is launched.
 
 mod around;
+mod cell_sizes;
 pub mod cells;
 mod contest;
 mod detail;

@@ -1,6 +1,7 @@
 //! The one experiment engine: pairs in random order, judged while they are measured, until every
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
+mod abnormal;
 pub mod around;
 pub mod asked_for;
 pub mod calibration;
@@ -24,6 +25,7 @@ pub mod log_ratio;
 pub mod measure;
 mod metrics;
 pub mod net_answers;
+pub mod net_cells;
 pub mod net_work;
 mod notes;
 pub mod order;

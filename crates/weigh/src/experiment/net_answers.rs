@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::abnormal::abnormal;
+use super::net_cells::{READINGS, further, measured};
 use super::origin::Origin;
 use super::request::Plan;
 use crate::net::cell::{Cell, Component};
@@ -13,8 +15,8 @@ use crate::workload::metric::Metric;
 
 /// What is kept of each cell besides its rate.
 pub fn of_cells() -> Vec<Metric> {
-    let names = [ACTIVITY_RATE, LOST_PACKETS, "retransmissions", "cpu_per_gb", "peer_cpu_per_gb"];
-    names.into_iter().map(|name| Metric::Named(name.into())).collect()
+    let names = [ACTIVITY_RATE, LOST_PACKETS].into_iter().chain(READINGS);
+    names.map(|name| Metric::Named(name.into())).collect()
 }
 
 /// What is judged of whole sweeps besides the BTU: both penalties.
@@ -51,18 +53,18 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     let sweeps = sweeps(stored, cells.len());
     let complete: Vec<Vec<ScoredCell>> =
         sweeps.values().filter_map(|sweep| scored(&grid, &cells, sweep)).collect();
-    let missing = cells
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| !sweeps.values().any(|sweep| sweep.contains_key(number)));
+    let missing = cells.iter().enumerate().filter(|(number, cell)| {
+        cell.further.is_none() && !sweeps.values().any(|sweep| sweep.contains_key(number))
+    });
     let missing = missing.map(|(_, cell)| format!("{}, {} bytes", cell.name(), cell.bytes));
     let paper = complete.iter().map(|cells| Btu::of(cells)?.paper_penalty_pct);
     let paper: Option<Vec<f64>> = paper.collect();
+    let measured = measured(stored, &cells);
     let table = FoundCells { grid: &grid, cells: &cells, sweeps: &sweeps, complete: &complete };
     Some(NetAnswers {
         grid: grid.name.clone(),
         hash: grid.hash(),
-        cells: cells.len(),
+        cells: grid.cells_of_score().len(),
         sweeps: complete.len(),
         missing: missing.collect(),
         btu: interval(&complete, |btu| btu.btu),
@@ -78,6 +80,9 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
             .map(|(at, class)| table.class(at, class))
             .collect(),
         lost_packets: lost_packets(stored),
+        further: further(stored, &grid, &cells, &measured),
+        abnormal: abnormal(stored, &cells),
+        measured: measured.into_values().collect(),
     })
 }
 
@@ -118,7 +123,7 @@ pub fn scored(
     let of = |wanted: &Cell| sweep.get(&cells.iter().position(|cell| cell == wanted)?).copied();
     let base = |activity: &str| -> Option<f64> {
         let alone = cells.iter().enumerate().filter(|(_, cell)| {
-            cell.component.is_none() && cell.activity.as_deref() == Some(activity)
+            cell.is_activity_alone() && cell.activity.as_deref() == Some(activity)
         });
         let rates: Option<Vec<f64>> =
             alone.map(|(number, _)| Some(sweep.get(&number)?.rate)).collect();

@@ -50,7 +50,8 @@ impl NetWork {
 
     pub fn unit(&self) -> &'static str {
         match &self.part {
-            NetPart::Cell { cell, .. } if cell.component.is_none() => UNITS,
+            NetPart::Cell { cell, .. } if cell.is_activity_alone() => UNITS,
+            NetPart::Cell { cell: Cell { further: Some(further), .. }, .. } => further.unit(),
             _ => BITS,
         }
     }

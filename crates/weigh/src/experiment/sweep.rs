@@ -1,9 +1,10 @@
 //! Measuring a grid: all its cells in random order, again and again, until the interval of the BTU is narrow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::abnormal::ordinary;
 use super::host::Host;
 use super::measure::Session;
 use super::net_answers::net_answers;
@@ -12,7 +13,7 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::Audience;
 use super::run_progress::Progress;
 use crate::format;
-use crate::net::grid::Grid;
+use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::store::record::Stored;
 use crate::store::samples::Point;
 
@@ -35,44 +36,49 @@ impl Session<'_> {
             "Grid {} ({}): {}, which take about {} each time; then again until the interval is narrow.",
             grid.name,
             grid.hash(),
-            format::plural(works.len(), "cell"),
+            cells_told(grid),
             format::clock(grid.predicted_sweep().as_secs_f64())
         ));
         let (mut done, sizes) = self.earlier_cells()?;
-        host.size_cells(grid, &sizes)?;
+        host.size_cells(grid, &sizes, true)?;
         let mut longest = Duration::ZERO;
         let mut coins = Coins::new(self.request.seed, 0, self.earlier.sessions);
+        let cells = grid.cells();
+        let is_scored = |work: &usize| cells[*work].further.is_none();
+        let mut without_result = BTreeSet::new();
         loop {
-            if self.is_enough(done, precision)? {
-                return Ok(());
-            }
             let left = (self.earlier.elapsed + self.request.budget).saturating_sub(host.elapsed());
-            if left < longest {
-                return Ok(());
+            if self.is_enough(done, precision)? || left < longest {
+                return self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?);
             }
             let began = host.elapsed();
-            let has_failed = self.one_sweep(host, works, done, &mut coins, audience)?;
+            let has_turn =
+                |work: &&usize| is_scored(work) || **work % FURTHER_TURNS == done % FURTHER_TURNS;
+            let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
+            let due: Vec<usize> = due.copied().collect();
+            let failed = self.one_sweep(host, due, done, &mut coins, audience)?;
             longest = longest.max(host.elapsed() - began);
             done += 1;
-            if has_failed {
+            if failed.iter().any(is_scored) {
                 // There is no score, however often the others are measured.
                 return Ok(());
             }
+            without_result.extend(failed);
         }
     }
 
+    /// All that is due, once; which of it failed.
     fn one_sweep(
         &self,
         host: &mut Host,
-        works: &[usize],
+        mut order: Vec<usize>,
         number: usize,
         coins: &mut Coins,
         audience: &mut dyn Audience,
-    ) -> Result<bool, Stop> {
-        let mut order = works.to_vec();
+    ) -> Result<Vec<usize>, Stop> {
         coins.shuffle(&mut order, |_| 0);
-        let mut progress = Progress::new(works.iter().map(|_| (1, 1)));
-        let mut has_failed = false;
+        let mut progress = Progress::new(order.iter().map(|_| (1, 1)));
+        let mut failed = Vec::new();
         for (at, work) in order.into_iter().enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
@@ -86,12 +92,12 @@ impl Session<'_> {
                 Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                     host.failed(&slot, &reason)?;
                     progress.dropped(1, 1);
-                    has_failed = true;
+                    failed.push(work);
                 }
             }
             audience.swept(number + 1, &progress);
         }
-        Ok(has_failed)
+        Ok(failed)
     }
 
     /// How many sweeps there were, and what each cell moved.
@@ -104,11 +110,21 @@ impl Session<'_> {
         Ok((sweeps_of(&stored), cells_of(&stored).map(payload).collect()))
     }
 
+    /// What TCP did is kept of abnormal cells only, and of those of which too few are known to tell.
+    ///
+    /// # Errors
+    /// Where the database cannot be written.
+    pub(super) fn forget_ordinary(&self, stored: &Stored) -> Result<(), Stop> {
+        let ordinary = ordinary(stored);
+        self.store.forget_details(self.id, &ordinary).map_err(Stop::from)
+    }
+
     fn is_enough(&self, sweeps: usize, precision: f64) -> Result<bool, Stop> {
         if !is_look(sweeps) {
             return Ok(false);
         }
         let stored = self.store.load(self.id).map_err(Stop::from)?;
+        self.forget_ordinary(&stored)?;
         let answers = net_answers(&stored).and_then(|answers| answers.btu);
         let half = answers.and_then(|btu| btu.half_width());
         Ok(half.is_some_and(|half| half <= precision))
@@ -119,6 +135,17 @@ impl Session<'_> {
 fn is_look(sweeps: usize) -> bool {
     let looks = std::iter::successors(Some(FIRST_LOOK), |look| Some((3 * look).div_ceil(2)));
     looks.take_while(|look| *look <= sweeps).last() == Some(sweeps)
+}
+
+fn cells_told(grid: &Grid) -> String {
+    let scored = grid.cells_of_score().len();
+    match grid.cells().len() - scored {
+        0 => format::plural(scored, "cell"),
+        besides => format!(
+            "{} and a third of {besides} others that are not scored",
+            format::plural(scored, "cell")
+        ),
+    }
 }
 
 /// Each sample with the number of its cell.

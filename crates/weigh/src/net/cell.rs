@@ -88,6 +88,70 @@ impl Component {
     }
 }
 
+/// What is measured beside the paper's suite, and not scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Further {
+    /// A request and its answer, one after the other over a connection.
+    Requests,
+    /// Each over a connection of its own.
+    Connects,
+    /// One that sends with all it has, and requests meanwhile: latency under load.
+    Loaded,
+    /// Several that send at the same time.
+    Streams,
+    /// Of UDP, as fast as they go.
+    Datagrams,
+}
+
+impl Further {
+    /// Connections of `Streams`.
+    pub const STREAMS: usize = 4;
+
+    /// In tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Further::Requests => "requests",
+            Further::Connects => "connects",
+            Further::Loaded => "requests beside SEND",
+            Further::Streams => "4 x SEND",
+            Further::Datagrams => "datagrams",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Further::Requests => "requests",
+            Further::Connects => "connects",
+            Further::Loaded => "loaded",
+            Further::Streams => "streams",
+            Further::Datagrams => "datagrams",
+        }
+    }
+
+    /// What it is counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Further::Requests => "requests/s",
+            Further::Connects => "connects/s",
+            Further::Loaded | Further::Streams | Further::Datagrams => "Mb/s",
+        }
+    }
+
+    /// How much of it there is to begin with, to find out how much takes long enough. Over a LAN as much as
+    /// percentiles and rates need, however slow a busy machine makes the first of it.
+    pub fn first_amount(self, is_over_wire: bool) -> u64 {
+        match (self, is_over_wire) {
+            (Further::Requests | Further::Connects | Further::Datagrams, true) => 100,
+            (Further::Loaded | Further::Streams, true) => 1_000_000,
+            (Further::Requests, false) => 2000,
+            (Further::Connects, false) => 500,
+            (Further::Datagrams, false) => 5000,
+            (Further::Loaded | Further::Streams, false) => 8_000_000,
+        }
+    }
+}
+
 /// What the links do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSetting {
@@ -100,17 +164,27 @@ pub struct LinkSetting {
 pub struct Cell {
     /// Of the class: what is written at a time.
     pub bytes: u32,
-    /// `None` for an activity alone.
+    /// `None` for an activity alone, and for what is no part of the suite.
     pub component: Option<Component>,
+    pub further: Option<Further>,
     pub link: LinkSetting,
     /// A workload; `None` for COMM alone.
     pub activity: Option<String>,
 }
 
+/// How much a cell moves (bytes, requests or datagrams), and how much its activity does in each of its
+/// processes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellSize {
+    pub amount: u64,
+    pub units: u64,
+}
+
 impl Cell {
     /// What it is called within its grid; its bytes are the load.
     pub fn name(&self) -> String {
-        let component = self.component.map_or("alone", Component::word);
+        let further = self.further.map_or("alone", Further::word);
+        let component = self.component.map_or(further, Component::word);
         let setting = match (&self.link.drops, self.link.delay_us) {
             (Some(drops), _) => format!("@{drops}"),
             (None, 0) => String::new(),
@@ -118,6 +192,11 @@ impl Cell {
         };
         let activity = self.activity.as_deref().unwrap_or("idle");
         format!("{component}{setting}/{activity}")
+    }
+
+    /// Whether it is the activity alone.
+    pub fn is_activity_alone(&self) -> bool {
+        self.component.is_none() && self.further.is_none()
     }
 
     /// The same without an activity.

@@ -8,13 +8,17 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wire::Patterns;
 
-use super::cell::{Cell, Component, LinkSetting};
+use super::cell::{Cell, Component, Further, LinkSetting};
+use super::link::GridLink;
 use crate::result::work_name::{NET, WorkName};
 use trust::user_file;
 
 const LONGEST_FILE: u64 = 1 << 20;
 /// Of a packet of 1500 bytes.
 const SEGMENT_BYTES: u64 = 1448;
+/// What is not scored has its turn in one of so many sweeps.
+pub const FURTHER_TURNS: usize = 3;
+const LEAST_FURTHER_MS: u64 = 100;
 /// Each pattern of drops has its turn so often in a cell.
 const LEAST_TURNS: u64 = 2;
 
@@ -50,6 +54,14 @@ pub struct Grid {
     pub peer_send_buffer: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_receive_buffer: Option<u32>,
+    /// What the wires do besides delays and drops, in all cells that go over them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<GridLink>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ipv6: bool,
+    /// What is measured besides, and is no part of the score.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Further>,
 }
 
 /// A class of applications, by how much each of them writes at a time.
@@ -87,30 +99,48 @@ impl Grid {
         Grid::find(names.first()?.strip_prefix(NET)?).ok()
     }
 
-    /// What it is known by, whatever it is called: eight hexadecimal digits.
+    /// What its score is known by, whatever it is called: eight hexadecimal digits.
     pub fn hash(&self) -> String {
-        let nameless =
-            Grid { name: String::new(), summary: String::new(), source: None, ..self.clone() };
+        let (name, summary, further) = (String::new(), String::new(), Vec::new());
+        let nameless = Grid { name, summary, source: None, further, ..self.clone() };
         let text = serde_json::to_string(&nameless).expect("plain data with text keys");
         let digest = Sha256::digest(text.as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// COMM without and with each activity, and each activity alone, once per class: it is what penalties are
-    /// held against.
+    /// held against. Behind them what is not scored.
     pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = self.cells_of_score();
+        for class in &self.classes {
+            for activity in self.activities_and_none() {
+                for further in &self.further {
+                    let (bytes, activity, further) =
+                        (class.bytes, activity.clone(), Some(*further));
+                    let link = LinkSetting::default();
+                    cells.push(Cell { bytes, component: None, further, link, activity });
+                }
+            }
+        }
+        cells
+    }
+
+    /// Those that the score is of, and that it is held against.
+    pub fn cells_of_score(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for class in &self.classes {
             for activity in self.activities_and_none() {
                 for component in Component::ALL {
                     for link in self.settings(component) {
                         let (bytes, activity) = (class.bytes, activity.clone());
-                        cells.push(Cell { bytes, component: Some(component), link, activity });
+                        let component = Some(component);
+                        cells.push(Cell { bytes, component, further: None, link, activity });
                     }
                 }
                 if activity.is_some() {
                     let link = LinkSetting::default();
-                    cells.push(Cell { bytes: class.bytes, component: None, link, activity });
+                    let (bytes, component, further) = (class.bytes, None, None);
+                    cells.push(Cell { bytes, component, further, link, activity });
                 }
             }
         }
@@ -169,20 +199,31 @@ impl Grid {
     /// The same of all cells once, with what it takes to start each.
     pub fn predicted_sweep(&self) -> Duration {
         const START: Duration = Duration::from_millis(60);
-        self.cells().iter().map(|cell| self.predicted(cell) + START).sum()
+        let of = |cell: &Cell| self.predicted(cell) + START;
+        let besides = self.cells().len() - self.cells_of_score().len();
+        let besides = (Duration::from_millis(self.further_ms() * 2) + START)
+            * (besides / FURTHER_TURNS) as u32;
+        self.cells_of_score().iter().map(of).sum::<Duration>() + besides
+    }
+
+    /// How long what is not scored lasts at least: percentiles take some requests.
+    pub fn further_ms(&self) -> u64 {
+        self.least_ms.max(LEAST_FURTHER_MS)
     }
 
     /// Whether the payload of a cell with drops can be so large that each pattern has its turns.
     fn has_turns(&self) -> bool {
         let largest = self.tiers_bytes.last().copied().unwrap_or_default();
-        let cells = self.cells();
+        let cells = self.cells_of_score();
         cells
             .iter()
             .filter(|cell| cell.link.drops.is_some())
             .all(|cell| self.wanted_bytes(cell) <= largest)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// # Errors
+    /// What cannot be.
+    pub(super) fn check(&self) -> Result<(), String> {
         let repeats = |all: &mut Vec<String>| {
             let count = all.len();
             all.sort_unstable();
@@ -195,6 +236,7 @@ impl Grid {
             self.activities.clone(),
             self.delays_ms.iter().map(f64::to_string).collect(),
             self.drops.iter().map(Patterns::to_string).collect(),
+            self.further.iter().map(|one| one.title().to_owned()).collect(),
         ];
         let is_ascending = self.tiers_bytes.windows(2).all(|pair| pair[0] < pair[1]);
         let wrong = [
@@ -214,7 +256,7 @@ impl Grid {
             (self.activities.is_empty(), "`activities` need a workload: penalties are of those"),
             (
                 lists.into_iter().any(|mut list| repeats(&mut list)),
-                "a class, activity, delay or pattern of drops is there twice",
+                "a class, activity, delay, pattern of drops or what is measured besides is there twice",
             ),
             (self.tiers_bytes.is_empty() || !is_ascending, "`tiers_bytes` are ascending"),
             (
@@ -229,7 +271,7 @@ impl Grid {
         ];
         match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, problem)) => Err(problem.to_owned()),
-            None => Ok(()),
+            None => self.link.as_ref().map_or(Ok(()), GridLink::check),
         }
     }
 }
@@ -256,7 +298,7 @@ mod tests {
             assert_eq!(bytes, [100, 1024, 1250, 4096, 65536]);
         }
         let grid = Grid::find("quick").unwrap();
-        let cells = grid.cells();
+        let cells = grid.cells_of_score();
         let of = |is: fn(&Cell) -> bool| cells.iter().filter(|cell| is(cell)).count();
         assert_eq!(of(|cell| cell.component.is_some() && cell.activity.is_some()), 90);
         assert_eq!(of(|cell| cell.activity.is_none()), 30);

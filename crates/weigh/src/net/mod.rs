@@ -1,8 +1,11 @@
 //! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
 
+pub mod arguments;
 pub mod cell;
 pub mod far_host;
 pub mod grid;
+pub mod link;
 pub mod peer;
 pub mod site;
 pub mod site_error;
+pub mod spec;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use wire::{Cause, Impairment};
+use wire::Cause;
 
-use super::cell::{Cell, Component};
+use super::arguments::arguments;
+use super::cell::{Cell, CellSize, Component};
 use super::far_host::{Agents, FarHost};
 use super::grid::Grid;
+use super::link::GridLink;
 use super::peer::{NONCE, raise_peer};
 use super::site_error::SiteError;
 use crate::format;
@@ -28,11 +30,17 @@ const CELL_TIMEOUT_MS: u64 = 120_000;
 const MOST_ROUND_TRIPS: u64 = 500;
 const CALIBRATION_ROUNDS: u32 = 200;
 
-/// How much a cell moves, and how much its activity does in each of its processes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CellSize {
-    pub payload_bytes: u64,
-    pub units: u64,
+/// What became of packets on the wires.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// Lost though they were not to be: the machine could not keep up.
+    pub not_meant: u64,
+    /// Dropped by number or by chance, as the cell has it.
+    pub meant: u64,
+    /// As the queue of a rate limit was full.
+    pub by_queue: u64,
+    /// Left more than a millisecond late.
+    pub overruns: u64,
 }
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
@@ -174,7 +182,8 @@ impl NetSite {
     pub fn start_peers(&mut self, place: &LaunchPlace, neutral: &Setup) -> Result<(), SiteError> {
         for black_box in BlackBox::ALL {
             let socket = self.socket(black_box);
-            let lan = self.address(black_box, Via::Lan).filter(|_| black_box == BlackBox::Active);
+            let lan =
+                self.address(black_box, Via::Lan, false).filter(|_| black_box == BlackBox::Active);
             let ftp = lan.as_deref().map(|lan| (lan, FTP_PORT));
             if let Some(far) = self.far.iter_mut().find(|one| one.black_box == black_box) {
                 far.start_peer(&socket, ftp, &self.nonce, &self.interrupted)?;
@@ -201,24 +210,27 @@ impl NetSite {
         })
     }
 
-    fn address(&self, black_box: BlackBox, via: Via) -> Option<String> {
+    fn address(&self, black_box: BlackBox, via: Via, is_ipv6: bool) -> Option<String> {
         let link = self.testbed.ready.link(black_box)?;
         let addresses: &Addresses = match via {
             Via::Wire => &link.wire,
             Via::Lan => &link.lan,
         };
-        Some(addresses.ipv4.other.to_string())
+        let ends = if is_ipv6 { addresses.ipv6? } else { addresses.ipv4 };
+        Some(ends.other.to_string())
     }
 
     /// Makes the links what the cell wants, with packets counted from 1.
     ///
     /// # Errors
     /// Where the testbed does not answer.
-    pub fn set_links(&mut self, cell: &Cell) -> Result<(), SiteError> {
-        let delay_ns = cell.link.delay_us * 1000;
-        let loss = cell.link.drops.iter().map(|drops| wire::Choice::Numbered(drops.clone()));
-        let from_test = Impairment { loss: loss.collect(), ..Impairment::default() };
-        let to_test = Impairment { delay_ns, ..Impairment::default() };
+    pub fn set_links(&mut self, grid: &Grid, cell: &Cell) -> Result<(), SiteError> {
+        if let (true, Some(why)) = (grid.ipv6, &self.testbed.ready.no_ipv6) {
+            return Err(SiteError::Failed(format!(
+                "the grid wants IPv6, and there is none: {why}"
+            )));
+        }
+        let [from_test, to_test] = GridLink::impairments(grid.link.as_ref(), &cell.link);
         for link in BlackBox::ALL {
             for (heading, impairment) in
                 [(Heading::FromTest, &from_test), (Heading::ToTest, &to_test)]
@@ -231,26 +243,49 @@ impl NetSite {
         Ok(())
     }
 
-    /// Packets that the wires lost since then and were not to lose, and those that were to be lost.
+    /// What became of packets since then.
     ///
     /// # Errors
     /// Where the testbed does not answer.
-    pub fn losses(&mut self) -> Result<(u64, u64), SiteError> {
-        let (mut not_meant, mut meant) = (0, 0);
+    pub fn losses(&mut self) -> Result<Losses, SiteError> {
+        let mut losses = Losses::default();
         for link in BlackBox::ALL {
             let count = self.with_wire(link, |bed, interrupted| bed.counters(link, interrupted))?;
             let LinkCount { device_dropped_from_test, device_dropped_to_test, .. } = count;
-            not_meant += device_dropped_from_test + device_dropped_to_test;
+            losses.not_meant += device_dropped_from_test + device_dropped_to_test;
             for of_direction in [&count.from_test, &count.to_test] {
+                losses.overruns += of_direction.overruns;
                 for (cause, packets) in &of_direction.dropped {
                     match cause {
-                        Cause::Memory | Cause::Refused => not_meant += packets,
-                        _ => meant += packets,
+                        Cause::Memory | Cause::Refused => losses.not_meant += packets,
+                        Cause::Queue => losses.by_queue += packets,
+                        Cause::Number | Cause::Random | Cause::Burst => losses.meant += packets,
                     }
                 }
             }
         }
-        Ok((not_meant, meant))
+        Ok(losses)
+    }
+
+    /// When the wires dropped packets that W_test sent or was sent, by connection of the cell. A wire of another
+    /// machine has another clock, and tells nothing of it here.
+    ///
+    /// # Errors
+    /// Where the testbed does not answer.
+    pub fn drops(&mut self, component: Component) -> Result<Vec<Vec<u64>>, SiteError> {
+        let mut of_connections = Vec::new();
+        for transfer in component.transfers() {
+            if self.far(transfer.with).is_some() {
+                of_connections.push(Vec::new());
+                continue;
+            }
+            let heading = if transfer.is_send { Heading::FromTest } else { Heading::ToTest };
+            let with = transfer.with;
+            let drops =
+                self.with_wire(with, |bed, interrupted| bed.drops(with, heading, interrupted))?;
+            of_connections.push(drops.into_iter().map(|drop| drop.at_ns).collect());
+        }
+        Ok(of_connections)
     }
 
     /// How many processes an activity takes, so that it contends with COMM wherever that runs.
@@ -259,28 +294,22 @@ impl NetSite {
     }
 
     /// The launch of a cell on W_test.
-    pub fn job(&self, grid: &Grid, cell: &Cell, size: CellSize, place: &LaunchPlace) -> Job {
+    pub fn job(
+        &self,
+        grid: &Grid,
+        cell: &Cell,
+        size: CellSize,
+        is_watched: bool,
+        place: &LaunchPlace,
+    ) -> Job {
+        let at = |with, via| {
+            let address = self.address(with, via, grid.ipv6).unwrap_or_default();
+            format!("{address},{}", self.socket(with).display())
+        };
         let mut argv = vec![place.executable.path().display().to_string(), "comm".into()];
-        argv.extend(["--chunk".into(), cell.bytes.to_string()]);
-        if let Some(component) = cell.component {
-            argv.extend(self.connections(component, size.payload_bytes));
-        }
-        if let Some(activity) = &cell.activity {
-            argv.extend(["--beside".into(), format!("{activity}={}", size.units)]);
-            argv.extend(["--beside-copies".into(), self.copies().to_string()]);
-        }
-        argv.extend(grid.no_delay.then(|| "--no-delay".into()));
-        argv.extend(["--congestion".into(), grid.congestion.clone()]);
-        let buffers = [
-            ("--send-buffer", grid.send_buffer),
-            ("--receive-buffer", grid.receive_buffer),
-            ("--peer-send-buffer", grid.peer_send_buffer),
-            ("--peer-receive-buffer", grid.peer_receive_buffer),
-        ];
-        for (option, bytes) in buffers {
-            argv.extend(bytes.into_iter().flat_map(|n| [option.to_owned(), n.to_string()]));
-        }
-        let ftp = self.address(BlackBox::Active, Via::Lan).unwrap_or_default();
+        argv.extend(arguments(grid, cell, size, self.copies(), &at));
+        argv.extend(is_watched.then(|| "--watch".into()));
+        let ftp = self.address(BlackBox::Active, Via::Lan, false).unwrap_or_default();
         Job {
             argv,
             environment: vec![
@@ -291,22 +320,6 @@ impl NetSite {
             timeout_ms: CELL_TIMEOUT_MS + cell.link.delay_us * MOST_ROUND_TRIPS / 1000,
             stdout: StdoutUse::KeepEnd,
         }
-    }
-
-    /// The payload is shared among the transfers; what does not divide goes with the first.
-    fn connections(&self, component: Component, payload_bytes: u64) -> Vec<String> {
-        let transfers = component.transfers();
-        let (share, rest) =
-            (payload_bytes / transfers.len() as u64, payload_bytes % transfers.len() as u64);
-        let mut argv = Vec::new();
-        for (at, transfer) in transfers.iter().enumerate() {
-            let bytes = if at == 0 { share + rest } else { share };
-            let address = self.address(transfer.with, component.via()).unwrap_or_default();
-            let socket = self.socket(transfer.with);
-            argv.push(if transfer.is_send { "--send" } else { "--receive" }.to_owned());
-            argv.push(format!("{bytes},{address},{}", socket.display()));
-        }
-        argv
     }
 
     /// Whether it was measured on W_test.
@@ -342,14 +355,14 @@ fn links(testbed: &Testbed) -> Vec<String> {
 }
 
 /// Where this process may run.
-fn allowed() -> Result<Vec<usize>, SiteError> {
+pub(super) fn allowed() -> Result<Vec<usize>, SiteError> {
     let allowed = rustix::thread::sched_getaffinity(None)
         .map_err(|error| SiteError::Failed(format!("which CPUs are allowed: {error}")))?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
 /// The CPUs of W_test, and those of all else: the first half, and the second.
-fn halves(cpus: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn halves(cpus: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
     if cpus.len() < 2 {
         return (cpus.clone(), cpus);
     }

@@ -4,10 +4,11 @@
 //! placed and texts already formatted.
 
 mod axis;
-mod chart;
+pub(super) mod chart;
 mod drift;
 mod forest;
 pub mod run;
+mod sequence;
 
 use minijinja::{Environment, Error, Value, context};
 
@@ -25,10 +26,11 @@ use crate::result::summary::{Row, State, Summary, charts_of_effects};
 use paired::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("page.html", include_str!("html/page.jinja")),
     ("run.html", include_str!("html/run.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
+    ("net_rank.html", include_str!("html/net_rank.jinja")),
     ("nitzberg.html", include_str!("html/nitzberg.jinja")),
     ("bars.html", include_str!("html/bars.jinja")),
     ("sentence.html", include_str!("html/sentence.jinja")),
@@ -38,6 +40,7 @@ const TEMPLATES: [(&str, &str); 13] = [
     ("machine.html", include_str!("html/machine.jinja")),
     ("forest.html", include_str!("html/forest.jinja")),
     ("drift.html", include_str!("html/drift.jinja")),
+    ("sequence.html", include_str!("html/sequence.jinja")),
     ("style.css", include_str!("html/style.css")),
 ];
 

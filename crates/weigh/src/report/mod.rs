@@ -34,6 +34,8 @@ pub mod live_view;
 mod load_chart;
 mod load_text;
 mod needed;
+mod net_cells_text;
+pub mod net_rank;
 mod net_text;
 mod page;
 pub(crate) mod paint;

@@ -1,6 +1,7 @@
 //! What a grid of network cells came to, in sentences and tables.
 
 use crate::format;
+use crate::report::net_cells_text;
 use crate::report::table::{Align, Table};
 use crate::result::btu::ScoreInterval;
 use crate::result::net::{NetAnswers, NetClass};
@@ -73,11 +74,13 @@ fn interval(of: ScoreInterval, text: &dyn Fn(f64) -> String) -> String {
 /// By class: BTU and penalties; each component beside activities; each component alone.
 pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     let title = |what: &str| format!("{what}, {BITS}");
-    vec![
+    let mut tables = vec![
         ("Classes of applications".into(), classes(net)),
         (title("Components beside activities"), components(net, |class| &class.components, true)),
         (title("Components alone"), components(net, |class| &class.components_alone, false)),
-    ]
+    ];
+    tables.extend(net_cells_text::tables(net));
+    tables
 }
 
 fn classes(net: &NetAnswers) -> Table {
@@ -166,6 +169,9 @@ mod tests {
                 means: None,
             }],
             lost_packets: 0.0,
+            further: Vec::new(),
+            measured: Vec::new(),
+            abnormal: Vec::new(),
         }
     }
 

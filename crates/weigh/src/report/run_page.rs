@@ -30,6 +30,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         is_scored: report.is_scored,
         results: results(report),
         tables: report.net.iter().flat_map(net_text::tables).collect(),
+        abnormal: report.net.as_ref().map_or(&[], |net| &net.abnormal),
         copies: copies(report),
         failures: &report.failures,
         warnings: &report.warnings,

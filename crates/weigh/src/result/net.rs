@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::btu::{Means, ScoreInterval};
 use super::curve::{Chart, Curve, CurvePoint, Quantity};
+use super::net_cells::{Abnormal, NetCell, NetFurther};
+use super::net_distribution;
 use super::work_name::{BYTES, WorkName};
 
 /// Of one grid.
@@ -29,6 +31,14 @@ pub struct NetAnswers {
     pub classes: Vec<NetClass>,
     /// Packets that a wire lost though it was not to.
     pub lost_packets: f64,
+    /// What is measured besides, and is no part of the score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<NetFurther>,
+    /// Every cell by itself.
+    pub measured: Vec<NetCell>,
+    /// Cells that went another way than usual, with what TCP did then; the worst first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub abnormal: Vec<Abnormal>,
 }
 
 /// One class of applications.
@@ -79,7 +89,9 @@ impl NetAnswers {
             chart(Quantity::Rate("Mb/s".into()), rates.chain([alone]).collect()),
             chart(Quantity::Slowdown, penalties),
         ];
-        charts.into_iter().filter(|chart| !chart.curves.is_empty()).collect()
+        let charts =
+            charts.into_iter().chain(net_distribution::charts(&self.measured, &self.further));
+        charts.filter(|chart| !chart.curves.is_empty()).collect()
     }
 
     fn curve(&self, series: String, y: impl Fn(&NetClass) -> Option<ScoreInterval>) -> Curve {

@@ -28,6 +28,20 @@ impl Store {
         )
     }
 
+    /// Forgets launches of the detail pass: of a work, and a pair of it.
+    ///
+    /// # Errors
+    /// Where they cannot be deleted.
+    pub fn forget_details(&self, id: &str, of: &[(usize, usize)]) -> Result<(), Error> {
+        for (work, pair) in of {
+            self.execute(
+                "DELETE FROM detail WHERE experiment = ?1 AND work = ?2 AND pair = ?3",
+                params![id, work, pair],
+            )?;
+        }
+        Ok(())
+    }
+
     pub(super) fn details(&self, id: &str) -> Result<Vec<Detailed>, Error> {
         self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [id], |row| {
             Ok(Detailed {

@@ -15,7 +15,34 @@ pub struct Detail {
     /// Of user and kernel together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
+    /// Of a cell of a network grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
 }
+
+/// What TCP did while a cell was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Watch {
+    /// On `CLOCK_MONOTONIC`, when all began.
+    pub opened_ns: u64,
+    /// In the order of the cell's transfers.
+    pub connections: Vec<WatchedConnection>,
+}
+
+/// One connection, as W_test's TCP said (`TCP_INFO`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WatchedConnection {
+    /// How long it was between two looks, at least.
+    pub every_us: u32,
+    pub looks: Vec<Look>,
+    /// When the wire dropped a packet of it, in microseconds since all began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops_us: Vec<u64>,
+}
+
+/// Of a look: microseconds since all began; bytes that were sent, without what was sent again, or that came;
+/// bytes that were acknowledged; segments sent again; the window in segments; the round trip in microseconds.
+pub type Look = (u32, u64, u64, u32, u32, u32);
 
 /// Every operation timed by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +86,19 @@ impl Detail {
         Ok(())
     }
 
+    /// Refuses looks that are not in order.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check_watch(&self) -> Result<(), String> {
+        let connections = self.watch.iter().flat_map(|watch| &watch.connections);
+        let is_ordered = |looks: &[Look]| looks.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+        match connections.into_iter().all(|one| is_ordered(&one.looks)) {
+            true => Ok(()),
+            false => Err("what it told of its connections is not in order".into()),
+        }
+    }
+
     /// Whether the PMU counted anything. Some virtual machines have one that counts nothing.
     pub fn is_counted(&self) -> bool {
         let counts = [self.kernel_instructions, self.cycles];
@@ -92,6 +132,7 @@ mod tests {
             latencies: Some(Latencies { clock_ns: 0, buckets: buckets.to_vec() }),
             kernel_instructions: None,
             cycles: None,
+            watch: None,
         };
         assert!(detail(&[(64, 5), (128, 5)]).check(1000).is_ok());
         assert!(detail(&[(128, 5), (64, 5)]).check(1000).unwrap_err().contains("not in order"));
@@ -108,8 +149,8 @@ mod tests {
         #[test]
         fn what_is_written_is_read(buckets in prop::collection::vec(any::<(u64, u64)>(), 0..50)) {
             let latencies = Some(Latencies { clock_ns: 20, buckets });
-            let detail =
-                Detail { operations: 1.5, latencies, kernel_instructions: Some(7), cycles: None };
+            let (kernel_instructions, cycles, watch) = (Some(7), None, None);
+            let detail = Detail { operations: 1.5, latencies, kernel_instructions, cycles, watch };
             let text = serde_json::to_string(&detail).unwrap();
             prop_assert_eq!(Detail::parse(&text), Some(detail));
             // A line that was cut is no detail.

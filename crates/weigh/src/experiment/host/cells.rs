@@ -18,20 +18,23 @@ use crate::experiment::outcome::cell_sample;
 use crate::experiment::platform::{PairError, PairSlot, Readings, Slot, Stop};
 use crate::experiment::work::Work;
 use crate::machine::pressure::Disturbance;
-use crate::net::cell::Cell;
+use crate::net::cell::{Cell, CellSize};
 use crate::net::grid::Grid;
-use crate::net::site::{CellSize, NetSite};
+use crate::net::link::GridLink;
+use crate::net::site::{Losses, NetSite};
 use crate::net::site_error::SiteError;
 use crate::result::btu::{Btu, ScoredCell};
-use crate::store::record::Measured;
+use crate::store::record::{Detailed, Measured};
 use crate::treatment::Evidence;
+use crate::workload::detail::Detail;
 use crate::workload::metric::{Direction, Metric};
 use crate::workload::sample::{OwnReading, Sample};
 
 /// What cells are measured in, and how much each moves once that is known.
 pub struct NetBench {
     pub site: NetSite,
-    sizes: BTreeMap<usize, Result<CellSize, String>>,
+    /// By number of the cell.
+    pub(super) sizes: BTreeMap<usize, Result<CellSize, String>>,
 }
 
 impl NetBench {
@@ -40,11 +43,13 @@ impl NetBench {
     }
 }
 
-/// Without an activity: from how many bytes, and how long it took.
-type Base = Result<(u64, f64), String>;
+/// Drops that are drawn, of a connection.
+const MOST_DROPS: usize = 1000;
 
-struct OfCell {
-    sample: Sample,
+pub(super) struct OfCell {
+    pub(super) sample: Sample,
+    /// What it told besides, where it did.
+    detail: Option<Detail>,
     evidence: Evidence,
     disturbance: Disturbance,
 }
@@ -62,99 +67,6 @@ impl Host<'_> {
         self.site.net.as_ref().map_or(&[], |net| net.site.facts())
     }
 
-    /// Finds out how much each cell of a grid is to move: the first tier that takes long enough. What was
-    /// moved in an earlier session stays; by number of the cell, in bytes.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on. What fails has no size.
-    pub fn size_cells(&mut self, grid: &Grid, earlier: &BTreeMap<usize, u64>) -> Result<(), Stop> {
-        let cells = grid.cells();
-        let least_s = grid.least_ms as f64 / 1e3;
-        let mut bases: Vec<(Cell, Base)> = Vec::new();
-        for (number, cell) in cells.iter().enumerate() {
-            if cell.component.is_some() && cell.activity.is_none() {
-                let base = settled(self.base_of(grid, cell, earlier.get(&number).copied()))?;
-                bases.push((cell.clone(), base));
-            }
-        }
-        let mut units_per_s: Vec<(String, Result<f64, String>)> = Vec::new();
-        for activity in &grid.activities {
-            units_per_s.push((activity.clone(), settled(self.speed_of(grid, activity))?));
-        }
-        let speed = |cell: &Cell| -> Result<f64, String> {
-            let Some(name) = &cell.activity else { return Ok(0.0) };
-            let found = units_per_s.iter().find(|(other, _)| other == name);
-            found.map_or(Ok(0.0), |(_, speed)| speed.clone())
-        };
-        let size = |cell: &Cell| -> Result<CellSize, String> {
-            let (payload_bytes, seconds) = match cell.component {
-                None => (0, 2.0 * least_s),
-                Some(_) => {
-                    let without = cell.without_activity();
-                    let base = bases.iter().find(|(other, _)| *other == without);
-                    base.map_or(Ok((0, 0.0)), |(_, base)| base.clone())?
-                }
-            };
-            let units = ((speed(cell)? * seconds).round() as u64).max(1);
-            Ok(CellSize { payload_bytes, units })
-        };
-        let sizes = cells.iter().map(size).enumerate().collect();
-        if let Some(net) = &mut self.site.net {
-            net.sizes = sizes;
-        }
-        Ok(())
-    }
-
-    fn base_of(
-        &mut self,
-        grid: &Grid,
-        cell: &Cell,
-        earlier: Option<u64>,
-    ) -> Result<(u64, f64), SampleError> {
-        let least_s = grid.least_ms as f64 / 1e3;
-        let mut tiers: Vec<u64> = match earlier {
-            Some(bytes) => vec![bytes],
-            None => grid.tiers_bytes.clone(),
-        };
-        tiers.retain(|tier| earlier.is_some() || *tier >= grid.least_bytes(cell));
-        let mut at = 0;
-        loop {
-            let payload_bytes = tiers[at];
-            let size = CellSize { payload_bytes, units: 1 };
-            let seconds =
-                self.run_cell((0, 0), grid, cell, size, 0)?.sample.elapsed_ns as f64 / 1e9;
-            if seconds >= least_s || at + 1 == tiers.len() {
-                return Ok((payload_bytes, seconds));
-            }
-            // It takes at most in proportion, so nothing below that is long enough.
-            let too_short = payload_bytes as f64 * least_s / seconds / 2.0;
-            let next = (at + 1..tiers.len() - 1).find(|next| tiers[*next] as f64 >= too_short);
-            at = next.unwrap_or(tiers.len() - 1);
-        }
-    }
-
-    /// Units that an activity does in a second, in each of its processes.
-    fn speed_of(&mut self, grid: &Grid, activity: &str) -> Result<f64, SampleError> {
-        const MOST_UNITS: u64 = 1 << 24;
-        let least_s = grid.least_ms as f64 / 1e3;
-        let cell = Cell {
-            bytes: grid.classes[0].bytes,
-            component: None,
-            link: Default::default(),
-            activity: Some(activity.to_owned()),
-        };
-        let mut units = 1;
-        loop {
-            let size = CellSize { payload_bytes: 0, units };
-            let seconds =
-                self.run_cell((0, 0), grid, &cell, size, 0)?.sample.elapsed_ns as f64 / 1e9;
-            if seconds >= least_s || units >= MOST_UNITS {
-                return Ok(units as f64 / seconds);
-            }
-            units *= 4;
-        }
-    }
-
     /// A new launcher for a sweep over cells of one arm.
     ///
     /// # Errors
@@ -168,14 +80,20 @@ impl Host<'_> {
     /// # Errors
     /// [`SampleError`]
     pub fn cell(&mut self, slot: &Slot) -> Result<f64, SampleError> {
-        let measured = self.measured_cell(slot).map_err(|error| self.settle(error))?;
+        let (measured, detail) = self.measured_cell(slot).map_err(|error| self.settle(error))?;
         let rate = measured.sample.rate();
-        let stored = self.site.store.add_sample(self.site.id, &measured);
-        stored.map_err(|error| SampleError::Stop(error.into()))?;
+        let (store, id) = (self.site.store, self.site.id);
+        store.add_sample(id, &measured).map_err(|error| SampleError::Stop(error.into()))?;
+        if let Some(detail) = detail {
+            let Slot { arm, pair, position, .. } = *slot;
+            let (work, treated_arm) = (slot.unit.work, slot.unit.treated_arm);
+            let detailed = Detailed { work, arm, treated_arm, pair, position, detail };
+            store.add_detail(id, &detailed).map_err(|error| SampleError::Stop(error.into()))?;
+        }
         Ok(rate)
     }
 
-    fn measured_cell(&mut self, slot: &Slot) -> Result<Measured, SampleError> {
+    fn measured_cell(&mut self, slot: &Slot) -> Result<(Measured, Option<Detail>), SampleError> {
         let Some((net, NetPart::Cell { number, cell })) = self.net_work(slot.unit.work) else {
             return Err(SampleError::Workload("it is no cell".into()));
         };
@@ -183,10 +101,12 @@ impl Host<'_> {
         let padding_bytes = padding_bytes(self.site.seed, slot);
         let started_s = self.site.before.as_secs_f64() + self.site.started.elapsed().as_secs_f64();
         let arms = (slot.arm, slot.unit.treated_arm);
-        let OfCell { sample, evidence, disturbance } =
-            self.run_cell(arms, &net.grid, &cell, size, padding_bytes)?;
+        let is_watched = cell.component.is_some();
+        let OfCell { sample, detail, evidence, disturbance } =
+            self.run_cell(arms, &net.grid, &cell, size, (padding_bytes, is_watched))?;
         net.check(&sample).map_err(SampleError::Workload)?;
-        Ok(measured(slot, started_s, padding_bytes, sample, (evidence, Some(disturbance))))
+        let proof = (evidence, Some(disturbance));
+        Ok((measured(slot, started_s, padding_bytes, sample, proof), detail))
     }
 
     fn net_work(&self, work: usize) -> Option<(NetWork, NetPart)> {
@@ -205,37 +125,43 @@ impl Host<'_> {
         }
     }
 
-    fn run_cell(
+    pub(super) fn run_cell(
         &mut self,
         (arm, treated_arm): (usize, usize),
         grid: &Grid,
         cell: &Cell,
         size: CellSize,
-        padding_bytes: usize,
+        (padding_bytes, is_watched): (usize, bool),
     ) -> Result<OfCell, SampleError> {
         let place = self.arms.place(arm).clone();
         let Some(net) = &mut self.site.net else {
             return Err(SampleError::Workload("there is no testbed".into()));
         };
-        net.site.set_links(cell)?;
-        let mut job = net.site.job(grid, cell, size, &place);
+        net.site.set_links(grid, cell)?;
+        let mut job = net.site.job(grid, cell, size, is_watched, &place);
         job.environment.push(padding(padding_bytes));
         let (launched, evidence, disturbance) = self.launch(arm, treated_arm, &job)?;
         let mut sample = cell_sample(&launched).map_err(SampleError::Workload)?;
         let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
         net.site.prove(&launched).map_err(|problem| SampleError::Stop(Stop::Failed(problem)))?;
-        let (lost, dropped) = net.site.losses()?;
-        let count = |name: &str, value: u64| OwnReading {
-            name: name.into(),
-            value: value as f64,
-            unit: "packets".into(),
-            better: Direction::Lower,
-        };
-        sample.readings.push(count(LOST_PACKETS, lost));
-        if cell.link.drops.is_some() {
-            sample.readings.push(count("dropped_packets", dropped));
+        let losses = net.site.losses()?;
+        sample.readings.extend(of_links(grid, cell, losses));
+        let mut detail = Detail::parse(&launched.stdout)
+            .filter(|detail| detail.latencies.is_some() || detail.watch.is_some());
+        if let Some(detail) = &mut detail {
+            detail.check(launched.wall_ns).map_err(SampleError::Workload)?;
+            detail.check_watch().map_err(SampleError::Workload)?;
         }
-        Ok(OfCell { sample, evidence, disturbance })
+        if let (Some(watch), Some(component)) =
+            (detail.as_mut().and_then(|detail| detail.watch.as_mut()), cell.component)
+        {
+            for (connection, drops) in watch.connections.iter_mut().zip(net.site.drops(component)?)
+            {
+                let since = drops.iter().map(|at| at.saturating_sub(watch.opened_ns) / 1000);
+                connection.drops_us = since.take(MOST_DROPS).collect();
+            }
+        }
+        Ok(OfCell { sample, detail, evidence, disturbance })
     }
 
     /// All cells in both arms: each cell in one arm and then in the other, next to each other in time. The
@@ -252,13 +178,13 @@ impl Host<'_> {
         let (net, _) = self.net_work(slot.unit.work).expect("only such works come here");
         if self.site.net.as_ref().is_some_and(|bench| bench.sizes.is_empty()) {
             self.renew(&slots[0]).map_err(failed(0))?;
-            self.size_cells(&net.grid, &BTreeMap::new()).map_err(PairError::Stop)?;
+            self.size_cells(&net.grid, &BTreeMap::new(), false).map_err(PairError::Stop)?;
         }
         self.renew(&slots[0]).map_err(failed(0))?;
         let started_s = self.site.before.as_secs_f64() + self.site.started.elapsed().as_secs_f64();
         let mut chance =
             ChaCha8Rng::seed_from_u64(chance_of_pair(self.site.seed, &slots[0]) ^ u64::from(!0u32));
-        let cells = net.grid.cells();
+        let cells = net.grid.cells_of_score();
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.shuffle(&mut chance);
         let padding_bytes = [0, 1].map(|at| padding_bytes(self.site.seed, &slots[at]));
@@ -270,7 +196,7 @@ impl Host<'_> {
                 let (cell, padding) = (&cells[number], padding_bytes[position]);
                 let done = self
                     .size_of(number)
-                    .and_then(|size| self.run_cell(arms, &net.grid, cell, size, padding));
+                    .and_then(|size| self.run_cell(arms, &net.grid, cell, size, (padding, false)));
                 let named = |error| match error {
                     SampleError::Workload(reason) => SampleError::Workload(format!(
                         "{}, {} bytes: {reason}",
@@ -303,6 +229,23 @@ impl Host<'_> {
         }
         Ok(readings)
     }
+}
+
+/// What the links did, as readings.
+fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
+    let count = |name: &str, value: u64| OwnReading {
+        name: name.into(),
+        value: value as f64,
+        unit: "packets".into(),
+        better: Direction::Lower,
+    };
+    let mut readings = vec![count(LOST_PACKETS, losses.not_meant)];
+    if GridLink::is_over_wire(grid.link.as_ref(), cell) {
+        readings.push(count("dropped_packets", losses.meant));
+        readings.push(count("queue_dropped_packets", losses.by_queue));
+        readings.push(count("overruns", losses.overruns));
+    }
+    readings
 }
 
 fn measured(
@@ -401,15 +344,6 @@ impl SweepTotals {
             copy_rates: Vec::new(),
         };
         Ok((sample, self.evidence.unwrap_or_default()))
-    }
-}
-
-/// What fails is told apart from what ends the experiment.
-fn settled<T>(result: Result<T, SampleError>) -> Result<Result<T, String>, Stop> {
-    match result {
-        Ok(value) => Ok(Ok(value)),
-        Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => Ok(Err(reason)),
-        Err(SampleError::Stop(stop)) => Err(stop),
     }
 }
 

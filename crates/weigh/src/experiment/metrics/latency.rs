@@ -151,12 +151,13 @@ mod tests {
     fn timed(ns: u64, slow: u64) -> Detail {
         let buckets = vec![(ns, 1000 - slow), (1 << 20, slow)];
         let latencies = Some(Latencies { clock_ns: 20, buckets });
-        Detail { operations: 1000.0, latencies, kernel_instructions: None, cycles: None }
+        let (kernel_instructions, cycles, watch) = (None, None, None);
+        Detail { operations: 1000.0, latencies, kernel_instructions, cycles, watch }
     }
 
     fn counted(instructions: u64, operations: f64) -> Detail {
         let kernel_instructions = Some(instructions);
-        Detail { operations, latencies: None, kernel_instructions, cycles: Some(0) }
+        Detail { operations, latencies: None, kernel_instructions, cycles: Some(0), watch: None }
     }
 
     /// Each pair's baseline first or last by turns, as coins might have it.

@@ -2,11 +2,12 @@
 
 use minijinja::{Error, Value, context};
 
-use super::{chart, fill, machine_facts, parts, table};
+use super::{chart, fill, machine_facts, parts, sequence, table};
 use crate::format;
 use crate::machine::Facts;
 use crate::report::table::Table;
 use crate::result::curve::Chart;
+use crate::result::net_cells::Abnormal;
 use crate::result::summary::Failure;
 
 /// What is on the page.
@@ -23,6 +24,8 @@ pub struct RunPage<'a> {
     pub copies: Option<Table>,
     /// What else there is, each with its title.
     pub tables: Vec<(String, Table)>,
+    /// What TCP did in cells that went another way than usual.
+    pub abnormal: &'a [Abnormal],
     pub failures: &'a [Failure],
     pub warnings: &'a [String],
     pub facts: &'a [String],
@@ -58,6 +61,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
             tables => titled.collect::<Vec<Value>>(),
+            sequences => sequence::figures(page.abnormal),
             failures => failures.collect::<Vec<Value>>(),
             warnings => page.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
             facts => page.facts.iter().map(|fact| parts(&format::label(fact))).collect::<Vec<_>>(),
@@ -96,6 +100,7 @@ mod tests {
             results: empty,
             copies: None,
             tables: Vec::new(),
+            abnormal: &[],
             failures: &[],
             warnings: &[],
             facts: &[],

@@ -1,0 +1,126 @@
+//! `weigh net rank`: machines by what their network gives programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{Context, output};
+use crate::experiment::run_report;
+use crate::report;
+use crate::result::net_rank::{Candidate, NetRank, RunDocument};
+use crate::store::Store;
+use trust::user_file;
+
+/// Documents of runs, with every cell in them.
+const LONGEST_FILE: u64 = 256 << 20;
+/// The suite whose index the table has, with one copy.
+const INDEX: &str = "unixbench";
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh net --json mine.json                    on each machine
+  weigh net rank k3f9qx ./other.json            one of this machine's, and another's
+  weigh net rank ./a.json ./b.json --price ./a.json=2900 --price ./b.json=15195
+  weigh net rank ./a.json ./b.json --index ./a.json=./a-unixbench.json
+      A run of `weigh run unixbench` of that machine, for its index.
+
+Exit status: 0 done, 2 error.";
+
+/// Rank machines by their BTU, with intervals and ties, penalties, index and price
+///
+/// As Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). Each is an experiment of `weigh net` by its
+/// id, its beginning or its name, or a file that `weigh net --json` or `weigh export --json` wrote, perhaps on
+/// another machine. All have to be of one grid.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RankArgs {
+    /// Experiments of `weigh net`, or files (with a `/` or `.json` in the name)
+    #[arg(required = true, value_name = "ID")]
+    runs: Vec<String>,
+    /// What a machine costs, in any currency
+    #[arg(long, value_name = "ID=PRICE", value_parser = assigned)]
+    price: Vec<(String, String)>,
+    /// A run of `weigh run unixbench` on that machine: an experiment or a file
+    #[arg(long, value_name = "ID=RUN", value_parser = assigned)]
+    index: Vec<(String, String)>,
+    /// Print the ranking as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write it as one HTML file, with the figures
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl RankArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        if let Some(path) = &self.html {
+            output::check_writable(path)?;
+        }
+        for (of, _) in self.price.iter().chain(&self.index) {
+            if !self.runs.contains(of) {
+                return Err(format!("`{of}` is none of what is ranked: {}", self.runs.join(", ")));
+            }
+        }
+        let candidates = self.runs.iter().map(|run| self.candidate(run, context));
+        let rank = NetRank::of(candidates.collect::<Result<_, _>>()?)?;
+        if let Some(path) = &self.html {
+            output::write_report(path, &report::net_rank::html(&rank)?)?;
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&rank).map_err(|error| error.to_string())?;
+            output::print_json(&(text + "\n"))?;
+        } else {
+            output::print(&report::net_rank::text(&rank, output::width()))?;
+        }
+        Ok(0)
+    }
+
+    fn candidate(&self, run: &str, context: &Context) -> Result<Candidate, String> {
+        let price = self.price.iter().find(|(of, _)| of == run).map(|(_, price)| price);
+        let price = price.map(|text| match text.parse::<f64>() {
+            Ok(price) if price.is_finite() && price > 0.0 => Ok(price),
+            _ => Err(format!("`{text}` is no price")),
+        });
+        let index = self.index.iter().find(|(of, _)| of == run).map(|(_, of_it)| {
+            let document = document(of_it, context)?;
+            let found = document.indices.iter().find(|one| one.suite == INDEX && one.copies == 1);
+            found.map(|one| one.index).ok_or(format!(
+                "{of_it} has no index of {INDEX} with one copy: `weigh run {INDEX}` measures it"
+            ))
+        });
+        let name = match is_file(run) {
+            true => Path::new(run).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            false => run.to_owned(),
+        };
+        let run = document(run, context)?;
+        Ok(Candidate { name, run, index: index.transpose()?, price: price.transpose()? })
+    }
+}
+
+/// `ID=VALUE`; a path may have more of it.
+fn assigned(text: &str) -> Result<(String, String), String> {
+    let (of, value) = text.rsplit_once('=').ok_or("it has the form ID=VALUE")?;
+    Ok((of.to_owned(), value.to_owned()))
+}
+
+fn is_file(run: &str) -> bool {
+    run.contains('/') || run.ends_with(".json")
+}
+
+fn document(run: &str, context: &Context) -> Result<RunDocument, String> {
+    if is_file(run) {
+        let text = user_file::read_text(Path::new(run), LONGEST_FILE)
+            .map_err(|error| format!("cannot read {run}: {error}"))?;
+        return serde_json::from_str(&text)
+            .map_err(|error| format!("{run}: it is no document of a run: {error}"));
+    }
+    let value = stored(&context.read_store()?, run)?;
+    serde_json::from_value(value).map_err(|error| format!("{run}: {error}"))
+}
+
+fn stored(store: &Store, run: &str) -> Result<Value, String> {
+    let id = store.find(Some(run)).map_err(|error| error.to_string())?;
+    let stored = store.load(&id).map_err(|error| error.to_string())?;
+    serde_json::from_str(&run_report::report(&stored).json()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,86 @@
+//! Which cells of a grid went another way than usual: their rate is far from that of their other sweeps, or TCP
+//! waited in vain. What TCP did then is kept, and drawn.
+
+use std::collections::BTreeMap;
+
+use crate::net::cell::Cell;
+use crate::result::net_cells::Abnormal;
+use crate::store::record::{Detailed, Stored};
+use crate::store::samples::Point;
+use crate::workload::metric::Metric;
+use paired::estimate::{deviation, median};
+
+/// Of fewer samples no deviation is told.
+const LEAST_SAMPLES: usize = 5;
+/// Median absolute deviations, as estimates of the standard deviation.
+const FAR: f64 = 3.0;
+pub const TIMEOUTS: &str = "timeouts";
+pub const RETRANSMISSIONS: &str = "retransmissions";
+
+/// Those of which TCP was watched, the worst first.
+pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
+    let mut found: Vec<Abnormal> = watched(stored)
+        .filter_map(|detailed| {
+            let (cell, watch) = (cells.get(detailed.work)?, detailed.detail.watch.clone()?);
+            let seen = Seen::of(stored, detailed)?;
+            let is_to_be_told = seen.is_far || seen.timeouts > 0.0;
+            is_to_be_told.then(|| Abnormal {
+                cell: cell.name(),
+                bytes: cell.bytes,
+                sweep: detailed.pair + 1,
+                rate: seen.rate,
+                median: seen.median,
+                is_far: seen.is_far,
+                timeouts: seen.timeouts as u64,
+                retransmissions: seen.retransmissions as u64,
+                connections: watch.connections,
+            })
+        })
+        .collect();
+    let distance = |one: &Abnormal| (one.rate / one.median).ln().abs();
+    found.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
+    found
+}
+
+/// Those that need not be kept: work and pair.
+pub fn ordinary(stored: &Stored) -> Vec<(usize, usize)> {
+    watched(stored)
+        .filter(|detailed| {
+            Seen::of(stored, detailed).is_some_and(|seen| !seen.is_far && seen.timeouts == 0.0)
+        })
+        .map(|detailed| (detailed.work, detailed.pair))
+        .collect()
+}
+
+fn watched(stored: &Stored) -> impl Iterator<Item = &Detailed> {
+    stored.details.iter().filter(|detailed| detailed.detail.watch.is_some())
+}
+
+/// A sample among those of its cell.
+struct Seen {
+    rate: f64,
+    median: f64,
+    is_far: bool,
+    timeouts: f64,
+    retransmissions: f64,
+}
+
+impl Seen {
+    fn of(stored: &Stored, detailed: &Detailed) -> Option<Seen> {
+        let row = stored.samples.get(&(detailed.work, 0))?;
+        let at = row.points.iter().position(|point| point.pair == detailed.pair)?;
+        let readings: BTreeMap<&str, f64> = (row.further.get(at).into_iter().flatten())
+            .map(|(metric, found): &(Metric, _)| (metric.name(), found.value))
+            .collect();
+        let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
+        let rates: Vec<f64> = row.points.iter().map(|point: &Point| point.rate).collect();
+        let (middle, rate) = (median(&rates)?, rates[at]);
+        Some(Seen {
+            rate,
+            median: middle,
+            is_far: rates.len() >= LEAST_SAMPLES && (rate - middle).abs() > FAR * deviation(&rates),
+            timeouts: reading(TIMEOUTS),
+            retransmissions: reading(RETRANSMISSIONS),
+        })
+    }
+}

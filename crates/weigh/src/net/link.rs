@@ -1,0 +1,92 @@
+//! What the wires of a grid do in all cells that go over them, besides the delays and drops that cells differ in.
+
+use serde::{Deserialize, Serialize};
+use wire::{Choice, Impairment};
+
+use super::cell::{Cell, LinkSetting};
+use crate::testbed::Via;
+
+/// Both directions, as the wire itself has them: docs/link.md.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GridLink {
+    pub from_test: Impairment,
+    pub to_test: Impairment,
+    /// Whether what neither delays nor drops goes over the wires too, instead of the LAN.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
+}
+
+impl GridLink {
+    /// Which way a cell goes.
+    pub fn via(link: Option<&GridLink>, cell: &Cell) -> Via {
+        match cell.component {
+            Some(component) if component.via() == Via::Wire => Via::Wire,
+            _ if link.is_some_and(|link| link.everywhere) => Via::Wire,
+            _ => Via::Lan,
+        }
+    }
+
+    /// Whether that is a wire.
+    pub fn is_over_wire(link: Option<&GridLink>, cell: &Cell) -> bool {
+        GridLink::via(link, cell) == Via::Wire
+    }
+
+    /// What the directions from and to W_test do in a cell.
+    pub fn impairments(link: Option<&GridLink>, of: &LinkSetting) -> [Impairment; 2] {
+        let GridLink { mut from_test, mut to_test, .. } = link.cloned().unwrap_or_default();
+        from_test.loss.extend(of.drops.iter().map(|drops| Choice::Numbered(drops.clone())));
+        to_test.delay_ns += of.delay_us * 1000;
+        for one in [&mut from_test, &mut to_test] {
+            // Which packets a delay is for says nothing where there is none.
+            one.delayed = one.delayed.take().filter(|_| one.delay_ns > 0);
+            one.logs_drops = true;
+        }
+        [from_test, to_test]
+    }
+
+    /// # Errors
+    /// What no wire can do, and in which direction.
+    pub fn check(&self) -> Result<(), String> {
+        let longest = LinkSetting { delay_us: 1, drops: None };
+        let directions = GridLink::impairments(Some(self), &longest);
+        for (name, one) in ["from_test", "to_test"].into_iter().zip(directions) {
+            one.check().map_err(|problem| format!("[link.{name}]: {problem}"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(text: &str) -> GridLink {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_cell_adds_its_delay_and_drops_to_what_the_link_does_anyway() {
+        let link = link(
+            "[from_test]\nloss = [\"1%x4\"]\n[to_test]\ndelay_ns = 5\ndelayed = \"3@1%10\"\nseed = 7",
+        );
+        let drops = Some("1@2%40".parse().unwrap());
+        let of =
+            |delay_us, drops| GridLink::impairments(Some(&link), &LinkSetting { delay_us, drops });
+        let [from_test, to_test] = of(1000, drops);
+        assert_eq!(from_test.loss.len(), 2);
+        assert_eq!((to_test.delay_ns, to_test.seed), (1_000_005, 7));
+        assert!(to_test.delayed.is_some() && to_test.logs_drops);
+        assert_eq!(from_test.check().and(to_test.check()), Ok(()));
+    }
+
+    #[test]
+    fn what_delays_only_some_packets_is_for_cells_with_a_delay() {
+        let link = link("[to_test]\ndelayed = \"3@1%10\"");
+        assert_eq!(link.check(), Ok(()));
+        let [_, without] = GridLink::impairments(Some(&link), &LinkSetting::default());
+        assert_eq!(without.delayed, None);
+        let wrong: GridLink = toml::from_str("[from_test]\nrate_bits_per_s = 1").unwrap();
+        assert!(wrong.check().unwrap_err().starts_with("[link.from_test]: a rate"));
+    }
+}
