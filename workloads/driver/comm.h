@@ -99,14 +99,15 @@ socklen_t read_address(const char *text, uint16_t port, struct sockaddr_storage 
 /* comm_peer.c: a peer at this socket, and where there is an address a server of FTP besides */
 _Noreturn void serve_peers(const char *control, const char *ftp_address, uint16_t ftp_port);
 
-/* comm_exchange.c: requests and their answers, all of them or none; an exchange's time goes to the histogram */
+/* comm_exchange.c: requests and their answers; how long each took goes to the histogram */
 struct place {
 	struct sockaddr_storage address;
 	socklen_t size;
 };
 void request_often(int data, uint64_t count, uint32_t chunk);
 void answer_requests(int data, uint64_t count, uint32_t chunk);
-void connect_often(const struct place *place, const struct peer_request *request, const struct end_settings *own);
+void connect_often(const struct place *place, const struct peer_request *request,
+		   const struct end_settings *own);
 void answer_often(int listener, const struct peer_request *request);
 /* A request about every millisecond, until `left` is 0; how many. */
 uint64_t probe(int data, _Atomic uint32_t *left);
@@ -116,7 +117,8 @@ void greet(int socket, int control, const struct peer_request *request);
 void be_greeted(int socket, const struct peer_request *request);
 void send_datagrams(int socket, const struct peer_request *request, uint64_t round);
 /* Until all have come that were sent, or no more do. */
-struct peer_message count_datagrams(int socket, int control, const struct peer_request *request, uint64_t round);
+struct peer_message count_datagrams(int socket, int control, const struct peer_request *request,
+				    uint64_t round);
 
 /* comm_watch.c: a thread that looks at a connection every millisecond, and more rarely where it lasts */
 struct look {

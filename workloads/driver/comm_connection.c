@@ -1,5 +1,5 @@
-/* One connection of a cell, on W_test: agreed with the peer, moved, and gone on with as long as something else
- * is scored. */
+/* One connection of a cell, on W_test: agreed with the peer, moved, and gone on with as long as something
+ * else is scored. */
 #include "comm.h"
 
 #include <errno.h>

@@ -79,7 +79,8 @@ static bool is_as_sent(const char *datagram, ssize_t got, const struct peer_requ
 	return true;
 }
 
-struct peer_message count_datagrams(int socket, int control, const struct peer_request *request, uint64_t round)
+struct peer_message count_datagrams(int socket, int control, const struct peer_request *request,
+				    uint64_t round)
 {
 	struct peer_message seen = {.step = DONE};
 	struct pollfd ends[] = {{.fd = socket, .events = POLLIN}, {.fd = control, .events = POLLIN}};

@@ -31,8 +31,8 @@ void answer_requests(int data, uint64_t count, uint32_t chunk)
 	}
 }
 
-/* One at a time, with a pause between two: on a machine that is too busy for it, requests that come at fixed times
- * would tell of nothing but their queue. */
+/* One at a time, with a pause between two: on a machine that is too busy for it, requests that come at fixed
+ * times would tell of nothing but their queue. */
 uint64_t probe(int data, _Atomic uint32_t *left)
 {
 	const struct timespec pause = {.tv_nsec = PROBE_PAUSE_NS};
@@ -50,8 +50,10 @@ uint64_t probe(int data, _Atomic uint32_t *left)
 	return count;
 }
 
-/* The peer closes first, so that it is that which has connections in TIME_WAIT, and no port is used up here. */
-void connect_often(const struct place *place, const struct peer_request *request, const struct end_settings *own)
+/* The peer closes first, so that it is that which has connections in TIME_WAIT, and no port is used up
+ * here. */
+void connect_often(const struct place *place, const struct peer_request *request,
+		   const struct end_settings *own)
 {
 	char end;
 

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* ADDRESS,SOCKET; the path may have commas. */
-static void add_connection(struct comm_options *options, const char *option, struct connection connection, char *text)
+static void add_connection(struct comm_options *options, const char *option, struct connection connection,
+			   char *text)
 {
 	char *control = strchr(text, ',');
 
@@ -23,7 +24,8 @@ static void add_connection(struct comm_options *options, const char *option, str
 }
 
 /* AMOUNT,ADDRESS,SOCKET */
-static void add_traffic(struct comm_options *options, const char *option, struct connection connection, char *text)
+static void add_traffic(struct comm_options *options, const char *option, struct connection connection,
+			char *text)
 {
 	char *address = strchr(text, ',');
 
@@ -96,18 +98,22 @@ int comm(int argc, char **argv)
 		{0},
 	};
 	static struct comm_options options = {.chunk = 65536, .quiet_ms = 200, .beside.copies = 1};
+	const struct connection send = {.traffic = STREAM, .is_send = true}, receive = {.traffic = STREAM};
+	const struct connection requests = {.traffic = REQUESTS}, connects = {.traffic = CONNECTS};
+	const struct connection probe = {.traffic = REQUESTS, .is_probe = true};
+	const struct connection datagrams = {.traffic = DATAGRAMS};
 	const uint64_t buffer = 1 << 30;
 
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
 		switch (option) {
 		case 'c': options.chunk = number("chunk", optarg, 1, LONGEST_CHUNK); break;
-		case 's': add_traffic(&options, "send", (struct connection){.traffic = STREAM, .is_send = true}, optarg); break;
-		case 'r': add_traffic(&options, "receive", (struct connection){.traffic = STREAM}, optarg); break;
-		case 'q': add_traffic(&options, "requests", (struct connection){.traffic = REQUESTS}, optarg); break;
-		case 'o': add_traffic(&options, "connects", (struct connection){.traffic = CONNECTS}, optarg); break;
-		case 'u': add_traffic(&options, "datagrams", (struct connection){.traffic = DATAGRAMS}, optarg); break;
-		case 'p': add_connection(&options, "probe", (struct connection){.traffic = REQUESTS, .is_probe = true}, optarg); break;
+		case 's': add_traffic(&options, "send", send, optarg); break;
+		case 'r': add_traffic(&options, "receive", receive, optarg); break;
+		case 'q': add_traffic(&options, "requests", requests, optarg); break;
+		case 'o': add_traffic(&options, "connects", connects, optarg); break;
+		case 'u': add_traffic(&options, "datagrams", datagrams, optarg); break;
+		case 'p': add_connection(&options, "probe", probe, optarg); break;
 		case 'm': options.quiet_ms = number("quiet-ms", optarg, 1, 60000); break;
 		case 'w': options.watches = true; break;
 		case 'b': set_activity(&options.beside, optarg); break;

@@ -115,7 +115,8 @@ static struct peer_message move_round(int data, const struct peer_request *reque
 }
 
 /* What TCP sent again on this connection so far. */
-static void read_counts(int data, const struct peer_request *request, uint64_t *retransmissions, uint64_t *timeouts)
+static void read_counts(int data, const struct peer_request *request, uint64_t *retransmissions,
+			uint64_t *timeouts)
 {
 	if (request->traffic != STREAM && request->traffic != REQUESTS)
 		return;

@@ -29,9 +29,9 @@ Exit status: 0 done, 2 error.";
 
 /// Rank machines by their BTU, with intervals and ties, penalties, index and price
 ///
-/// As Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). Each is an experiment of `weigh net` by its
-/// id, its beginning or its name, or a file that `weigh net --json` or `weigh export --json` wrote, perhaps on
-/// another machine. All have to be of one grid.
+/// As Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). Each is an experiment of `weigh net`
+/// by its id, its beginning or its name, or a file that `weigh net --json` or `weigh export --json`
+/// wrote, perhaps on another machine. All have to be of one grid.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RankArgs {

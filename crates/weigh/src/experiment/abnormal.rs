@@ -1,5 +1,5 @@
-//! Which cells of a grid went another way than usual: their rate is far from that of their other sweeps, or TCP
-//! waited in vain. What TCP did then is kept, and drawn.
+//! Which cells of a grid went another way than usual: their rate is far from that of their other sweeps,
+//! or TCP waited in vain. What TCP did then is kept, and drawn.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
     let mut found: Vec<Abnormal> = watched(stored)
         .filter_map(|detailed| {
             let (cell, watch) = (cells.get(detailed.work)?, detailed.detail.watch.clone()?);
-            let seen = Seen::of(stored, detailed)?;
+            let seen = SeenSample::of(stored, detailed)?;
             let is_to_be_told = seen.is_far || seen.timeouts > 0.0;
             is_to_be_told.then(|| Abnormal {
                 cell: cell.name(),
@@ -46,7 +46,8 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
 pub fn ordinary(stored: &Stored) -> Vec<(usize, usize)> {
     watched(stored)
         .filter(|detailed| {
-            Seen::of(stored, detailed).is_some_and(|seen| !seen.is_far && seen.timeouts == 0.0)
+            SeenSample::of(stored, detailed)
+                .is_some_and(|seen| !seen.is_far && seen.timeouts == 0.0)
         })
         .map(|detailed| (detailed.work, detailed.pair))
         .collect()
@@ -57,7 +58,7 @@ fn watched(stored: &Stored) -> impl Iterator<Item = &Detailed> {
 }
 
 /// A sample among those of its cell.
-struct Seen {
+struct SeenSample {
     rate: f64,
     median: f64,
     is_far: bool,
@@ -65,8 +66,8 @@ struct Seen {
     retransmissions: f64,
 }
 
-impl Seen {
-    fn of(stored: &Stored, detailed: &Detailed) -> Option<Seen> {
+impl SeenSample {
+    fn of(stored: &Stored, detailed: &Detailed) -> Option<SeenSample> {
         let row = stored.samples.get(&(detailed.work, 0))?;
         let at = row.points.iter().position(|point| point.pair == detailed.pair)?;
         let readings: BTreeMap<&str, f64> = (row.further.get(at).into_iter().flatten())
@@ -75,7 +76,7 @@ impl Seen {
         let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
         let rates: Vec<f64> = row.points.iter().map(|point: &Point| point.rate).collect();
         let (middle, rate) = (median(&rates)?, rates[at]);
-        Some(Seen {
+        Some(SeenSample {
             rate,
             median: middle,
             is_far: rates.len() >= LEAST_SAMPLES && (rate - middle).abs() > FAR * deviation(&rates),

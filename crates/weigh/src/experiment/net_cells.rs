@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::net::cell::{Cell, Further};
+use crate::net::cell::{Cell, FurtherKind};
 use crate::net::grid::{ApplicationClass, Grid};
 use crate::result::btu::Means;
 use crate::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
@@ -65,8 +65,8 @@ pub fn further(
     cells: &[Cell],
     measured: &BTreeMap<usize, NetCell>,
 ) -> Vec<NetFurther> {
-    let table = Table { cells, measured, exchanges: exchanges(stored) };
-    let of = |kind: &Further| NetFurther {
+    let table = FurtherTable { cells, measured, exchanges: exchanges(stored) };
+    let of = |kind: &FurtherKind| NetFurther {
         kind: kind.title().into(),
         unit: kind.unit().into(),
         classes: grid.classes.iter().map(|class| table.class(*kind, class)).collect(),
@@ -86,14 +86,14 @@ fn exchanges(stored: &Stored) -> BTreeMap<usize, Histogram> {
     of_cells
 }
 
-struct Table<'a> {
+struct FurtherTable<'a> {
     cells: &'a [Cell],
     measured: &'a BTreeMap<usize, NetCell>,
     exchanges: BTreeMap<usize, Histogram>,
 }
 
-impl Table<'_> {
-    fn class(&self, kind: Further, class: &ApplicationClass) -> FurtherClass {
+impl FurtherTable<'_> {
+    fn class(&self, kind: FurtherKind, class: &ApplicationClass) -> FurtherClass {
         let of = |is_beside: bool| {
             let is_its = |cell: &Cell| {
                 cell.further == Some(kind)

@@ -1,6 +1,6 @@
 //! How COMM is told what a cell is.
 
-use super::cell::{Cell, CellSize, Component, Further};
+use super::cell::{Cell, CellSize, Component, FurtherKind};
 use super::grid::Grid;
 use super::link::GridLink;
 use crate::testbed::{BlackBox, Via};
@@ -58,15 +58,15 @@ fn connections(
     transfers.iter().zip(shares).flat_map(of).collect()
 }
 
-fn besides(further: Further, amount: u64, at: &str) -> Vec<String> {
+fn besides(further: FurtherKind, amount: u64, at: &str) -> Vec<String> {
     let one = |option: &str, amount: u64| vec![option.to_owned(), format!("{amount},{at}")];
     match further {
-        Further::Requests => one("--requests", amount),
-        Further::Connects => one("--connects", amount),
-        Further::Datagrams => one("--datagrams", amount),
-        Further::Loaded => [one("--send", amount), vec!["--probe".into(), at.into()]].concat(),
-        Further::Streams => {
-            let shares = shares(amount, Further::STREAMS);
+        FurtherKind::Requests => one("--requests", amount),
+        FurtherKind::Connects => one("--connects", amount),
+        FurtherKind::Datagrams => one("--datagrams", amount),
+        FurtherKind::Loaded => [one("--send", amount), vec!["--probe".into(), at.into()]].concat(),
+        FurtherKind::Streams => {
+            let shares = shares(amount, FurtherKind::STREAMS);
             shares.into_iter().flat_map(|bytes| one("--send", bytes)).collect()
         }
     }
@@ -104,10 +104,10 @@ mod tests {
         let twice = told(&cell(Some(Component::TwoSendDropped), None));
         assert!(twice.contains("--send 501,Active-Wire --send 500,Passive-Wire"), "{twice}");
         assert!(twice.contains("--beside activity-cpu=7 --beside-copies 2"), "{twice}");
-        let streams = told(&cell(None, Some(Further::Streams)));
+        let streams = told(&cell(None, Some(FurtherKind::Streams)));
         assert!(streams.contains("--send 251,Active-Lan"), "{streams}");
         assert_eq!(streams.matches("--send 250,Active-Lan").count(), 3);
-        let loaded = told(&cell(None, Some(Further::Loaded)));
+        let loaded = told(&cell(None, Some(FurtherKind::Loaded)));
         assert!(loaded.contains("--send 1001,Active-Lan --probe Active-Lan"), "{loaded}");
     }
 }

@@ -91,7 +91,7 @@ impl Component {
 /// What is measured beside the paper's suite, and not scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Further {
+pub enum FurtherKind {
     /// A request and its answer, one after the other over a connection.
     Requests,
     /// Each over a connection of its own.
@@ -104,37 +104,37 @@ pub enum Further {
     Datagrams,
 }
 
-impl Further {
+impl FurtherKind {
     /// Connections of `Streams`.
     pub const STREAMS: usize = 4;
 
     /// In tables.
     pub fn title(self) -> &'static str {
         match self {
-            Further::Requests => "requests",
-            Further::Connects => "connects",
-            Further::Loaded => "requests beside SEND",
-            Further::Streams => "4 x SEND",
-            Further::Datagrams => "datagrams",
+            FurtherKind::Requests => "requests",
+            FurtherKind::Connects => "connects",
+            FurtherKind::Loaded => "requests beside SEND",
+            FurtherKind::Streams => "4 x SEND",
+            FurtherKind::Datagrams => "datagrams",
         }
     }
 
     fn word(self) -> &'static str {
         match self {
-            Further::Requests => "requests",
-            Further::Connects => "connects",
-            Further::Loaded => "loaded",
-            Further::Streams => "streams",
-            Further::Datagrams => "datagrams",
+            FurtherKind::Requests => "requests",
+            FurtherKind::Connects => "connects",
+            FurtherKind::Loaded => "loaded",
+            FurtherKind::Streams => "streams",
+            FurtherKind::Datagrams => "datagrams",
         }
     }
 
     /// What it is counted in.
     pub fn unit(self) -> &'static str {
         match self {
-            Further::Requests => "requests/s",
-            Further::Connects => "connects/s",
-            Further::Loaded | Further::Streams | Further::Datagrams => "Mb/s",
+            FurtherKind::Requests => "requests/s",
+            FurtherKind::Connects => "connects/s",
+            FurtherKind::Loaded | FurtherKind::Streams | FurtherKind::Datagrams => "Mb/s",
         }
     }
 
@@ -142,12 +142,12 @@ impl Further {
     /// percentiles and rates need, however slow a busy machine makes the first of it.
     pub fn first_amount(self, is_over_wire: bool) -> u64 {
         match (self, is_over_wire) {
-            (Further::Requests | Further::Connects | Further::Datagrams, true) => 100,
-            (Further::Loaded | Further::Streams, true) => 1_000_000,
-            (Further::Requests, false) => 2000,
-            (Further::Connects, false) => 500,
-            (Further::Datagrams, false) => 5000,
-            (Further::Loaded | Further::Streams, false) => 8_000_000,
+            (FurtherKind::Requests | FurtherKind::Connects | FurtherKind::Datagrams, true) => 100,
+            (FurtherKind::Loaded | FurtherKind::Streams, true) => 1_000_000,
+            (FurtherKind::Requests, false) => 2000,
+            (FurtherKind::Connects, false) => 500,
+            (FurtherKind::Datagrams, false) => 5000,
+            (FurtherKind::Loaded | FurtherKind::Streams, false) => 8_000_000,
         }
     }
 }
@@ -166,7 +166,7 @@ pub struct Cell {
     pub bytes: u32,
     /// `None` for an activity alone, and for what is no part of the suite.
     pub component: Option<Component>,
-    pub further: Option<Further>,
+    pub further: Option<FurtherKind>,
     pub link: LinkSetting,
     /// A workload; `None` for COMM alone.
     pub activity: Option<String>,
@@ -183,7 +183,7 @@ pub struct CellSize {
 impl Cell {
     /// What it is called within its grid; its bytes are the load.
     pub fn name(&self) -> String {
-        let further = self.further.map_or("alone", Further::word);
+        let further = self.further.map_or("alone", FurtherKind::word);
         let component = self.component.map_or(further, Component::word);
         let setting = match (&self.link.drops, self.link.delay_us) {
             (Some(drops), _) => format!("@{drops}"),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wire::Patterns;
 
-use super::cell::{Cell, Component, Further, LinkSetting};
+use super::cell::{Cell, Component, FurtherKind, LinkSetting};
 use super::link::GridLink;
 use crate::result::work_name::{NET, WorkName};
 use trust::user_file;
@@ -61,7 +61,7 @@ pub struct Grid {
     pub ipv6: bool,
     /// What is measured besides, and is no part of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub further: Vec<Further>,
+    pub further: Vec<FurtherKind>,
 }
 
 /// A class of applications, by how much each of them writes at a time.

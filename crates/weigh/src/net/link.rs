@@ -1,4 +1,5 @@
-//! What the wires of a grid do in all cells that go over them, besides the delays and drops that cells differ in.
+//! What the wires of a grid do in all cells that go over them, besides the delays and drops that cells
+//! differ in.
 
 use serde::{Deserialize, Serialize};
 use wire::{Choice, Impairment};

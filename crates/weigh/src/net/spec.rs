@@ -1,5 +1,5 @@
-//! A testbed written down, so that others can replicate it: the grid, and what of the black boxes, the links and the
-//! protocol a score depends on.
+//! A testbed written down, so that others can replicate it: the grid, and what of the black boxes, the
+//! links and the protocol a score depends on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub struct Spec {
 
 /// How a testbed differs from the one that was written down.
 #[derive(Debug, Default, PartialEq)]
-pub struct Differences {
+pub struct SpecDifferences {
     /// What makes its scores others.
     pub forbidden: Vec<String>,
     /// What is to be known when they are compared.
@@ -104,8 +104,8 @@ impl Spec {
     }
 
     /// What this one, of the machine that is to replicate it, has otherwise.
-    pub fn differences(&self, here: &Spec) -> Differences {
-        let mut found = Differences::default();
+    pub fn differences(&self, here: &Spec) -> SpecDifferences {
+        let mut found = SpecDifferences::default();
         if self.comm_version != here.comm_version {
             found.forbidden.push(format!(
                 "it was written for version {} of the protocol, and this weigh has {}",
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_makes_other_scores_is_told_apart_from_what_is_to_be_known() {
         let mut here = spec();
-        assert_eq!(spec().differences(&here), Differences::default());
+        assert_eq!(spec().differences(&here), SpecDifferences::default());
         here.kernel = "6.18".into();
         here.comm_version += 1;
         here.settings.clear();

@@ -1,5 +1,5 @@
-//! What a grid of network cells has besides its score, as tables: requests, streams, datagrams, CPU time, and the
-//! cells that went another way than usual.
+//! What a grid of network cells has besides its score, as tables: requests, streams, datagrams, CPU
+//! time, and the cells that went another way than usual.
 
 use crate::format;
 use crate::report::table::{Align, Table};

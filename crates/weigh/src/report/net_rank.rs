@@ -1,4 +1,5 @@
-//! Machines ranked by their BTU: Table 1 and Figures 2 and 3 of the paper of 1996, on a terminal and as a page.
+//! Machines ranked by their BTU: Table 1 and Figures 2 and 3 of the paper of 1996, on a terminal and as
+//! a page.
 
 use minijinja::{Value, context};
 

@@ -1,5 +1,5 @@
-//! The single cells of a grid: what each did, what was measured besides the score, and what went another way than
-//! usual.
+//! The single cells of a grid: what each did, what was measured besides the score, and what went another
+//! way than usual.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! How the rates of a grid's cells and the times of its requests are distributed, as curves over the share of the
-//! samples.
+//! How the rates of a grid's cells and the times of its requests are distributed, as curves over the
+//! share of the samples.
 
 use super::curve::{Chart, Curve, CurvePoint, Quantity};
 use super::net_cells::{FurtherClass, NetCell, NetFurther};

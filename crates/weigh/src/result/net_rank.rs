@@ -1,5 +1,5 @@
-//! Machines ranked by their BTU, as Table 1 of Maly, Gupta and Mynam (1996) has it, from the JSON documents of their
-//! runs: where intervals overlap, there is no order.
+//! Machines ranked by their BTU, as Table 1 of Maly, Gupta and Mynam (1996) has it, from the JSON
+//! documents of their runs: where intervals overlap, there is no order.
 
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,8 @@ pub struct RankedMachine {
     /// Mb/s.
     pub btu: Option<ScoreDocument>,
     pub sweeps: usize,
-    /// In per cent: how much longer activities of the host take beside the network, and the network beside them.
+    /// In per cent: how much longer activities of the host take beside the network, and the network
+    /// beside them.
     pub host_penalty_pct: Option<ScoreDocument>,
     pub network_penalty_pct: Option<ScoreDocument>,
     pub index: Option<f64>,

@@ -17,12 +17,12 @@ pub struct Detail {
     pub cycles: Option<u64>,
     /// Of a cell of a network grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watch: Option<Watch>,
+    pub watch: Option<TcpWatch>,
 }
 
 /// What TCP did while a cell was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct TcpWatch {
     /// On `CLOCK_MONOTONIC`, when all began.
     pub opened_ns: u64,
     /// In the order of the cell's transfers.
@@ -34,7 +34,7 @@ pub struct Watch {
 pub struct WatchedConnection {
     /// How long it was between two looks, at least.
     pub every_us: u32,
-    pub looks: Vec<Look>,
+    pub looks: Vec<TcpLook>,
     /// When the wire dropped a packet of it, in microseconds since all began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops_us: Vec<u64>,
@@ -42,7 +42,7 @@ pub struct WatchedConnection {
 
 /// Of a look: microseconds since all began; bytes that were sent, without what was sent again, or that came;
 /// bytes that were acknowledged; segments sent again; the window in segments; the round trip in microseconds.
-pub type Look = (u32, u64, u64, u32, u32, u32);
+pub type TcpLook = (u32, u64, u64, u32, u32, u32);
 
 /// Every operation timed by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl Detail {
     /// A sentence.
     pub fn check_watch(&self) -> Result<(), String> {
         let connections = self.watch.iter().flat_map(|watch| &watch.connections);
-        let is_ordered = |looks: &[Look]| looks.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+        let is_ordered = |looks: &[TcpLook]| looks.windows(2).all(|pair| pair[0].0 <= pair[1].0);
         match connections.into_iter().all(|one| is_ordered(&one.looks)) {
             true => Ok(()),
             false => Err("what it told of its connections is not in order".into()),

@@ -1,10 +1,11 @@
-//! How much each cell of a grid moves, and how much its activity does meanwhile: found out before the first sweep.
+//! How much each cell of a grid moves, and how much its activity does meanwhile: found out before the
+//! first sweep.
 
 use std::collections::BTreeMap;
 
 use super::{Host, SampleError};
 use crate::experiment::platform::Stop;
-use crate::net::cell::{Cell, CellSize, Further};
+use crate::net::cell::{Cell, CellSize, FurtherKind};
 use crate::net::grid::Grid;
 use crate::net::link::GridLink;
 
@@ -13,7 +14,8 @@ type Base = Result<(u64, f64), String>;
 
 impl Host<'_> {
     /// Finds out how much each cell of a grid is to move: the first tier that takes long enough. What was
-    /// moved in an earlier session stays; by number of the cell, in bytes. What is not scored may be left out.
+    /// moved in an earlier session stays; by number of the cell, in bytes. What is not scored may be
+    /// left out.
     ///
     /// # Errors
     /// Where the experiment cannot go on. What fails has no size.
@@ -92,7 +94,7 @@ impl Host<'_> {
         &mut self,
         grid: &Grid,
         cell: &Cell,
-        further: Further,
+        further: FurtherKind,
     ) -> Result<(u64, f64), SampleError> {
         const TRIES: usize = 4;
         let least_s = grid.further_ms() as f64 / 1e3;

@@ -1,11 +1,11 @@
-//! TCP's time-sequence chart of an abnormal cell, as the paper of 1996 reads it: how far each connection had sent,
-//! how far that was acknowledged, and when the wire dropped a packet.
+//! TCP's time-sequence chart of an abnormal cell, as the paper of 1996 reads it: how far each connection
+//! had sent, how far that was acknowledged, and when the wire dropped a packet.
 
 use minijinja::{Value, context};
 
 use crate::format;
 use crate::result::net_cells::Abnormal;
-use crate::workload::detail::{Look, WatchedConnection};
+use crate::workload::detail::{TcpLook, WatchedConnection};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 160.0;
@@ -31,8 +31,8 @@ fn figure(one: &Abnormal, number: usize, connection: &WatchedConnection) -> Opti
     let most = looks.iter().map(|look| look.1.max(look.2)).max()?.max(1);
     let x = |at_us: f64| round(WIDTH * (at_us / f64::from(end_us)).clamp(0.0, 1.0));
     let y = |bytes: f64| round(HEIGHT * (1.0 - (bytes / most as f64).clamp(0.0, 1.0)));
-    let line = |of: fn(&Look) -> u64| {
-        let point = |look: &Look| format!("{} {}", x(f64::from(look.0)), y(of(look) as f64));
+    let line = |of: fn(&TcpLook) -> u64| {
+        let point = |look: &TcpLook| format!("{} {}", x(f64::from(look.0)), y(of(look) as f64));
         looks.iter().map(point).collect::<Vec<_>>().join(" ")
     };
     let drops = connection.drops_us.iter().filter(|at| **at <= u64::from(end_us)).map(|at| {
@@ -73,7 +73,7 @@ fn figure(one: &Abnormal, number: usize, connection: &WatchedConnection) -> Opti
 }
 
 /// How far it had sent then, between two looks in proportion.
-fn sent_at(looks: &[Look], at_us: f64) -> f64 {
+fn sent_at(looks: &[TcpLook], at_us: f64) -> f64 {
     let after = looks.iter().position(|look| f64::from(look.0) >= at_us).unwrap_or(looks.len() - 1);
     let (a, b) = (looks[after.saturating_sub(1)], looks[after]);
     let span = f64::from(b.0 - a.0);
