@@ -86,7 +86,7 @@ fn final_ranking(rank: &NetRank) -> Table {
             score(one.host_penalty_pct, &percent),
             score(one.network_penalty_pct, &percent),
             one.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
-            one.price.map(|price| format::per_op(price)).unwrap_or_default(),
+            one.price.map(format::per_op).unwrap_or_default(),
             one.btu_per_1000.map(|bits| format::rate(bits, BITS)).unwrap_or_default(),
             format::label(&one.cpu_model),
         ]
