@@ -267,8 +267,8 @@ impl NetSite {
         Ok(losses)
     }
 
-    /// When the wires dropped packets that W_test sent or was sent, by connection of the cell. A wire of another
-    /// machine has another clock, and tells nothing of it here.
+    /// When the wires dropped packets that W_test sent or was sent, by connection of the cell. A wire of
+    /// another machine has another clock, and tells nothing of it here.
     ///
     /// # Errors
     /// Where the testbed does not answer.
