@@ -96,6 +96,59 @@ fn our_own_sink_computes_as_well() {
     assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
 }
 
+/// Of one class, with cells as short as can be.
+const GRID: &str = r#"
+name = "small"
+summary = "for tests"
+activities = ["activity-cpu"]
+delays_ms = [1.0]
+drops = ["1@20%40"]
+tiers_bytes = [20_000, 400_000]
+least_ms = 1
+no_delay = true
+congestion = "reno"
+[[class]]
+name = "Video"
+bytes = 65536
+"#;
+
+#[test]
+fn records_are_shipped_to_w_passive_and_counted_there() {
+    if !Path::new("/dev/net/tun").exists() {
+        println!("skipped: there is no /dev/net/tun");
+        return;
+    }
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file("small.toml", GRID);
+    let arguments = ["compare", "audit:sink=remote", "-w", "net:./small.toml", "--pairs", "8"];
+    let outcome = home.run(&[&arguments[..], &["--no-detail", "--json", "-"]].concat());
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    audit.assert_restored();
+    assert_eq!((home.processes(), home.leftovers()), (Vec::new(), Vec::new()));
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("198.19.2.2") && facts.contains("W_passive"), "{facts}");
+    // Of each sample there: all of its records but their ends, which no log has, and the canary's.
+    let sum = |name: &str| -> i64 {
+        let sql =
+            format!("SELECT sum(json_extract(evidence, '$.{name}')) FROM sample WHERE arm = 1");
+        home.open_database().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let (shipped, received) = (sum("shipped"), sum("received"));
+    assert!(shipped > 8 * 1000 && shipped < received, "{shipped} of {received}");
+}
+
+#[test]
+fn without_a_w_passive_nothing_can_be_shipped() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let arguments = ["compare", "audit:sink=remote", "-w", "getppid", "--pairs", "8"];
+    home.run(&arguments).assert_error(&["W_passive, which only `net:` workloads have"]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn auditd_ends_with_us_whatever_ends_us() {
     let Some(audit) = Audit::take() else { return };

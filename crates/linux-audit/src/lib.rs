@@ -63,6 +63,7 @@ mod rule_owner;
 pub mod rule_set;
 mod rule_warnings;
 mod rule_words;
+pub mod shipping;
 pub mod sink;
 pub mod status;
 pub mod tally;

@@ -8,7 +8,8 @@
 //! leave the audit socket and exit.
 
 use std::io::{self, BufRead, Write};
-use std::os::fd::OwnedFd;
+use std::net::TcpStream;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,14 +18,19 @@ use serde::{Deserialize, Serialize};
 use super::log_file::LogFile;
 use super::message;
 use super::netlink::{Client, Message, failed_tries, join_readlog, receive};
+use super::shipping::Shipment;
 use super::status::AuditSetting;
 use super::tally::{RecordCounts, RecordTally};
 
 /// What the parent wants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SinkRequest {
-    /// Where to write the log; `None` to count beside a healthy audit daemon, which writes its own.
+    /// Where to write the log.
     pub log: Option<PathBuf>,
+    /// An open connection to another machine, to which records are shipped in place of a log. With neither,
+    /// records are counted beside a healthy audit daemon, which writes its own log.
+    #[serde(default)]
+    pub connection: Option<RawFd>,
     /// The login uid of the processes whose records count, until a marker names another.
     pub treated_loginuid: u32,
     /// That of processes that must make none.
@@ -53,9 +59,17 @@ pub enum SinkReply {
 /// all that is missing is in its count. A multicast is tried once.
 pub const MISSED_TRIES: u32 = 5;
 
+impl SinkRequest {
+    /// Whether the kernel sends the records to this process, and to no other.
+    fn is_receiver(&self) -> bool {
+        self.log.is_some() || self.connection.is_some()
+    }
+}
+
 struct Sink {
     request: SinkRequest,
     log: Option<LogFile>,
+    shipment: Option<Shipment>,
     tally: RecordTally,
     /// The number of the last marker that was answered.
     answered: u64,
@@ -76,10 +90,13 @@ pub fn run() -> io::Result<()> {
         Err(error) => return say(&SinkReply::Error(error.to_string())),
     };
     let log = request.log.as_deref().map(LogFile::create).transpose()?;
-    let owns_socket = request.log.is_some();
+    // SAFETY: the parent left it open for this, and nothing else of this process knows it.
+    let connection = request.connection.map(|fd| unsafe { TcpStream::from_raw_fd(fd) });
+    let shipment = connection.map(Shipment::over).transpose()?;
+    let owns_socket = request.is_receiver();
     let loginuids = (request.treated_loginuid, request.exempt_loginuid);
     let tally = RecordTally::new(loginuids.0, loginuids.1, request.canary.clone());
-    let mut sink = Sink { request, log, tally, answered: 0, failed_tries: 0 };
+    let mut sink = Sink { request, log, shipment, tally, answered: 0, failed_tries: 0 };
     say(&SinkReply::Ready)?;
     let result = sink.drain(&socket);
     if let Err(error) = &result {
@@ -95,7 +112,7 @@ pub fn run() -> io::Result<()> {
 
 fn open(request: &SinkRequest) -> io::Result<OwnedFd> {
     let mut client = Client::open()?;
-    if request.log.is_some() {
+    if request.is_receiver() {
         // Records are sent to the very socket that this request comes from.
         client.set(AuditSetting::Pid(std::process::id()))?;
         return Ok(client.into_socket());
@@ -154,6 +171,9 @@ impl Sink {
             if let Some(log) = &mut self.log {
                 log.write(&[head.as_bytes(), text, b"\n"].concat())?;
             }
+            if let Some(shipment) = &mut self.shipment {
+                shipment.send(&[head.as_bytes(), text, b"\n"].concat())?;
+            }
         }
         self.tally.count(message.kind, text, log_bytes);
         if message.kind == message::TRUSTED_APP
@@ -171,11 +191,13 @@ impl Sink {
         if let Some(log) = &self.log {
             log.wait_until_flushed();
         }
+        let shipped = self.shipment.as_mut().map(Shipment::receipt).transpose()?;
         let failed_tries = failed_tries(socket)?;
         let since = failed_tries.wrapping_sub(self.failed_tries);
         self.failed_tries = failed_tries;
         say(&SinkReply::Counts(RecordCounts {
             failed_tries: since,
+            shipped,
             ..self.tally.close_window(marker, treated_loginuid)
         }))
     }

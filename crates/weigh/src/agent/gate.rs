@@ -121,7 +121,11 @@ impl Gates {
 
     fn check_testbed(&self, setup: &TestbedSetup) -> Result<(), String> {
         match &setup.extent {
-            Extent::Far { over, .. } if *over == self.premises.interface => Ok(()),
+            Extent::Far { over, .. } if *over == self.premises.interface => {
+                let directory = setup.collect_in.as_ref();
+                let is_ours = directory.is_none_or(|path| *path == self.premises.directory);
+                is_ours.then_some(()).ok_or_else(|| "it keeps records in its own directory".into())
+            }
             _ => Err("it is a black box, on the interface that it was called over".into()),
         }
     }
@@ -275,6 +279,8 @@ mod tests {
         assert!(gates().check_testbed(&far("eth0")).is_ok());
         assert!(gates().check_testbed(&far("eth1")).is_err());
         assert!(gates().check_testbed(&setup(Extent::Whole)).is_err());
+        let elsewhere = TestbedSetup { collect_in: Some("/etc".into()), ..far("eth0") };
+        assert!(gates().check_testbed(&elsewhere).is_err());
         assert!(check_link(&TestbedOrder::Counters(BlackBox::Active)).is_ok());
     }
 

@@ -178,18 +178,29 @@ impl AgentServer {
                 (Welcome::Refused(problem), None)
             }
         };
-        let Opened { ends, gate, program } = opened.unwrap_or_default();
+        let Opened { ends, gate, mut program } = opened.unwrap_or_default();
         let is_refused = matches!(welcome, Welcome::Refused(_));
-        let pump = Pump::new(stream, channel, ends, gate);
         let words = serde_json::to_vec(&welcome).expect("plain data with text keys");
-        let mut session = match pump {
-            Ok(pump) => AgentSession { pump, wants: hello.wants, program },
-            Err(error) => return log(&format!("{from}: {error}")),
-        };
-        let said = session.pump.say(&words);
-        let flow = session.pump.step();
-        if said.is_ok() && flow == Flow::GoesOn && !is_refused {
-            self.sessions.push(session);
+        let pump = Pump::new(stream, channel, ends, gate).map_err(|error| error.to_string());
+        let said = pump.and_then(|mut pump| match pump.say(&words) {
+            Ok(()) => Ok(pump),
+            Err(error) => Err(error.to_string()),
+        });
+        match said {
+            Ok(pump) => {
+                let mut session = AgentSession { pump, wants: hello.wants, program };
+                // Whoever has gone meanwhile is found out on the next turn, and all of it ends then.
+                session.pump.step();
+                if !is_refused {
+                    self.sessions.push(session);
+                }
+            }
+            Err(problem) => {
+                program.iter_mut().for_each(own_program::see_off);
+                if hello.wants == CallFor::Experiment && !is_refused {
+                    self.end(&problem, log);
+                }
+            }
         }
     }
 

@@ -82,7 +82,8 @@ impl Session<'_> {
                 false => None,
             };
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
-            let bench = Bench { seed: self.request.seed, surroundings, ..bench };
+            let collector = net.as_ref().and_then(|net| net.collector.clone());
+            let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
             let began = Instant::now();
             let servers = self.works.iter().filter_map(Work::server);
             let servers = servers.map(|server| server.label.to_owned()).collect();

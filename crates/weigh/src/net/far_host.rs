@@ -97,7 +97,9 @@ impl FarHost {
             Err(error) => return Err(failed(error.to_string())),
         };
         let extent = Extent::Far { black_box, over: premises.interface.clone() };
-        let setup = TestbedSetup { wire_cpus: Vec::new(), real_time: true, extent, nonce };
+        let collect_in = Some(premises.directory.clone());
+        let wire_cpus = Vec::new();
+        let setup = TestbedSetup { wire_cpus, real_time: true, extent, nonce, collect_in };
         let call = carry::command(agent, &number, CallFor::Testbed);
         let testbed = Testbed::start(call, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,

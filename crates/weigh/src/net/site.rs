@@ -15,7 +15,8 @@ use super::peer::{NONCE, raise_peer};
 use super::site_error::SiteError;
 use crate::format;
 use crate::testbed::{
-    Addresses, BlackBox, Extent, Heading, LinkCount, Testbed, TestbedError, TestbedSetup, Via,
+    Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
+    TestbedSetup, Via,
 };
 use crate::workload::launcher::{Job, Launched, Launcher};
 use crate::workload::place::LaunchPlace;
@@ -50,6 +51,8 @@ pub struct NetSite {
     /// The black boxes, where they are other machines.
     far: Vec<FarHost>,
     nonce: String,
+    /// Where audit records of W_test can be shipped to.
+    pub collector: Option<Collector>,
     interrupted: Arc<AtomicBool>,
     /// Before the testbed is gone: they run in its namespaces.
     peers: Vec<Launcher>,
@@ -81,7 +84,13 @@ impl NetSite {
                 (allowed()?, Vec::new())
             }
         };
-        let setup = TestbedSetup { wire_cpus: other_cpus.clone(), real_time: true, extent, nonce };
+        let setup = TestbedSetup {
+            wire_cpus: other_cpus.clone(),
+            real_time: true,
+            extent,
+            nonce,
+            collect_in: Some(place.scratch.clone()),
+        };
         let testbed = Testbed::start(Testbed::role(), &setup, interrupted)?;
         let facts = match far.is_empty() {
             true => told(&testbed, &test_cpus, &other_cpus),
@@ -92,6 +101,7 @@ impl NetSite {
                 .collect(),
         };
         let mut site = NetSite {
+            collector: Collector::of(&testbed.ready, nonce),
             testbed,
             far,
             nonce: format!("{:032x}", rand::random::<u128>()),

@@ -64,6 +64,7 @@ impl Station {
                 commons: Commons::default(),
                 seed: 0,
                 surroundings: Setup::default(),
+                collector: None,
             },
             guard,
         )

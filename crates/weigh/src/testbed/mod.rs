@@ -14,6 +14,7 @@
 
 pub mod addresses;
 mod asking;
+mod collector;
 pub mod hosts;
 mod outward;
 pub mod process;
@@ -21,11 +22,13 @@ mod round_trips;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use wire::{DroppedPacket, Impairment, LinkCounters};
 
 pub use asking::{Testbed, TestbedError};
+pub use collector::Collector;
 
 use crate::workload::setup::kind::join_network::JoinNetwork;
 
@@ -41,9 +44,12 @@ pub struct TestbedSetup {
     pub real_time: bool,
     #[serde(default)]
     pub extent: Extent,
-    /// What datagrams have to know to be sent back.
+    /// What datagrams have to know to be sent back, and who ships records.
     #[serde(default)]
     pub nonce: u64,
+    /// Where W_passive keeps the audit records that are shipped to it; it takes none without.
+    #[serde(default)]
+    pub collect_in: Option<PathBuf>,
 }
 
 /// How much of it is on this machine.

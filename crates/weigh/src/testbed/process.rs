@@ -13,7 +13,7 @@ use super::addresses::WIRE;
 use super::hosts::Hosts;
 use super::{
     BlackBox, Extent, Heading, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
-    TestbedReady, TestbedSetup, Via, round_trips,
+    TestbedReady, TestbedSetup, Via, collector, round_trips,
 };
 
 /// As the reference has it: above all that is weighed, below what the kernel needs itself.
@@ -100,6 +100,15 @@ impl Bed {
         if let Extent::Far { black_box, .. } = setup.extent {
             round_trips::send_back(&hosts, black_box, setup.nonce)
                 .map_err(|error| format!("what sends datagrams back: {error}"))?;
+        }
+        let has_passive = match setup.extent {
+            Extent::Whole => true,
+            Extent::Test { .. } => false,
+            Extent::Far { black_box, .. } => black_box == BlackBox::Passive,
+        };
+        if let Some(directory) = setup.collect_in.clone().filter(|_| has_passive) {
+            collector::collect(&hosts, setup.nonce, directory, setup.wire_cpus.clone())
+                .map_err(|error| format!("what takes audit records: {error}"))?;
         }
         let (extent, nonce) = (setup.extent.clone(), setup.nonce);
         Ok(Bed { wires, hosts, offload, not_locked, extent, nonce })

@@ -20,6 +20,7 @@ use crate::kind::check_parameters;
 pub use crate::kind::{Parameter, Probe};
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
+use crate::testbed::Collector;
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{Launched, NotSeen, status_number};
 use crate::workload::member::MemberDuring;
@@ -127,6 +128,8 @@ pub struct Bench<'a> {
     pub seed: u64,
     /// What the processes of all arms have, unless a treatment says otherwise.
     pub surroundings: Setup,
+    /// W_passive, where audit records can be shipped to, where there is one.
+    pub collector: Option<Collector>,
 }
 
 /// What a launch is to a treatment.

@@ -26,7 +26,11 @@ pub const SINK_CPU: EvidenceQuantity =
 pub const KAUDITD_CPU: EvidenceQuantity =
     EvidenceQuantity::new("kauditd_cpu_s", "kauditd", Seconds, Spent, Some("records"));
 
-/// All of them.
+/// Records, of anybody, that W_passive wrote down meanwhile: where they are shipped to it.
+pub const SHIPPED: EvidenceQuantity =
+    EvidenceQuantity::new("shipped", "records at W_passive", Count, Made, None);
+
+/// All of them, wherever the records go.
 pub static ALL: [EvidenceQuantity; 7] =
     [RECORDS, LOG_BYTES, LOST, RECEIVED, BACKLOG_WAIT, SINK_CPU, KAUDITD_CPU];
 

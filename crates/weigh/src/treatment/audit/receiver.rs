@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::needs;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use crate::machine::cpu_time;
+use crate::testbed::Collector;
 use crate::treatment::TreatmentError;
 use linux_audit::auditd::Auditd;
 use linux_audit::netlink::Client;
@@ -15,6 +16,8 @@ use linux_audit::netlink::Client;
 pub enum Receiver {
     /// Our own process, which writes a log as auditd does by default.
     Own,
+    /// The same, which ships them to W_passive and waits until that has them.
+    Remote(Collector),
     /// The audit daemon that this host had before.
     Host(u32),
     /// An auditd that we started.
@@ -29,6 +32,11 @@ const AUDITD_LIMIT: Duration = Duration::from_secs(300);
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Receiver {
+    /// Whether it is our own process, and the kernel's only one.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Receiver::Own | Receiver::Remote(_))
+    }
+
     /// How long it may take to write out what waits.
     pub fn drain_limit(&self) -> Duration {
         if matches!(self, Receiver::Auditd(_)) { AUDITD_LIMIT } else { LIMIT }
@@ -37,7 +45,7 @@ impl Receiver {
     /// The process that receives the records, `own` where that is ours.
     pub fn pid(&self, own: u32) -> Option<u32> {
         match self {
-            Receiver::Own => Some(own),
+            Receiver::Own | Receiver::Remote(_) => Some(own),
             Receiver::Host(pid) => Some(*pid),
             Receiver::Auditd(auditd) => Some(auditd.pid()),
             Receiver::Nobody => None,
@@ -99,6 +107,11 @@ impl Receiver {
             Receiver::Own => {
                 "The records are drained and written to a file as auditd does by default.".into()
             }
+            Receiver::Remote(collector) => format!(
+                "The records are drained by a process on W_test's CPUs, and shipped over the LAN to {}, \
+                 W_passive, which writes them to a file; with every sample it says how many it has.",
+                collector.address
+            ),
             Receiver::Host(pid) => format!(
                 "The audit daemon of this host (process {pid}) drains and stores the records; ours are \
                  counted beside it. {COPIES}"

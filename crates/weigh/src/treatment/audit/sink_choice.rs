@@ -13,7 +13,8 @@ use linux_audit::netlink::Client;
 /// The parameters as they are explained.
 pub const SINK: Parameter = Parameter {
     form: "sink=NAME",
-    help: "who receives the records: own (default), auditd, auditd+dispatcher, or none",
+    help: "who receives the records: own (default), auditd, auditd+dispatcher, remote (W_passive of net:), or \
+           none",
 };
 pub const FLUSH: Parameter = Parameter {
     form: "flush=WORD",
@@ -27,6 +28,8 @@ pub enum SinkChoice {
     #[default]
     Usual,
     Own,
+    /// Ours, which ships them to W_passive.
+    Remote,
     Auditd {
         flush: Flush,
         has_plugin: bool,
@@ -44,13 +47,16 @@ impl SinkChoice {
         let choice = match parameters.value("sink") {
             None => SinkChoice::Usual,
             Some("own") => SinkChoice::Own,
+            Some("remote") => SinkChoice::Remote,
             Some("none") => SinkChoice::Nobody,
             Some(name @ ("auditd" | "auditd+dispatcher")) => SinkChoice::Auditd {
                 flush: flush.unwrap_or(Flush::IncrementalAsync),
                 has_plugin: name != "auditd",
             },
             Some(other) => {
-                return Err(format!("sink={other}: takes own, auditd, auditd+dispatcher or none"));
+                return Err(format!(
+                    "sink={other}: takes own, auditd, auditd+dispatcher, remote or none"
+                ));
             }
         };
         if flush.is_some() && !matches!(choice, SinkChoice::Auditd { .. }) {
@@ -91,6 +97,9 @@ impl SinkChoice {
         match (self, daemon) {
             (_, Some(pid)) => Ok(Receiver::Host(pid)),
             (SinkChoice::Usual | SinkChoice::Own, None) => Ok(Receiver::Own),
+            (SinkChoice::Remote, None) => {
+                bench.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
+            }
             (SinkChoice::Nobody, None) => Ok(Receiver::Nobody),
             (SinkChoice::Auditd { flush, has_plugin }, None) => {
                 // A set of its own has a directory of its own.
@@ -123,6 +132,14 @@ pub fn start_auditd(
     Ok(auditd)
 }
 
+fn no_collector() -> TreatmentError {
+    TreatmentError::Unavailable(
+        "sink=remote ships the records to W_passive, which only `net:` workloads have around them: `weigh \
+         compare audit:sink=remote -w net:btu-quick`"
+            .into(),
+    )
+}
+
 fn parse_flush(word: &str) -> Result<Flush, String> {
     Flush::ALL.into_iter().find(|flush| flush.word() == word).ok_or_else(|| {
         let words = Flush::ALL.map(Flush::word);
@@ -146,6 +163,7 @@ mod tests {
         assert_eq!(parse("audit"), Ok(SinkChoice::Usual));
         assert_eq!(parse("audit:sink=own"), Ok(SinkChoice::Own));
         assert_eq!(parse("audit:sink=none"), Ok(SinkChoice::Nobody));
+        assert_eq!(parse("audit:sink=remote"), Ok(SinkChoice::Remote));
         assert_eq!(parse("audit:sink=auditd"), of(Flush::IncrementalAsync, false));
         assert_eq!(parse("audit:sink=auditd+dispatcher,flush=sync"), of(Flush::Sync, true));
     }

@@ -1,6 +1,10 @@
 //! The parent's side of the sink: starting it, and learning what came out of the kernel's queue.
 
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -11,7 +15,9 @@ use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::lines::{LinesError, PROMPTLY};
 use crate::machine::cpu_time;
 use crate::own_program::{self, Helper};
+use crate::testbed::Collector;
 use crate::treatment::{Bench, TreatmentError};
+use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
@@ -56,14 +62,20 @@ impl Stream {
     ) -> Result<Stream, TreatmentError> {
         let marker = format!("weigh-marker-{}", std::process::id());
         let is_own = matches!(receiver, Receiver::Own);
+        let mut command = own_program::command(SUBCOMMAND);
+        let connection = match &receiver {
+            Receiver::Remote(collector) => Some(ship(collector, bench, &mut command)?),
+            _ => None,
+        };
         let request = SinkRequest {
+            connection: connection.as_ref().map(AsRawFd::as_raw_fd),
             log: is_own.then(|| bench.place.scratch.join("audit.log")),
             treated_loginuid: TREATED_LOGINUID,
             exempt_loginuid: BASELINE_LOGINUID,
             canary: canary.to_owned(),
             marker: marker.clone(),
         };
-        let mut sink = Helper::start(own_program::command(SUBCOMMAND)).map_err(system)?;
+        let mut sink = Helper::start(command).map_err(system)?;
         sink.lines.send(&request).map_err(system)?;
         match sink.lines.receive(bench.interrupted, Instant::now() + PROMPTLY) {
             Ok(SinkReply::Ready) => {}
@@ -135,14 +147,16 @@ impl Stream {
 
     /// Whether records may be missing from these counts that the kernel does not count as lost.
     pub fn has_missed(&self, counts: &RecordCounts) -> bool {
-        let enough = if matches!(self.receiver, Receiver::Own) { MISSED_TRIES } else { 1 };
+        let enough = if self.receiver.is_ours() { MISSED_TRIES } else { 1 };
         counts.failed_tries >= enough
     }
 
     /// What that means.
     pub fn why_not_counted(&self) -> &'static str {
         match self.receiver {
-            Receiver::Own => "the receiver of the records stalled, and some may have been dropped",
+            Receiver::Own | Receiver::Remote(_) => {
+                "the receiver of the records stalled, and some may have been dropped"
+            }
             Receiver::Nobody => "records came faster than weigh could read them",
             _ => {
                 "records came faster than weigh could read them beside the audit daemon, which has them all"
@@ -160,7 +174,7 @@ impl Stream {
     pub fn own_auditd(&self) -> Option<u32> {
         match &self.receiver {
             Receiver::Auditd(auditd) => Some(auditd.pid()),
-            Receiver::Own | Receiver::Host(_) | Receiver::Nobody => None,
+            Receiver::Own | Receiver::Remote(_) | Receiver::Host(_) | Receiver::Nobody => None,
         }
     }
 
@@ -168,6 +182,33 @@ impl Stream {
     pub fn fact(&self) -> String {
         self.receiver.fact()
     }
+}
+
+/// Connects to W_passive, and has the sink inherit that, on the CPUs of W_test whose cost it is.
+fn ship(
+    collector: &Collector,
+    bench: &Bench,
+    command: &mut Command,
+) -> Result<TcpStream, TreatmentError> {
+    let connection = collector.connect().map_err(|error| {
+        system(format!("W_passive, {}, takes no records: {error}", collector.address))
+    })?;
+    let fd = connection.as_raw_fd();
+    let cpus = bench.surroundings.get::<AllowedCpus>().map(|allowed| allowed.cpus.clone());
+    // SAFETY: it makes system calls alone, and the file is open until the process is started.
+    unsafe {
+        command.pre_exec(move || {
+            if let Some(cpus) = &cpus {
+                wire::stay_on(cpus)?;
+            }
+            // It is to be there after the execution.
+            match libc::fcntl(fd, libc::F_SETFD, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    Ok(connection)
 }
 
 impl Cpu {

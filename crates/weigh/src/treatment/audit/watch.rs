@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 
 use super::limits::Limits;
-use super::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOG_BYTES, LOST, RECEIVED, RECORDS, SINK_CPU};
+use super::quantities::{
+    BACKLOG_WAIT, KAUDITD_CPU, LOG_BYTES, LOST, RECEIVED, RECORDS, SHIPPED, SINK_CPU,
+};
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
 use super::{BASELINE_LOGINUID, needs, system, untouched};
@@ -195,7 +197,8 @@ impl Watch {
             .with(&RECEIVED, Some(counts.received))
             .with(&BACKLOG_WAIT, waited_s)
             .with(&SINK_CPU, cpu.sink_s())
-            .with(&KAUDITD_CPU, cpu.kauditd_s());
+            .with(&KAUDITD_CPU, cpu.kauditd_s())
+            .with(&SHIPPED, counts.shipped);
         if self.stream.has_missed(counts) {
             // Whoever else receives them has them all; we, who read along, have not, and so cannot say how
             // many. Of those that only we receive the kernel may have dropped some, and has not counted them

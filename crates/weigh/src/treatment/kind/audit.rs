@@ -195,7 +195,8 @@ impl Treatment for Auditing {
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
-        quantities::ALL.to_vec()
+        let shipped = (self.sink == SinkChoice::Remote).then_some(quantities::SHIPPED);
+        quantities::ALL.iter().cloned().chain(shipped).collect()
     }
 
     fn facts(&self) -> Vec<String> {
