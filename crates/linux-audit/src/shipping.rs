@@ -1,7 +1,8 @@
 //! Records that are shipped to another machine, over a connection that is there already: what both ends say.
 //!
-//! Each record goes as its length and its line, one after the other, as a stream. From time to time the sender asks for a
-//! receipt (a length of 0): how many records and bytes have arrived and been written since the beginning.
+//! Each record goes as its length and its line, one after the other, as a stream. From time to time the
+//! sender asks for a receipt (a length of 0): how many records and bytes have arrived and been written since
+//! the beginning.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -13,8 +13,7 @@ use linux_audit::netlink::Client;
 /// The parameters as they are explained.
 pub const SINK: Parameter = Parameter {
     form: "sink=NAME",
-    help: "who receives the records: own (default), auditd, auditd+dispatcher, remote (W_passive of net:), or \
-           none",
+    help: "who receives the records: own (default), auditd, auditd+dispatcher, none, or with net: remote",
 };
 pub const FLUSH: Parameter = Parameter {
     form: "flush=WORD",
