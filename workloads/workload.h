@@ -15,6 +15,8 @@
 /* Where the two processes of a workload run. */
 enum placement { ANYWHERE, SAME_CPU, CROSS_CPU };
 
+enum { MOST_TIMES = 4 };
+
 struct workload {
 	const char *name;
 	const char *summary;       /* what one operation is, in one line */
@@ -49,6 +51,14 @@ struct workload {
 	 * any there is no result, but what is known of them is told. */
 	const char *const *faults;
 
+	/* Optional: what it tells the times of, with took(). */
+	const char *times[MOST_TIMES];
+	/* Optional: a sample is at least so long, as fewer operations would tell little. */
+	long least_ms;
+
+	/* Optional; before everything and before there are copies, whose processes have what it leaves in
+	 * memory. */
+	void (*prepare_once)(void);
 	void (*prepare)(void);     /* optional; before everything, not timed */
 	void (*run)(uint64_t n);   /* n operations, and nothing else */
 	void (*check)(uint64_t n); /* optional; n is the sum over all calls of run() */
@@ -77,8 +87,18 @@ struct workload {
 /* The workload that this process runs. */
 extern const struct workload *current;
 
-/* Which of several copies this process is, from 0. */
-extern int copy_number;
+/* Which of several copies this process is, from 0, and how many there are. */
+extern int copy_number, copy_count;
+
+/* CLOCK_MONOTONIC */
+uint64_t now_ns(void);
+
+/* Waits until a moment of that clock, and gives how long. Until the moment, the time is not the operations':
+ * who comes late is. */
+uint64_t wait_until(uint64_t moment_ns);
+
+/* So long took one of what times[which] names; it counts if it was in the timed part. */
+void took(int which, uint64_t ns);
 
 /* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -38,6 +38,8 @@ uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state)
 	return (uint64_t)(exponential(state) * 1e12 * processes / per_1000s);
 }
 
+static uint64_t waited_ns; /* since it was asked last */
+
 uint64_t wait_until(uint64_t moment_ns)
 {
 	struct timespec moment = {.tv_sec = moment_ns / 1000000000, .tv_nsec = moment_ns % 1000000000};
@@ -47,5 +49,14 @@ uint64_t wait_until(uint64_t moment_ns)
 		return 0;
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
 		;
+	waited_ns += moment_ns - from;
 	return now_ns() - from;
+}
+
+uint64_t time_waited(void)
+{
+	uint64_t waited = waited_ns;
+
+	waited_ns = 0;
+	return waited;
 }

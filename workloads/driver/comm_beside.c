@@ -2,25 +2,14 @@
  * does its units, and then more that nobody counts, until all that is scored has ended. */
 #include "comm.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 _Noreturn void be_activity(const struct beside *beside, struct comm_board *board, int number)
 {
 	uint64_t done = 0;
-	char name[32];
 
 	current = beside->activity;
-	snprintf(name, sizeof name, "activity-%d", number + 1);
-	if (mkdir(name, 0700) < 0 || chdir(name) < 0)
-		fail("cannot make the directory %s: %s", name, strerror(errno));
-	keep_scratch_directory();
-	if (current->prepare)
-		current->prepare();
-	current->run(1); /* cold caches and files are no part of what is timed */
+	begin_activity(number);
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
 	for (; !atomic_load(&board->over); done++) {

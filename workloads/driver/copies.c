@@ -106,11 +106,13 @@ static void work_in_batches(struct sample *sample, const struct options *options
 	uint64_t begin = now_ns(), wrong = not_done();
 
 	begin_planting(options);
+	time_waited();
 	do {
 		time_batch(batch);
 		sample->operations += batch;
 		sample->elapsed_ns = now_ns() - begin;
 	} while (!options->operations && sample->elapsed_ns < options->target_ns);
+	sample->elapsed_ns -= time_waited();
 	sample->operations -= not_done() - wrong;
 }
 
@@ -131,10 +133,12 @@ static _Noreturn void be_copy(int number, const struct options *options)
 
 	start_together(options->copies);
 	struct usage before = usage();
+	keep_times(true);
 	if (is_one_by_one(options))
 		work_one_by_one(&sample, options);
 	else
 		work_in_batches(&sample, options, batch);
+	keep_times(false);
 	struct usage after = usage();
 	atomic_fetch_sub(&shared->measuring, 1);
 	if (!is_one_by_one(options)) {
@@ -212,9 +216,10 @@ void take_copies(const struct options *options)
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
-	shared->measuring = count;
+	shared->measuring = copy_count = count;
 	enter_scratch_directory();
 	start_janitor();
+	prepare_once();
 	start_copies(options, copies);
 	for (int left = count; left; left--) {
 		int status, number = 0;
@@ -243,6 +248,7 @@ void take_copies(const struct options *options)
 		putchar('}');
 	}
 	print_readings(&total);
+	print_times();
 	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

@@ -42,8 +42,11 @@ struct sample {
 	double calibration_ms;
 };
 void take_sample(const struct options *options);
-uint64_t now_ns(void);
 uint64_t time_batch(uint64_t n);
+/* How long wait_until() waited for its moments since this was asked last. */
+uint64_t time_waited(void);
+/* What is there once, before there are copies. */
+void prepare_once(void);
 /* Prepares, and returns how many operations a sample takes. */
 uint64_t warm_up(const struct options *options, struct sample *sample);
 /* Between the two, time_batch() does as much more as the options say; the second fails where that is too
@@ -78,7 +81,6 @@ void print_faults(const struct workload *of, const struct faults *faults); /* as
 uint64_t draw(uint64_t *state);
 /* Until the next operation of one of so many processes, which begin so many together. */
 uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state);
-uint64_t wait_until(uint64_t moment_ns); /* gives the time that it waited */
 
 /* janitor.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
 void start_janitor(void);
@@ -106,8 +108,19 @@ struct load_options {
 	/* Where not 0, jobs of all users begin at so many times in 1000 s, whether those before are done or
 	 * not: at moments of chance, a Poisson process. */
 	uint64_t jobs_per_1000s;
+	bool is_endless; /* until it is killed: see beside.c */
 };
 void take_load(const struct load_options *options);
+
+/* beside.c: the command `beside`, and what others that go on for ever have of it */
+int beside(int argc, char **argv);
+/* In the current directory. */
+void open_activity_board(void);
+void activity_is_ready(void);
+/* One more was done. */
+void tell_activity(void);
+/* Does the first operation of the workload, as copy `number`, in a directory of its own. */
+void begin_activity(int number);
 
 /* comm_options.c: the commands `comm` and `comm-peer` */
 int comm(int argc, char **argv);
@@ -130,11 +143,18 @@ void remove_scratch_directory(void);
 void keep_scratch_directory(void);
 
 /* histogram.c */
+uint64_t histogram_bucket(uint64_t ns);
 void histogram_add(uint64_t ns);
 void histogram_print(void); /* as JSON: [lower end of a bucket, count], the empty ones left out */
 enum { HISTOGRAM_BUCKETS = (64 - 6 + 1) * 64 };
 void histogram_share(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]); /* adds this process's counts */
 void histogram_take(_Atomic uint64_t buckets[HISTOGRAM_BUCKETS]);  /* in place of its own */
+
+/* times.c: what parts of the operations took, of all copies together */
+void make_times(void); /* before there are copies */
+/* From now on, or no longer. */
+void keep_times(bool are);
+void print_times(void); /* the sample's field `times`, where there are any; replaces the histogram */
 
 /* placement.c: pins the process that calls it; fails where that cannot be. */
 void stay_on(int cpu);

@@ -20,14 +20,19 @@ static uint64_t lower_end_ns(uint64_t bucket)
 	return (bucket - shift * PARTS) << shift;
 }
 
-void histogram_add(uint64_t ns)
+uint64_t histogram_bucket(uint64_t ns)
 {
 	unsigned int shift = 0;
 
 	if (ns >= PARTS)
 		shift = 63 - __builtin_clzll(ns) - PART_BITS;
 	/* ns >> shift lies in the upper half of two times PARTS, but for the exact ones at the start. */
-	counts[shift * PARTS + (ns >> shift)]++;
+	return shift * PARTS + (ns >> shift);
+}
+
+void histogram_add(uint64_t ns)
+{
+	counts[histogram_bucket(ns)]++;
 }
 
 void histogram_print(void)

@@ -145,6 +145,8 @@ static uint64_t do_jobs(const struct load_options *options, const int *order, co
 		/* A job that could not begin when it was to waited meanwhile, as whoever wants it does. */
 		histogram_add(ended - (options->jobs_per_1000s ? arrives : began));
 		spent_ns += ended - began;
+		if (options->is_endless)
+			tell_activity();
 		if (options->think_ns)
 			spent_ns += wait_until(ended + options->think_ns);
 	}
@@ -182,6 +184,8 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
+	while (options->is_endless)
+		do_jobs(options, order, directories, number);
 	struct usage before = usage();
 	uint64_t woke_ns = now_ns(), spent_ns = do_jobs(options, order, directories, number);
 	uint64_t finished_ns = now_ns();
@@ -337,6 +341,8 @@ void take_load(const struct load_options *options)
 	board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (board == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
+	if (options->is_endless)
+		open_activity_board();
 	enter_scratch_directory();
 	start_janitor();
 	prepare_disks();
@@ -345,6 +351,8 @@ void take_load(const struct load_options *options)
 	uint64_t ready = now_ns();
 	board->opened_ns = now_ns();
 	open_gate(&board->gate);
+	if (options->is_endless)
+		activity_is_ready();
 	for (int left = options->users; left; left--)
 		reap(0);
 	leave_to_janitor(0);

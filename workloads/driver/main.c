@@ -18,7 +18,7 @@
 extern const struct workload *const __start_workloads[], *const __stop_workloads[];
 
 const struct workload *current;
-int copy_number;
+int copy_number, copy_count = 1;
 
 #define SCRATCH "weigh-XXXXXX"
 
@@ -34,7 +34,9 @@ static const char help[] =
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
 	"                         [--per-1000s N [--seed N]] [--endure]\n"
 	"  weigh-workloads load [--users N] [--seed N] [--think-us N | --jobs-per-1000s N] [--file-kib N]\n"
-	"                        NAME=COUNT ...\n"
+	"                        [--endless] NAME=COUNT ...\n"
+	"  weigh-workloads beside [--copies N] NAME\n"
+	"  weigh-workloads beside -- COMMAND ...\n"
 	"  weigh-workloads comm --chunk BYTES [--send | --receive BYTES,ADDRESS,SOCKET] ...\n"
 	"                        [--beside NAME=COUNT [--beside-copies N]] [--no-delay]\n"
 	"                        [--congestion NAME] [--[peer-]send-buffer BYTES]\n"
@@ -58,6 +60,7 @@ static const char help[] =
 	"  --jobs-per-1000s N     all users begin so many in 1000 s, whether others are done or not; each\n"
 	"                         job's time is from when it was to begin\n"
 	"  --file-kib N           the size of the files of disk jobs; what is read is made beforehand\n"
+	"  --endless              all again and again, as `beside` does with one: until it is killed\n"
 	"  --send, --receive      a connection to the peer at this Unix socket, which listens on ADDRESS,\n"
 	"                         and how much payload it carries\n"
 	"  --chunk BYTES          how much is written at a time, and read at most\n"
@@ -221,6 +224,8 @@ static int list(void)
 			printf("\"x\":%.10g,", sorted[i]->x);
 			print_string("x_unit", sorted[i]->x_unit, ",");
 		}
+		if (sorted[i]->least_ms)
+			printf("\"least_ms\":%ld,", sorted[i]->least_ms);
 		if (sorted[i]->needs)
 			print_string("needs", sorted[i]->needs, ",");
 		print_string("group", sorted[i]->group, "}\n");
@@ -369,6 +374,7 @@ static int load(int argc, char **argv)
 		{"think-us", required_argument, NULL, 't'},
 		{"jobs-per-1000s", required_argument, NULL, 'r'},
 		{"file-kib", required_argument, NULL, 'k'},
+		{"endless", no_argument, NULL, 'e'},
 		{0},
 	};
 	struct load_options options = {.users = 1};
@@ -382,6 +388,7 @@ static int load(int argc, char **argv)
 		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
 		case 'r': options.jobs_per_1000s = number("jobs-per-1000s", optarg, 1, 1ull << 40); break;
 		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
+		case 'e': options.is_endless = true; break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}
@@ -411,6 +418,8 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "run") == 0)
 		return run(argc - 1, argv + 1);
 #ifndef WEIGH_IS_SMALL
+	if (strcmp(argv[1], "beside") == 0)
+		return beside(argc - 1, argv + 1);
 	if (strcmp(argv[1], "load") == 0)
 		return load(argc - 1, argv + 1);
 	if (strcmp(argv[1], "comm") == 0)

@@ -87,7 +87,7 @@ uint64_t time_batch(uint64_t n)
 static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_t *slices)
 {
 	const uint64_t target_ns = options->target_ns, too_short_ns = target_ns / BATCHES / 8;
-	uint64_t batch = *n / BATCHES + 1, elapsed = 0, count = 0;
+	uint64_t batch = *n / BATCHES + 1, elapsed = 0, waited = 0, count = 0;
 	bool has_grown = false;
 
 	do {
@@ -95,6 +95,7 @@ static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_
 		/* What seems long enough now may have been held up itself. */
 		if (count == 0 && has_grown && one >= too_short_ns) {
 			begin_planting(options);
+			time_waited();
 			one = time_batch(batch);
 		}
 		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
@@ -104,14 +105,16 @@ static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_
 			begin_planting(options);
 			continue;
 		}
+		uint64_t not_its_own = time_waited();
 		if (count < MAX_SLICES)
-			slice_ns[count] = one;
+			slice_ns[count] = one - not_its_own;
 		elapsed += one;
+		waited += not_its_own;
 		count++;
 	} while (elapsed < target_ns);
 	*n = count * batch;
 	*slices = count < MAX_SLICES ? count : MAX_SLICES;
-	return elapsed;
+	return elapsed - waited;
 }
 
 /* How many operations fill the target.
@@ -196,6 +199,7 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 {
 	uint64_t start = now_ns(), end = start, done = 0;
 
+	time_waited();
 	while (done < *n && end - start < target_ns) {
 		uint64_t all = with_planted(1), wrong = not_done(), before = now_ns();
 		current->run(all);
@@ -206,7 +210,7 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 		done++;
 	}
 	*n = done;
-	return end - start;
+	return end - start - time_waited();
 }
 
 static void print_slices(uint64_t slices)
@@ -221,6 +225,13 @@ static void print_slices(uint64_t slices)
 static bool is_in_batches(const struct options *options)
 {
 	return !options->latencies && !options->count_instructions && !current->only_in_batches;
+}
+
+void prepare_once(void)
+{
+	make_times();
+	if (current->prepare_once)
+		current->prepare_once();
 }
 
 uint64_t warm_up(const struct options *options, struct sample *sample)
@@ -334,6 +345,7 @@ void take_sample(const struct options *options)
 	struct counter instructions = open_counter(count, KERNEL_INSTRUCTIONS);
 	struct counter cycles = open_counter(count, CYCLES);
 	struct sample sample = {.operations = 0};
+	prepare_once();
 	uint64_t n = warm_up(options, &sample);
 	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
 	struct usage before = usage();
@@ -341,12 +353,15 @@ void take_sample(const struct options *options)
 	start_counter(&instructions);
 	start_counter(&cycles);
 	begin_planting(options);
+	time_waited();
+	keep_times(true);
 	if (options->latencies)
 		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
 	else if (!options->operations && is_in_batches(options))
 		sample.elapsed_ns = time_batches(&n, options, &slices);
 	else
-		sample.elapsed_ns = time_batch(n);
+		sample.elapsed_ns = time_batch(n) - time_waited();
+	keep_times(false);
 	stop_counter(&cycles);
 	stop_counter(&instructions);
 	sample.operations = n - (not_done() - wrong);
@@ -364,6 +379,7 @@ void take_sample(const struct options *options)
 		printf("}");
 	}
 	print_readings(&sample);
+	print_times();
 	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

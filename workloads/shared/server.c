@@ -153,6 +153,9 @@ void send_all(int fd, const void *bytes, size_t size)
 {
 	for (const char *at = bytes; size;) {
 		ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+		/* Whoever stood still meanwhile did not wait in vain: signal(7), SO_RCVTIMEO. */
+		if (sent < 0 && errno == EINTR)
+			continue;
 		if (sent < 0)
 			fail_to("send to");
 		at += sent;
@@ -165,6 +168,8 @@ void receive_all(int fd, void *bytes, size_t size)
 	for (char *at = bytes; size;) {
 		if (buffered.from == buffered.to) {
 			ssize_t received = recv(fd, buffered.bytes, sizeof buffered.bytes, 0);
+			if (received < 0 && errno == EINTR)
+				continue;
 			if (received < 0)
 				fail_to("receive from");
 			if (received == 0)

@@ -132,6 +132,74 @@ fn equivalence_is_found_when_true_and_rarely_claimed_at_the_margin() {
     }
 }
 
+/// How servers of an experiment are started, whose starts scatter by `luck` beside the noise of a sample.
+#[derive(Clone, Copy)]
+enum Starts {
+    /// Both anew for every pair.
+    PerPair,
+    /// One of each for all pairs.
+    Once,
+}
+
+/// How often the interval misses the effect on the next start, and its half width after all pairs.
+fn misses_the_next_start(starts: Starts, effect: f64, luck: f64, repetitions: u64) -> (f64, f64) {
+    let mut widths = Vec::new();
+    let missed = (0..repetitions)
+        .filter(|seed| {
+            let mut machine = Machine::new(Noise::White, *seed);
+            // A sample of white noise scatters by 1 %.
+            let mut of_start = Machine::new(Noise::White, seed + repetitions);
+            let mut both = || 100.0 * luck * of_start.pair(0.0);
+            let kept = both();
+            let mut row = Betting::new(DEFAULT_SCALE);
+            let is_missed = misses(effect, 8);
+            let has_missed = (1..=PAIRS).any(|_| {
+                let of_pair = match starts {
+                    Starts::PerPair => both(),
+                    Starts::Once => kept,
+                };
+                row.push(machine.pair(effect) + of_pair).unwrap();
+                row.pairs() >= MIN_PAIRS && is_missed(&row)
+            });
+            if !has_missed {
+                let interval = judge_rows(std::iter::once(&row), &Design::default())[0].interval;
+                widths.push((interval.high - interval.low) / 2.0);
+            }
+            has_missed
+        })
+        .count();
+    (missed as f64 / repetitions as f64, median(&widths).unwrap_or(f64::NAN))
+}
+
+/// The interval is about the next start of a server: for that, starts have to be drawn as pairs are.
+#[test]
+fn the_interval_covers_the_next_start_where_servers_start_with_the_pair() {
+    for luck in [0.005, 0.02, 0.05] {
+        let (missed, _) = misses_the_next_start(Starts::PerPair, -0.03, luck, 300);
+        assert!(missed <= allowed(300), "{luck}: {missed}");
+        let (missed, _) = misses_the_next_start(Starts::Once, -0.03, luck, 300);
+        assert!(missed >= 0.5, "{luck}: {missed}, though each arm has one start");
+    }
+}
+
+/// Prints the table of "Servers that are drawn afresh" in docs/statistics.md.
+#[test]
+#[ignore = "it prints a table"]
+fn print_the_table_of_starts() {
+    for luck in [0.0, 0.005, 0.01, 0.02, 0.05] {
+        let (per_pair, width) = misses_the_next_start(Starts::PerPair, -0.03, luck, REPETITIONS);
+        let (once, narrow) = misses_the_next_start(Starts::Once, -0.03, luck, REPETITIONS);
+        println!(
+            "| {} % | {:.1} % | ±{:.2} % | {:.1} % | ±{:.2} % |",
+            100.0 * luck,
+            100.0 * per_pair,
+            100.0 * width,
+            100.0 * once,
+            100.0 * narrow
+        );
+    }
+}
+
 /// Half of the capital on a stake that suits a number of pairs: no more false alarms, fewer pairs where the
 /// effect takes about so many, and hardly more where it takes few.
 #[test]

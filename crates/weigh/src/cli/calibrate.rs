@@ -169,6 +169,7 @@ impl CalibrateArgs {
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
             fixtures: Vec::new(),
+            beside: Vec::new(),
             mixes: Vec::new(),
             job_sizes: JobSizes::default(),
             command: None,

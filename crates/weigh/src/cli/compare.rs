@@ -77,6 +77,10 @@ pub struct CompareArgs {
     /// repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
+    /// Measure each workload alone, and beside this: another workload, mix or application, done as often as
+    /// there are CPUs, or dc:copies=4; may be repeated
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "command")]
+    beside: Vec<String>,
     /// Length of the timed part of a sample [default: 10ms to 250ms, chosen from the first pairs;
     /// with --pairs 20ms, or 70ms for audit, whose cost grows until its queue is full]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
@@ -91,8 +95,8 @@ pub struct CompareArgs {
     /// workloads, and judge all pairs together
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
-        "fdr", "margin", "seed", "sets", "fixtures", "no_detail", "copies", "jobs", "file_size", "pool_size",
-        "think", "rate", "metrics", "active", "command"])]
+        "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
+        "pool_size", "think", "rate", "metrics", "active", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -167,6 +171,7 @@ impl CompareArgs {
             job_sizes: self.mixes.sizes(),
             workloads,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            beside: self.beside.clone(),
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             contest: None,
             around: self.hooks.around(self.prepare.clone(), Vec::new()),

@@ -107,6 +107,7 @@ impl LoadArgs {
             mixes: self.mixes.read(&[name])?,
             job_sizes: self.mixes.sizes(),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            beside: Vec::new(),
             command: None,
             contest: None,
             around: Around::default(),

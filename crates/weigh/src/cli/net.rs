@@ -140,6 +140,7 @@ impl NetArgs {
             mixes: Vec::new(),
             job_sizes: JobSizes::default(),
             fixtures: Vec::new(),
+            beside: Vec::new(),
             command: None,
             contest: None,
             around: Around::default(),

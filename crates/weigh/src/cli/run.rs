@@ -66,6 +66,10 @@ pub struct RunArgs {
     /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
+    /// Measure each workload alone, and beside this: another workload, mix or application, done as often as
+    /// there are CPUs, or dc:copies=4; may be repeated
+    #[arg(long, value_name = "WORKLOAD")]
+    beside: Vec<String>,
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
@@ -114,6 +118,7 @@ impl RunArgs {
             mixes: self.mixes.read(&names)?,
             job_sizes: self.mixes.sizes(),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            beside: self.beside.clone(),
             command: None,
             contest: None,
             around: Around::default(),

@@ -125,6 +125,7 @@ impl VersusArgs {
             suites: Vec::new(),
             workloads: Vec::new(),
             fixtures: Vec::new(),
+            beside: Vec::new(),
             command: None,
             mixes: Vec::new(),
             job_sizes: JobSizes::default(),

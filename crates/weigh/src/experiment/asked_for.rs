@@ -5,6 +5,7 @@ use crate::workload::mix::{JobSizes, MixFromFile};
 use crate::workload::suite::FromFile;
 
 /// What a user named, with the files that this named, which were read already.
+#[derive(Clone)]
 pub struct AskedFor<'a> {
     /// Workloads, suites, mixes, or files with a suite or mix.
     pub names: &'a [String],
@@ -13,6 +14,8 @@ pub struct AskedFor<'a> {
     /// Of each workload that is named without a load of its own, so many copies.
     pub copies: &'a [usize],
     pub sizes: &'a JobSizes,
+    /// What is done beside each; each is measured alone as well.
+    pub beside: &'a [String],
     /// Whether the peak of a mix that is named without users is sought.
     pub seeks_peaks: bool,
     pub surroundings: Surroundings,
@@ -27,6 +30,7 @@ impl<'a> AskedFor<'a> {
             mixes: &[],
             copies: &[1],
             sizes,
+            beside: &[],
             seeks_peaks: false,
             surroundings: Surroundings::default(),
         }

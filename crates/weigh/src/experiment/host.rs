@@ -190,7 +190,7 @@ impl<'a> Host<'a> {
     }
 
     fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
-        self.arms.need(arm, self.site.works[work].server().map(|server| server.label));
+        self.arms.need(arm, &self.site.works[work].needs());
         let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
         // All launches are held against what a start makes.
         if evidence.why_not_counted().is_some() {
@@ -235,9 +235,9 @@ impl<'a> Host<'a> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
     fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
-        let server = self.site.works[slot.unit.work].server();
+        let needs = self.site.works[slot.unit.work].needs();
         for arm in order_of_launchers(slot) {
-            self.arms.need(arm, server.map(|server| server.label));
+            self.arms.need(arm, &needs);
             self.arms.renew(arm, chance).map_err(|error| match error {
                 ArmsError::Launcher(error) => SampleError::Stop(error.into()),
                 other => other.into(),

@@ -85,8 +85,7 @@ impl Session<'_> {
             let collector = net.as_ref().and_then(|net| net.collector.clone());
             let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
             let began = Instant::now();
-            let servers = self.works.iter().filter_map(Work::server);
-            let servers = servers.map(|server| server.label.to_owned()).collect();
+            let servers = self.works.iter().flat_map(Work::needs).map(str::to_owned).collect();
             let arms = Arms::raise(bench, treatments, &servers, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
@@ -311,7 +310,8 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
         let length_ms = |work: usize| {
-            sample_ms(&self.works[work]).or(self.request.sample_ms).unwrap_or(LONG_START_MS)
+            let work = &self.works[work];
+            work.at_least(sample_ms(work).or(self.request.sample_ms).unwrap_or(LONG_START_MS))
         };
         let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
         let mut progress = Progress::new(of_works);

@@ -4,6 +4,7 @@
 mod abnormal;
 pub mod around;
 pub mod asked_for;
+pub mod beside;
 pub mod calibration;
 mod climb;
 pub mod contest;
@@ -53,5 +54,6 @@ mod stored_effects;
 pub mod summarise;
 mod surroundings;
 mod sweep;
+mod times;
 pub mod work;
 mod wrong;

@@ -172,8 +172,7 @@ fn with_latencies(mut sample: Sample, launched: &Launched, at_once: u64) -> Resu
     for percentile in Percentile::ALL {
         let quantile = percentile.quantile();
         if let Some(value) = histogram.quantile(quantile).filter(|_| histogram.supports(quantile)) {
-            let (name, unit) = (percentile.name().to_owned(), "ns".to_owned());
-            sample.readings.push(OwnReading { name, value, unit, better: Direction::Lower });
+            sample.readings.push(OwnReading::of_ns(percentile.name().to_owned(), value));
         }
     }
     Ok(sample)
@@ -375,6 +374,7 @@ fn whole_process(launched: &Launched) -> Sample {
         block_input_bytes: None,
         block_output_bytes: None,
         readings: Vec::new(),
+        times: Vec::new(),
         copy_rates: Vec::new(),
     }
 }

@@ -33,6 +33,9 @@ pub struct Request {
     /// Labels of what all arms have around their samples.
     #[serde(default)]
     pub fixtures: Vec<String>,
+    /// What is done beside the workloads, each of which is measured alone too.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Workloads, suites, files with suites.
     pub workloads: Vec<String>,
     /// Those of them that are files.
@@ -100,6 +103,7 @@ impl Request {
             mixes: &self.mixes,
             copies: &self.copies,
             sizes: &self.job_sizes,
+            beside: &self.beside,
             // Effects of factors are made of the same load points in all arms.
             surroundings: Surroundings::of(&self.arms, &self.fixtures),
             seeks_peaks: self.kind == ExperimentKind::Compare

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::asked_for::AskedFor;
+use super::beside::Beside;
 use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
 use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
-use crate::fixture::{Service, services};
+use crate::fixture::{FIXTURES, FixtureKind, Service, services};
 use crate::net::grid::Grid;
-use crate::result::work_name::{NET, WorkName};
+use crate::result::work_name::{BESIDE, NET, WorkName};
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
@@ -21,27 +22,83 @@ use crate::workload::suite::{self, Member, Suite};
 /// # Errors
 /// A sentence that names what does not exist.
 pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work>, String> {
-    let AskedFor { names, suites: files, copies, .. } = *asked_for;
+    let AskedFor { names, suites: files, .. } = *asked_for;
     let workloads = executable.workloads()?;
     let ours = suite::embedded()?;
     let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
     let by_file = files.iter().map(|own| (own.file.as_str(), &own.suite));
     let suites: Vec<(&str, &Suite)> = by_name.chain(by_file).collect();
+    let resolver = Resolver { asked_for, workloads: &workloads, suites: &suites };
     let mut works: Vec<Work> = Vec::new();
     for name in WorkName::parse_all(names)? {
+        for work in resolver.works(&name)? {
+            if !works.iter().any(|other| other.name() == work.name()) {
+                works.push(work);
+            }
+        }
+    }
+    let mut activities = Vec::new();
+    for name in WorkName::parse_all(asked_for.beside)? {
+        activities.extend(resolver.activities(&name)?);
+    }
+    each_beside(works, &activities)
+}
+
+/// Each alone, and beside each activity.
+fn each_beside(works: Vec<Work>, activities: &[Beside]) -> Result<Vec<Work>, String> {
+    let mut all: Vec<Work> = Vec::new();
+    for work in works {
+        let beside = activities.iter().map(|activity| work.clone().beside(activity));
+        let beside: Vec<Work> = beside.collect::<Result<_, _>>()?;
+        all.push(work);
+        all.extend(beside);
+    }
+    Ok(all)
+}
+
+/// What there is to name, and what the user asked for.
+struct Resolver<'a> {
+    asked_for: &'a AskedFor<'a>,
+    workloads: &'a [Workload],
+    /// The words that name one, and what each names.
+    suites: &'a [(&'a str, &'a Suite)],
+}
+
+impl Resolver<'_> {
+    fn works(&self, name: &WorkName) -> Result<Vec<Work>, String> {
         if let Some(grid) = name.name.strip_prefix(NET) {
-            works.push(sweep(&name, grid, &workloads)?);
-            continue;
+            return Ok(vec![sweep(name, grid, self.workloads)?]);
         }
         if name.name.starts_with(mix::PREFIX) {
-            let loads = loads(&name, asked_for, &workloads)?;
-            let is_new = |load: &Work| !works.iter().any(|other| other.name() == load.name());
-            let new: Vec<Work> = loads.into_iter().filter(is_new).collect();
-            works.extend(new);
-            continue;
+            return loads(name, self.asked_for, self.workloads);
         }
+        if let Some((workload, activity)) = self.split(&name.name) {
+            let activity = WorkName { name: activity.to_owned(), load: name.load.clone() };
+            let works = self.copied(&workload.into(), self.asked_for.copies)?;
+            let mut all = Vec::new();
+            for activity in self.activities(&activity)? {
+                let beside = works.iter().map(|work| work.clone().beside(&activity));
+                all.extend(beside.collect::<Result<Vec<Work>, String>>()?);
+            }
+            return Ok(all);
+        }
+        self.copied(name, self.asked_for.copies)
+    }
+
+    /// `WORKLOAD/ACTIVITY`; a path to a file is none.
+    fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
+        let is_file = self.suites.iter().any(|(word, _)| *word == name);
+        let (workload, activity) = name.split_once(BESIDE).filter(|_| !is_file)?;
+        let AskedFor { surroundings, .. } = self.asked_for;
+        resolve_one(workload, self.workloads, self.suites, surroundings).ok()?;
+        Some((workload, activity))
+    }
+
+    fn copied(&self, name: &WorkName, copies: &[usize]) -> Result<Vec<Work>, String> {
+        let AskedFor { surroundings, .. } = self.asked_for;
         let own = name.load.is_some().then(|| vec![name.copies()]);
-        for work in resolve_one(&name.name, &workloads, &suites, &asked_for.surroundings)? {
+        let mut works = Vec::new();
+        for work in resolve_one(&name.name, self.workloads, self.suites, surroundings)? {
             for copies in own.as_deref().unwrap_or(copies) {
                 if *copies != 1 && matches!(work, Work::Interpreted(_)) {
                     return Err(format!(
@@ -49,14 +106,56 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
                         work.name()
                     ));
                 }
-                let work = work.clone().with_copies(*copies);
-                if !works.iter().any(|other| other.name() == work.name()) {
-                    works.push(work);
-                }
+                works.push(work.clone().with_copies(*copies));
             }
         }
+        Ok(works)
     }
-    Ok(works)
+
+    /// What can be done beside a workload; whatever the arms have, it asks servers of its own.
+    fn activities(&self, name: &WorkName) -> Result<Vec<Beside>, String> {
+        let alone = AskedFor { copies: &[1], seeks_peaks: false, ..self.asked_for.clone() };
+        let alone = AskedFor { surroundings: Surroundings::default(), ..alone };
+        let resolver = Resolver { asked_for: &alone, ..*self };
+        let works = match name.name.starts_with(mix::PREFIX) || name.name.starts_with(NET) {
+            // With whatever users; what is done beside says how many.
+            true => resolver.works(name)?.into_iter().take(1).collect(),
+            false => resolver.copied(&name.name.as_str().into(), &[1])?,
+        };
+        available(works).iter().map(|work| activity(work, name)).collect()
+    }
+}
+
+/// Of a work that is done beside another, in so many copies where that was said.
+///
+/// # Errors
+/// A sentence, where it cannot be done again and again beside something else.
+fn activity(work: &Work, asked_for: &WorkName) -> Result<Beside, String> {
+    let workload = match work {
+        Work::Builtin { .. } | Work::Interpreted(_) => work.name().name,
+        Work::Load(load) => load.label.clone(),
+        Work::Command { .. } | Work::Contest { .. } | Work::Net(_) => {
+            return Err(format!("`{asked_for}` cannot be done beside something else"));
+        }
+    };
+    let copies = asked_for.load.as_ref().map(|load| format!(",copies={}", load.value));
+    let label = format!("beside:workload={workload}{}", copies.unwrap_or_default());
+    let name = WorkName { name: workload, load: asked_for.load.clone() }.to_string();
+    Ok(Beside { name, label })
+}
+
+/// Of works that differ in their server alone, those whose server is there; all, where none is.
+fn available(works: Vec<Work>) -> Vec<Work> {
+    let is_there = |work: &Work| work.server().is_none_or(can_be_had);
+    match works.iter().any(is_there) {
+        true => works.into_iter().filter(is_there).collect(),
+        false => works,
+    }
+}
+
+fn can_be_had(service: &'static Service) -> bool {
+    let of_it = |kind: &&&dyn FixtureKind| kind.services().contains(service);
+    FIXTURES.iter().find(of_it).is_some_and(|kind| kind.probe().obstacle().is_none())
 }
 
 /// The most users of a mix whose peak is sought.
@@ -208,7 +307,7 @@ fn resolve_one(
 }
 
 fn builtin(workload: &Workload, member: Option<Member>, server: Option<&'static Service>) -> Work {
-    Work::Builtin { workload: Box::new(workload.clone()), member, copies: 1, server }
+    Work::Builtin { workload: Box::new(workload.clone()), member, copies: 1, server, beside: None }
 }
 
 /// A workload that asks a server: what all arms have, or else a row per server that there is, `NAME@SERVER`,
@@ -272,6 +371,7 @@ mod tests {
             series: None,
             x: None,
             x_unit: None,
+            least_ms: None,
             needs: None,
         }
     }

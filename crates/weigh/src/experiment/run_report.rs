@@ -4,6 +4,7 @@
 use super::load_answers::load_answers;
 use super::net_answers::net_answers;
 use super::run_row::{add_efficiency, row};
+use super::times;
 use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
 use crate::result::suite_index::{self, SuiteIndex, items};
 use crate::result::work_name::WorkName;
@@ -43,6 +44,7 @@ pub fn report(stored: &Stored) -> RunReport {
         indices,
         is_scored: is_classic || asked_for.iter().any(gives_index),
         results,
+        times: times::of_run(stored),
         loads: load_answers(stored),
         net: net_answers(stored),
         failures: stored.failures.clone(),

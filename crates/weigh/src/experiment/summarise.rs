@@ -12,6 +12,7 @@ use super::pairs::{Measurements, gather};
 use super::ranking;
 use super::sets::{self, Set};
 use super::stored_effects;
+use super::times;
 use crate::result::cost::{AddedCost, treated};
 use crate::result::factorial::FactorialEffect;
 use crate::result::gate::{Above, Gate};
@@ -85,6 +86,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         results,
         effects,
         loads: compared_loads(stored),
+        times: times::of_comparison(stored),
         failures: stored.failures.clone(),
         warnings,
         gate: stored.fail_above.map(|limit| gate(limit, stored)),

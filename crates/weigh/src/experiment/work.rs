@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::beside::Beside;
 use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use crate::fixture::Service;
 use crate::result::curve::OnCurve;
 use crate::result::versus::WORK;
-use crate::result::work_name::WorkName;
+use crate::result::work_name::{BESIDE, WorkName};
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
@@ -43,6 +44,8 @@ pub enum Work {
         copies: usize,
         /// What it asks, where that is started for it alone.
         server: Option<&'static Service>,
+        /// What is done beside it.
+        beside: Option<Beside>,
     },
     Interpreted(Interpreted),
     Command {
@@ -119,11 +122,11 @@ impl Work {
     /// What rows are called.
     pub fn name(&self) -> WorkName {
         match self {
-            Work::Builtin { workload, copies, server: None, .. } => {
-                WorkName::of_copies(&workload.name, *copies)
-            }
-            Work::Builtin { workload, copies, server: Some(server), .. } => {
-                WorkName::of_copies(&format!("{}@{}", workload.name, server.name), *copies)
+            Work::Builtin { workload, copies, server, beside, .. } => {
+                let server = server.map(|server| format!("@{}", server.name));
+                let beside = beside.as_ref().map(|beside| format!("{BESIDE}{}", beside.name));
+                let [server, beside] = [server, beside].map(Option::unwrap_or_default);
+                WorkName::of_copies(&format!("{}{server}{beside}", workload.name), *copies)
             }
             Work::Interpreted(one) => (*one.name()).into(),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
@@ -147,9 +150,10 @@ impl Work {
 
     /// Where it is a point of a curve, as the workload declares.
     pub fn on_curve(&self) -> Option<OnCurve> {
-        let Work::Builtin { workload, server, .. } = self else { return None };
-        let (series, x) = workload.series.clone().zip(workload.x)?;
-        let series = server.map_or(series.clone(), |server| format!("{series}, {}", server.name));
+        let Work::Builtin { workload, server, beside, .. } = self else { return None };
+        let (mut series, x) = workload.series.clone().zip(workload.x)?;
+        let around = [server.map(|server| server.name), beside.as_ref().map(|one| &*one.name)];
+        around.into_iter().flatten().for_each(|name| series = format!("{series}, {name}"));
         Some(OnCurve { series, x, x_unit: workload.x_unit.clone().unwrap_or_default() })
     }
 
@@ -167,6 +171,7 @@ impl Work {
     /// The launch of one sample of about this length; a command or a load takes what it takes. What is done
     /// in an order of chance draws that from `order`.
     pub fn job(&self, place: &LaunchPlace, length: Length, order: u64) -> Job {
+        let length = Length { target_ms: self.at_least(length.target_ms), ..length };
         match self {
             Work::Builtin { workload, copies, .. } => Job {
                 argv: place.executable.sample_argv(
@@ -205,6 +210,14 @@ impl Work {
         }
     }
 
+    /// How long a sample is that should be so long.
+    pub fn at_least(&self, target_ms: u64) -> u64 {
+        match self {
+            Work::Builtin { workload, .. } => target_ms.max(workload.least_ms.unwrap_or_default()),
+            _ => target_ms,
+        }
+    }
+
     fn interpreted(one: &Interpreted, place: &LaunchPlace, amount: WorkAmount) -> Job {
         let executable = &place.executable;
         let interpreter = executable.interpreter(one.language);
@@ -236,6 +249,31 @@ impl Work {
         match self {
             Work::Builtin { server, .. } => *server,
             _ => None,
+        }
+    }
+
+    /// The labels of the fixtures that are there for it alone.
+    pub fn needs(&self) -> Vec<&str> {
+        let Work::Builtin { server, beside, .. } = self else { return Vec::new() };
+        let server = server.map(|server| server.label);
+        server.into_iter().chain(beside.as_ref().map(|beside| &*beside.label)).collect()
+    }
+
+    /// The same with something that is done beside it.
+    ///
+    /// # Errors
+    /// Where it is none of our workloads.
+    pub fn beside(self, activity: &Beside) -> Result<Work, String> {
+        match self {
+            Work::Builtin { workload, member, copies, server, .. } => {
+                let beside = Some(activity.clone());
+                Ok(Work::Builtin { workload, member, copies, server, beside })
+            }
+            other => Err(format!(
+                "nothing can be done beside `{}`: that is for workloads that are no program of `interp:`, \
+                 mix or grid",
+                other.name()
+            )),
         }
     }
 
@@ -335,8 +373,8 @@ impl Work {
     /// The same with so many copies at the same time; a command stays alone.
     pub fn with_copies(self, wanted: usize) -> Work {
         match self {
-            Work::Builtin { workload, member, server, .. } => {
-                Work::Builtin { workload, member, copies: wanted, server }
+            Work::Builtin { workload, member, server, beside, .. } => {
+                Work::Builtin { workload, member, copies: wanted, server, beside }
             }
             command => command,
         }

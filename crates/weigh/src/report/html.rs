@@ -17,7 +17,7 @@ use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
     bounds, by_treatment, evidence, factorial, facts, imported, latency, readings, sentence, sets,
-    versus,
+    times, versus,
 };
 use crate::format;
 use crate::machine::Facts;
@@ -133,6 +133,9 @@ fn page(s: &Summary) -> Value {
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => of_metrics(s),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
+        times => times::table(&s.times).map(|times| table(&times)),
+        times_title => times::TITLE,
+        times_legend => times::LEGEND,
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),

@@ -5,6 +5,7 @@ use crate::report::html::run::{self, RunPage};
 use crate::report::load_text;
 use crate::report::net_text;
 use crate::report::table::{Align, Table};
+use crate::report::times;
 use crate::result::curve::x_text;
 use crate::result::load::LoadAnswers;
 use crate::result::run::RunReport;
@@ -29,7 +30,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
             .collect(),
         is_scored: report.is_scored,
         results: results(report),
-        tables: report.net.iter().flat_map(net_text::tables).collect(),
+        tables: tables(report),
         abnormal: report.net.as_ref().map_or(&[], |net| &net.abnormal),
         copies: copies(report),
         failures: &report.failures,
@@ -39,6 +40,15 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         command: &report.command,
     };
     run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
+}
+
+/// What there is besides the results, each with its title.
+fn tables(report: &RunReport) -> Vec<(String, Table)> {
+    let times = times::table(&report.times).map(|table| {
+        let title = format!("{} ({})", times::TITLE, times::LEGEND);
+        (title, table)
+    });
+    report.net.iter().flat_map(net_text::tables).chain(times).collect()
 }
 
 /// What it is, in a line.

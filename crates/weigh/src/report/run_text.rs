@@ -13,6 +13,7 @@ use crate::report::paint::{BOLD, paint};
 use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
+use crate::report::times;
 use crate::result::curve::{Chart, Curve, Quantity, x_text};
 use crate::result::load::{LoadAnswers, percent_known};
 use crate::result::net::NetAnswers;
@@ -61,6 +62,13 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         }
     }
     text.push_str(&compare_copies(report, width, colour));
+    if let Some(of_times) = times::table(&report.times) {
+        let _ = write!(text, "\n{}\n{}", times::TITLE, lines(&of_times, width, colour));
+        let longest = times::longest(&report.times).unwrap_or_default();
+        for sentence in [&longest, times::LEGEND] {
+            text.push_str(paragraph(sentence, width).trim_start_matches('\n'));
+        }
+    }
     text.push_str(&ending(report, screen));
     for index in report.indices.iter().filter(|_| !has_tables) {
         text.push_str(&paragraph(&index.sentence(), width));

@@ -45,6 +45,7 @@ pub fn audit() -> Summary {
         effects: Vec::new(),
         results: rows(),
         loads: Vec::new(),
+        times: Vec::new(),
         failures: vec![Failure {
             workload: "fsdisk".into(),
             arm: "audit".to_owned(),

@@ -10,7 +10,8 @@ use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, sentence, versus,
+    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, sentence, times,
+    versus,
 };
 use crate::format;
 use crate::machine::described;
@@ -18,6 +19,8 @@ use crate::result::summary::{Failure, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
 const MOST_REMARKS: usize = 3;
+/// More lines of times are too many for a small screen.
+const MOST_TIMES: usize = 8;
 
 /// What is shown of a report on a screen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +85,9 @@ fn top(page: &mut Page, s: &Summary) {
 fn brief(page: &mut Page, s: &Summary) {
     top(page, s);
     factors(page, s);
+    if s.times.len() <= MOST_TIMES {
+        times(page, s);
+    }
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);
     }
@@ -92,6 +98,14 @@ fn brief(page: &mut Page, s: &Summary) {
     page.brief_list("Note", &notes(s), MOST_REMARKS);
     let warnings: Vec<String> = s.warnings.iter().map(|warning| first_sentence(warning)).collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);
+}
+
+fn times(page: &mut Page, s: &Summary) {
+    if let Some(table) = times::table(&s.times) {
+        page.table(times::TITLE, &table);
+        page.say(&times::longest(&s.times).unwrap_or_default());
+        page.legend(times::LEGEND);
+    }
 }
 
 fn factors(page: &mut Page, s: &Summary) {
@@ -121,6 +135,7 @@ fn whole(page: &mut Page, s: &Summary) {
         page.table("Latency per operation", &latencies);
         page.legend(latency::LEGEND);
     }
+    times(page, s);
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);
     }

@@ -25,6 +25,7 @@ pub mod rules;
 pub mod run;
 pub mod suite_index;
 pub mod summary;
+pub mod times;
 pub mod unixbench_index;
 pub mod versus;
 pub mod work_name;

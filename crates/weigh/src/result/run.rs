@@ -10,6 +10,7 @@ use super::load::LoadAnswers;
 use super::net::NetAnswers;
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
+use super::times::TimesRow;
 use super::work_name::{COPIES, WorkName};
 use crate::machine::Facts;
 
@@ -31,6 +32,9 @@ pub struct RunReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
     pub results: Vec<RunRow>,
+    /// Of the workloads that tell what parts of their operations took.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<TimesRow>,
     /// Of every mix that was measured with several numbers of users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadAnswers>,

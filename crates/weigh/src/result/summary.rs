@@ -15,6 +15,7 @@ use super::load_compared::ComparedLoad;
 use super::metrics::Metrics;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
+use super::times::TimesRow;
 use super::versus::{self, Versus};
 use super::work_name::WorkName;
 use crate::machine::Facts;
@@ -90,6 +91,9 @@ pub struct Summary {
     /// Of each mix whose peak was sought, under each treatment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loads: Vec<ComparedLoad>,
+    /// Of the workloads that tell what parts of their operations took, in both arms.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub times: Vec<TimesRow>,
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,

@@ -19,6 +19,8 @@ pub const MOST_USERS: usize = 1_000_000;
 /// The axis of how many bytes a cell of a grid writes at a time.
 pub const BYTES: &str = AXES[2];
 const MOST_BYTES: usize = 1 << 20;
+/// Between a workload and what is done beside it.
+pub const BESIDE: char = '/';
 /// Before the name of a grid.
 pub const NET: &str = mix::GRID;
 
@@ -75,8 +77,11 @@ impl WorkName {
         if loads.next().is_some() {
             return Err(format!("`{written}`: a workload has one load"));
         }
+        // Of what is done beside a workload, the load is that.
+        let beside = term.name.split_once(BESIDE).map_or("", |(_, beside)| beside);
+        let is_mix = |name: &str| name.starts_with(mix::PREFIX);
         let (own, most) = match &term.name {
-            mix if mix.starts_with(mix::PREFIX) => (USERS, MOST_USERS),
+            name if is_mix(name) || is_mix(beside) => (USERS, MOST_USERS),
             grid if grid.starts_with(NET) => (BYTES, MOST_BYTES),
             _ => (COPIES, MOST_COPIES),
         };

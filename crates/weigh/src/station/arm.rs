@@ -39,8 +39,8 @@ pub struct Arm {
     pub named: Named,
     /// What single workloads need around them, by its label.
     pub servers: BTreeMap<String, Box<dyn Treatment>>,
-    /// The one of these that the next launch needs.
-    server: Option<String>,
+    /// Those of these that the next launch needs.
+    needs: Vec<String>,
     /// Where it is launched, and how its processes differ, but for what is made afresh.
     place: LaunchPlace,
     setup: Setup,
@@ -66,25 +66,26 @@ impl Arm {
         place: LaunchPlace,
         setup: Setup,
     ) -> Arm {
-        Arm { named, servers, server: None, place, setup, raised: None }
+        Arm { named, servers, needs: Vec::new(), place, setup, raised: None }
     }
 
     /// What the next launches need around them; what there is without it, or with another, ends.
-    pub fn need(&mut self, server: Option<&str>) {
-        if self.server.as_deref() != server {
-            self.server = server.map(str::to_owned);
+    pub fn need(&mut self, labels: &[&str]) {
+        if self.needs != labels {
+            self.needs = labels.iter().map(|label| (*label).to_owned()).collect();
             self.lower();
         }
     }
 
     /// What the launches of now need around them.
-    pub fn needed(&mut self) -> Option<&mut Box<dyn Treatment>> {
-        self.servers.get_mut(self.server.as_ref()?)
+    pub fn needed(&mut self) -> impl Iterator<Item = &mut Box<dyn Treatment>> {
+        let Arm { servers, needs, .. } = self;
+        servers.iter_mut().filter(|(label, _)| needs.contains(label)).map(|(_, server)| server)
     }
 
     fn instance(&mut self) -> Result<Instance, ArmsError> {
-        let instance = self.named.treatment.instance()?;
-        if self.server.is_none() {
+        let mut instance = self.named.treatment.instance()?;
+        if self.needs.is_empty() {
             return Ok(instance);
         }
         if !self.place.is_here() || self.setup.get::<EnterRoot>().is_some() {
@@ -93,10 +94,10 @@ impl Arm {
                 self.named.label
             )));
         }
-        match self.needed() {
-            Some(server) => Ok(instance.joined(server.instance()?)),
-            None => Err(gone()),
+        for server in self.needed() {
+            instance = instance.joined(server.instance()?);
         }
+        Ok(instance)
     }
 
     /// How its processes differ from others.

@@ -93,10 +93,10 @@ impl<'a> Arms<'a> {
         Ok(Arms { bench, arms })
     }
 
-    /// What the next launches in an arm need around them: one of the fixtures that [`Arms::raise`] was told
+    /// What the next launches in an arm need around them: some of the fixtures that [`Arms::raise`] was told
     /// of.
-    pub fn need(&mut self, arm: usize, server: Option<&str>) {
-        self.arms[arm].need(server);
+    pub fn need(&mut self, arm: usize, labels: &[&str]) {
+        self.arms[arm].need(labels);
     }
 
     /// What the servers say of themselves that were started, in an arm.
@@ -156,7 +156,7 @@ impl<'a> Arms<'a> {
             let found = one.named.treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
-                if let Some(server) = one.needed() {
+                for server in one.needed() {
                     server.after(&launch)?;
                 }
             }

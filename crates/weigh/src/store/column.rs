@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::sample::{OwnReading, Sample};
+use crate::workload::times::Times;
 
 /// What is written.
 #[derive(Serialize)]
@@ -43,6 +44,8 @@ pub(super) struct ReadColumn<'a> {
     pub block_output_bytes: Option<u64>,
     #[serde(default)]
     pub readings: Vec<OwnReading>,
+    #[serde(default)]
+    pub times: Vec<Times>,
     pub disturbance: Option<Disturbance>,
 }
 

@@ -8,6 +8,8 @@ use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::metric::{Metric, MetricValue};
 use crate::workload::sample::{cpu_ns_per_op, further_value};
+use crate::workload::times::Times;
+use paired::histogram::Histogram;
 
 /// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
 /// they belong to.
@@ -72,7 +74,30 @@ pub struct Totals {
     /// Length of the timed parts.
     pub elapsed_s: f64,
     pub usage: Usage,
+    pub waits: Waits,
+    /// What parts of the operations took, by name.
+    pub times: BTreeMap<String, PooledTimes>,
     pub evidence: Evidence,
+}
+
+/// For how much of their time some task of the machine waited while launches ran, and what the hypervisor
+/// took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    pub during_s: f64,
+    pub cpu_s: f64,
+    pub disk_s: f64,
+    /// Of all CPUs together.
+    pub stolen_s: f64,
+}
+
+/// Times of one kind in all launches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PooledTimes {
+    pub histogram: Histogram,
+    pub longest_ns: u64,
+    /// When it had ended, in ms since 1970.
+    pub longest_at_ms: i64,
 }
 
 /// What the timed operations used.
@@ -196,6 +221,8 @@ impl Kept {
             total_operations: sample.total_operations.unwrap_or(point.operations),
             elapsed_s: point.elapsed_s,
             usage: Usage::from(&sample),
+            waits: disturbance.map(Waits::from).unwrap_or_default(),
+            times: sample.times.into_iter().map(PooledTimes::named).collect(),
             evidence,
         };
         let row = (place.work, place.treated_arm);
@@ -229,7 +256,46 @@ impl Totals {
             self.unit = other.unit;
         }
         self.usage.add(other.usage);
+        self.waits.add(other.waits);
+        for (name, times) in other.times {
+            self.times.entry(name).or_default().add(&times);
+        }
         self.evidence.add(other.evidence);
+    }
+}
+
+impl Waits {
+    fn add(&mut self, other: Waits) {
+        self.during_s += other.during_s;
+        self.cpu_s += other.cpu_s;
+        self.disk_s += other.disk_s;
+        self.stolen_s += other.stolen_s;
+    }
+}
+
+impl From<Disturbance> for Waits {
+    fn from(disturbance: Disturbance) -> Waits {
+        let seconds = |us: Option<u64>| us.unwrap_or_default() as f64 / 1e6;
+        Waits {
+            during_s: disturbance.during_ns as f64 / 1e9,
+            cpu_s: seconds(disturbance.psi_cpu_us),
+            disk_s: seconds(disturbance.psi_io_us),
+            stolen_s: disturbance.steal_ticks.unwrap_or_default() as f64 / 100.0,
+        }
+    }
+}
+
+impl PooledTimes {
+    fn named(times: Times) -> (String, PooledTimes) {
+        let Times { name, longest_ns, longest_at_ms, buckets } = times;
+        (name, PooledTimes { histogram: Histogram::new(buckets), longest_ns, longest_at_ms })
+    }
+
+    fn add(&mut self, other: &PooledTimes) {
+        self.histogram.merge(&other.histogram);
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.longest_at_ms) = (other.longest_ns, other.longest_at_ms);
+        }
     }
 }
 

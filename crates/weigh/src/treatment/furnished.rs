@@ -11,6 +11,7 @@ use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
 use crate::label::Parameters;
+use crate::workload::executable::Executable;
 use crate::workload::instance::Instance;
 
 impl Kind for &'static dyn FixtureKind {
@@ -58,6 +59,8 @@ struct Furnished {
     fixture: Box<dyn Fixture>,
     /// Its own in this arm.
     directory: PathBuf,
+    /// The workloads of this machine.
+    executable: Option<Executable>,
     instances: u64,
     is_ready: bool,
     /// Whether it is made ready before anything is measured.
@@ -66,13 +69,20 @@ struct Furnished {
 
 impl Furnished {
     fn new(name: &'static str, fixture: Box<dyn Fixture>, is_ready_at_first: bool) -> Furnished {
-        let directory = PathBuf::new();
-        Furnished { name, fixture, directory, instances: 0, is_ready: false, is_ready_at_first }
+        Furnished {
+            name,
+            fixture,
+            directory: PathBuf::new(),
+            executable: None,
+            instances: 0,
+            is_ready: false,
+            is_ready_at_first,
+        }
     }
 
     fn make_ready(&mut self) -> Result<(), String> {
-        if !self.is_ready {
-            self.fixture.prepare(&self.directory)?;
+        if let Some(executable) = self.executable.as_ref().filter(|_| !self.is_ready) {
+            self.fixture.prepare(&self.directory, executable)?;
             self.is_ready = true;
         }
         Ok(())
@@ -86,6 +96,7 @@ impl Furnished {
 
 impl Treatment for Furnished {
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.executable = Some(bench.place.executable.clone());
         self.directory = match self.fixture.made_in() {
             Some(place) => private_directory(place, guard)?,
             None => {

@@ -31,6 +31,9 @@ pub struct Workload {
     pub x: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_unit: Option<String>,
+    /// A sample is at least so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_ms: Option<u64>,
     /// The kind of server that it asks, such as `database`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,

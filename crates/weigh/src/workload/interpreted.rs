@@ -149,6 +149,7 @@ impl Interpreted {
             series: None,
             x: None,
             x_unit: None,
+            least_ms: None,
             needs: None,
         }
     }

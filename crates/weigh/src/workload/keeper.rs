@@ -245,7 +245,7 @@ impl KeptMember {
         }
         let pid = self.child.id();
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let is_frozen = self.is_frozen && descendants().all(is_still);
+        let is_frozen = self.is_frozen && all_still(&states());
         let mut seen = BTreeMap::new();
         for step in self.setup.steps() {
             step.look(pid, &mut seen)?;
@@ -261,15 +261,13 @@ impl KeptMember {
         let mut stopped = BTreeSet::new();
         let stand_still = || {
             let mut is_new = false;
-            let mut all_still = true;
             for pid in descendants() {
                 if stopped.insert(pid.as_raw_nonzero()) {
                     let _ = kill_process(pid, Signal::STOP);
                     is_new = true;
                 }
-                all_still &= is_still(pid);
             }
-            all_still && !is_new
+            !is_new && all_still(&states())
         };
         self.is_frozen = true;
         match wait_until(Instant::now() + FREEZE_LIMIT, stand_still) {
@@ -354,10 +352,38 @@ fn accepts(socket: &Path) -> io::Result<()> {
     Ok(connect(&ours, &SocketAddrUnix::new(socket)?)?)
 }
 
-/// Stopped, or ended and not yet reaped.
-fn is_still(pid: Pid) -> bool {
-    let stat =
-        fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
-    matches!(state, None | Some("T" | "t" | "Z" | "X"))
+/// Of all that is below this process.
+fn states() -> Vec<ProcessState> {
+    descendants().filter_map(ProcessState::of).collect()
+}
+
+fn all_still(states: &[ProcessState]) -> bool {
+    states.iter().all(|state| state.is_still(states))
+}
+
+/// What a living process does.
+struct ProcessState {
+    pid: String,
+    parent: String,
+    state: String,
+}
+
+impl ProcessState {
+    fn of(pid: Pid) -> Option<ProcessState> {
+        let pid = pid.as_raw_nonzero().to_string();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
+        Some(ProcessState { pid, state: fields.next()?, parent: fields.next()? })
+    }
+
+    /// Stopped, or ended and not yet reaped.
+    fn is_stopped(&self) -> bool {
+        matches!(&*self.state, "T" | "t" | "Z" | "X")
+    }
+
+    /// Or it waits in vfork(2) for a child that is stopped, and cannot be stopped itself before that goes on.
+    fn is_still(&self, others: &[ProcessState]) -> bool {
+        let waits_for = |child: &ProcessState| child.parent == self.pid && child.is_stopped();
+        self.is_stopped() || (self.state == "D" && others.iter().any(waits_for))
+    }
 }

@@ -29,6 +29,11 @@ impl Percentile {
         }
     }
 
+    /// What ends the name of a metric that is one.
+    pub fn end(self) -> &'static str {
+        self.name().trim_start_matches("latency_")
+    }
+
     /// The name of the metric.
     pub fn name(self) -> &'static str {
         match self {

@@ -23,4 +23,5 @@ pub mod sources;
 pub mod stamp;
 pub mod stdout_use;
 pub mod suite;
+pub mod times;
 pub mod workfile;

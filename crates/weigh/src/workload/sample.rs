@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::metric::{Direction, Metric, MetricValue};
+use super::times::{MOST_TIMES, Times};
 
 /// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
 const RATES: RangeInclusive<f64> = 1e-12..=1e21;
@@ -66,6 +67,9 @@ pub struct Sample {
     /// What else the program measured of itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<OwnReading>,
+    /// What parts of its operations took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Times>,
     /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy_rates: Vec<f64>,
@@ -82,6 +86,11 @@ pub struct OwnReading {
 }
 
 impl OwnReading {
+    /// A time of which less is better.
+    pub fn of_ns(name: String, value: f64) -> OwnReading {
+        OwnReading { name, value, unit: "ns".into(), better: Direction::Lower }
+    }
+
     fn check(&self) -> Result<(), String> {
         let OwnReading { name, value, unit, .. } = self;
         if !matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_))) {
@@ -146,7 +155,7 @@ impl Sample {
         ))
     }
 
-    fn checked(self) -> Result<Sample, String> {
+    fn checked(mut self) -> Result<Sample, String> {
         let is_possible = self.elapsed_ns > 0
             && self.operations > 0.0
             && RATES.contains(&self.rate())
@@ -175,6 +184,14 @@ impl Sample {
         if self.readings.len() > MOST_READINGS {
             return Err(format!("it reported more than {MOST_READINGS} readings"));
         }
+        if self.times.len() > MOST_TIMES {
+            return Err(format!("it reported more than {MOST_TIMES} kinds of times"));
+        }
+        self.times.iter().try_for_each(Times::check)?;
+        let named = self.times.iter().flat_map(Times::named_ns);
+        let readings: Vec<OwnReading> =
+            named.map(|(name, value)| OwnReading::of_ns(name, value)).collect();
+        self.readings.extend(readings);
         self.readings.iter().try_for_each(OwnReading::check)?;
         let slices_ns = self.slices_ns.iter().flatten();
         let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));

@@ -86,7 +86,10 @@ pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
     let mut files: Vec<FromFile> = Vec::new();
     let is_file = |name: &&String| {
         let is_other = name.starts_with(mix::PREFIX) || name.starts_with(mix::GRID);
-        !is_other && (name.contains('/') || name.ends_with(".toml"))
+        // `WORKLOAD/ACTIVITY` is none, unless there is such a file.
+        let is_path =
+            name.starts_with(['/', '.']) || name.contains('/') && Path::new(name).exists();
+        !is_other && (is_path || name.ends_with(".toml"))
     };
     for name in names.iter().filter(is_file) {
         if !files.iter().any(|other| other.file == *name) {

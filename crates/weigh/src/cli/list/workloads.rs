@@ -124,6 +124,7 @@ mod tests {
             series: series.map(String::from),
             x: series.map(|_| x),
             x_unit: series.map(|_| "bytes".into()),
+            least_ms: None,
             needs: None,
         }
     }

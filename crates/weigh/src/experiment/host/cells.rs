@@ -341,6 +341,7 @@ impl SweepTotals {
             block_input_bytes: None,
             block_output_bytes: None,
             readings,
+            times: Vec::new(),
             copy_rates: Vec::new(),
         };
         Ok((sample, self.evidence.unwrap_or_default()))

@@ -27,7 +27,7 @@ impl Host<'_> {
         for language in languages {
             let mut baseline: Option<InterpreterBuild> = None;
             for (arm, facts) in facts.iter_mut().enumerate() {
-                self.arms.need(arm, None);
+                self.arms.need(arm, &[]);
                 let job = interpreters::job(language, self.arms.place(arm));
                 let launched = match self.arms.launch(arm, arm, &job) {
                     Ok(proved) => proved.launched,

@@ -10,7 +10,7 @@ use crate::report::results::measured;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
 use crate::report::{
-    bounds, evidence, factorial, facts, imported, latency, sentence, sets, versus,
+    bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
 };
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
@@ -47,6 +47,9 @@ pub fn render(s: &Summary) -> String {
             latency::LEGEND,
             latencies.to_markdown()
         ));
+    }
+    if let Some(times) = times::table(&s.times) {
+        parts.push(format!("{} ({}):\n\n{}", times::TITLE, times::LEGEND, times.to_markdown()));
     }
     if let Some(factors) = factorial::table(s) {
         parts.push(format!(
