@@ -48,7 +48,10 @@ pub fn unpack(
         left.set(MOST_HEADER_BYTES);
         let Some(entry) = entries.next() else { return Ok(()) };
         let entry = entry.map_err(|error| {
-            ArchiveError::Unusable(format!("it is no sound tar archive: {error}"))
+            // It quotes what the archive has, lines and all.
+            let problem = error.to_string();
+            let problem = problem.split(char::is_control).next().unwrap_or_default();
+            ArchiveError::Unusable(format!("it is no sound tar archive: {problem}"))
         })?;
         // What is read of its content is counted where it is written.
         left.set(u64::MAX);

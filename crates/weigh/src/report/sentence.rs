@@ -104,14 +104,14 @@ fn failed(s: &Summary) -> String {
     format!("The experiment failed: {reason}. There is no verdict.")
 }
 
-/// What the rest of the budget was for where every row has its verdict.
+/// What was not reached by the budget, or by the pairs that were asked for, where every row has its verdict.
 fn still_wide(s: &Summary) -> Option<String> {
     let is_decided = s.results.iter().all(|row| row.verdict != Verdict::Inconclusive);
     let wide = s.results.iter().filter(|row| !row.precise).count();
     let ended = s.state == State::Complete && s.imported.is_none() && is_decided && wide > 0;
     let intervals = format::plural(wide, "interval");
-    let were = if wide == 1 { "was" } else { "were" };
-    ended.then(|| format!("The budget ended while {intervals} {were} still being narrowed."))
+    let are = if wide == 1 { "is" } else { "are" };
+    ended.then(|| format!("{intervals} {are} still wider than measuring aims at."))
 }
 
 /// An interval beside zero or within the margin, and no verdict: the reason.
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn what_was_measured_after_the_last_verdict_is_said() {
         let mut s = sample::control();
-        assert!(!sentence(&s).contains("narrowed"));
+        assert!(!sentence(&s).contains("wider than"));
         s.results[0].precise = false;
         assert!(
-            sentence(&s).contains("while 1 interval was still being narrowed."),
+            sentence(&s).contains("1 interval is still wider than measuring aims at."),
             "{}",
             sentence(&s)
         );
         s.results[1].verdict = Verdict::Inconclusive;
-        assert!(!sentence(&s).contains("narrowed"));
+        assert!(!sentence(&s).contains("wider than"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tables of Whitcher's report on Lunar Linux and Red Hat (2003): two systems beside each other,
 //! the one that is of interest first, in UnixBench's indices and in lmbench's times; and lmbench's
 //! summary with the ratio of the two, as in its appendix; of perl, perlbench's points and his own two
-//! programs.
+//! programs; of servers, the queries of his random inserts and the pages with cookies.
 //!
 //! A difference is how much faster the first is: its index over the other's, less 1, and the other's
 //! time over its own. The ratio is always that of the second line over the first, so that it says the
@@ -45,6 +45,16 @@ const TIMES: [(&str, &str, &str); 13] = [
     ("TCP connect", "TCP conn", " latency"),
 ];
 
+/// What he asked servers for, and ours. A query is a turn of his loop: one key drawn, looked up, and inserted
+/// where it was not there.
+const SERVED: [(&str, &str); 2] = [
+    ("Database - queries of random inserts per second - bigger is better", "app:db.random-insert"),
+    (
+        "Web server and database - pages with cookies per second - bigger is better",
+        "app:web.cookie",
+    ),
+];
+
 /// The other system's arm, and that of the one that is of interest.
 const OTHER: usize = 0;
 const OWN: usize = 1;
@@ -67,6 +77,10 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     }
     parts.extend(perlbench::in_points(sheet, OWN, OTHER));
     parts.extend(perlbench::in_seconds(sheet, OWN, OTHER));
+    parts.extend(SERVED.iter().filter_map(|(title, workload)| {
+        let table = served(sheet, workload)?;
+        Some(format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table)))
+    }));
     let sections = SECTIONS.iter().filter_map(|section| {
         let table = in_two_lines(section.table(sheet, &[OWN, OTHER], true)?);
         Some(format!("{}\n{}", section.title, lines(&table)))
@@ -77,7 +91,7 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     }
     if parts.is_empty() {
         return Err("none of its workloads is in these tables; they are those of the suites \
-                    unixbench-4.1, lmbench and interp-perl"
+                    unixbench-4.1, lmbench, interp-perl and app-fill, and app:web.cookie"
             .into());
     }
     if sheet.head.is_none() {
@@ -145,6 +159,26 @@ fn times(sheet: &Sheet) -> Option<Table> {
     (!rows.is_empty()).then(|| table(sheet, "Microbenchmark", rows))
 }
 
+/// A line for each server, state of the table and number of clients; `None` where there is none.
+fn served(sheet: &Sheet, workload: &str) -> Option<Table> {
+    let rows = sheet.lines.iter().filter_map(|line| {
+        let (name, server) = line.name.name.split_once('@').unwrap_or((&line.name.name, ""));
+        let fill = match name.strip_prefix(workload)? {
+            "" => String::new(),
+            fill => format!("{} % full", fill.strip_prefix('-')?),
+        };
+        let clients = line.name.load.as_ref().map_or(1.0, |load| load.value);
+        let clients = format::plural(clients as usize, "client");
+        let parts = [server, &fill, &clients].into_iter().filter(|part| !part.is_empty());
+        let [own, other] = [OWN, OTHER].map(|arm| line.rates[arm]);
+        let shown = |rate: Option<f64>| rate.map_or(NOT_AVAILABLE.into(), three_digits);
+        let title = format::label(&parts.collect::<Vec<_>>().join(", "));
+        Some(vec![title, shown(own), shown(other), difference(own.zip(other))])
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| table(sheet, "Benchmark", rows))
+}
+
 /// How much more the first is than the second.
 fn difference(both: Option<(f64, f64)>) -> String {
     both.map_or(NOT_AVAILABLE.into(), |(one, other)| whole_percent(one / other))
@@ -163,6 +197,7 @@ fn table(sheet: &Sheet, title: &str, rows: Vec<Vec<String>>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::work_name::WorkName;
 
     /// Of the same workloads in two arms, from the time of an operation in µs in each.
     fn sheet(times_us: &[(&str, f64, f64)]) -> Sheet {
@@ -201,6 +236,29 @@ mod tests {
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
+    }
+
+    #[test]
+    fn queries_and_pages_are_shown_by_server_fill_and_clients() {
+        let mut sheet = sheet(&[
+            ("app:db.random-insert@mariadb", 2800.0, 1600.0),
+            ("app:db.random-insert-30@mariadb", 2000.0, 2000.0),
+            ("app:db.random-insert", 1000.0, 500.0),
+            ("app:db.transaction@mariadb", 1.0, 1.0),
+            ("app:web.cookie@nginx-fpm", 1000.0, 800.0),
+        ]);
+        sheet.lines[2].name = WorkName::of_copies("app:db.random-insert", 4);
+        let text = words(&render(&sheet).unwrap());
+        for part in [
+            "queries of random inserts per second - bigger is better Benchmark lunar debian Difference \
+             mariadb, 1 client 625 357 75% mariadb, 30 % full, 1 client 500 500 0% \
+             4 clients 2000 1000 100% Difference: lunar over debian",
+            "pages with cookies per second - bigger is better Benchmark lunar debian Difference \
+             nginx-fpm, 1 client 1250 1000 25%",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+        assert!(!text.contains("transaction"), "{text}");
     }
 
     #[test]

@@ -149,10 +149,13 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
             // As the kernel converts between the two: 100 is 1024.
             one("cpu.shares", (weight * 1024 / 100).max(2).to_string())
         }
-        "memory.max" => one(
-            "memory.limit_in_bytes",
-            if value == "max" { "-1".to_owned() } else { value.to_owned() },
-        ),
+        "memory.max" => match value {
+            "max" => one("memory.limit_in_bytes", "-1".to_owned()),
+            bytes if bytes.starts_with(|it: char| it.is_ascii_digit()) => {
+                one("memory.limit_in_bytes", bytes.to_owned())
+            }
+            _ => Err(wrong("bytes, such as 100M, or max")),
+        },
         "pids.max" | "cpuset.cpus" | "cpuset.mems" => one(key, value.to_owned()),
         _ => Err(format!(
             "`{key}` has no counterpart in version 1 of control groups, which has its controller here"
@@ -248,6 +251,7 @@ mod tests {
         assert_eq!(of("cpu.max", "max"), are(&[(period, "100000"), (quota, "-1")]));
         assert_eq!(of("cpu.weight", "100"), are(&[("cpu.shares", "1024")]));
         assert_eq!(of("memory.max", "max"), are(&[("memory.limit_in_bytes", "-1")]));
+        assert!(of("memory.max", "-1").unwrap_err().contains("100M, or max"));
         assert_eq!(of("pids.max", "7"), are(&[("pids.max", "7")]));
         assert!(of("cpu.max", "half").unwrap_err().contains("\"50000 100000\""));
         assert!(of("cpu.weight", "0").unwrap_err().contains("from 1 to 10000"));

@@ -39,17 +39,17 @@ impl Kind for Cgroup {
 
     fn probe(&self) -> Probe {
         let hierarchies = Hierarchies::read(Path::new("/"));
-        let places = CONTROLLERS.iter().filter_map(|name| hierarchies.place_for(name).ok());
-        let mut is_there = false;
-        for place in places {
-            is_there = true;
-            if access(&place.parent, Access::WRITE_OK).is_ok() {
-                return Probe::Available;
-            }
+        let (places, problems): (Vec<_>, Vec<_>) =
+            CONTROLLERS.iter().map(|name| hierarchies.place_for(name)).partition(Result::is_ok);
+        if places.iter().flatten().any(|place| access(&place.parent, Access::WRITE_OK).is_ok()) {
+            return Probe::Available;
         }
-        match is_there {
-            true => Probe::NeedsRoot("control groups can be made by root only".into()),
-            false => Probe::Broken("no control groups with limits are mounted here".into()),
+        match problems.into_iter().find_map(Result::err) {
+            _ if hierarchies.is_empty() => {
+                Probe::Broken("no control groups are mounted here".into())
+            }
+            Some(problem) if places.is_empty() => Probe::Broken(problem),
+            _ => Probe::NeedsRoot("control groups can be made by root only".into()),
         }
     }
 
@@ -168,7 +168,7 @@ impl Treatment for Grouped {
             format!("{} is {now}", file.file_name().unwrap_or_default().to_string_lossy())
         });
         vec![format!(
-            "The treated processes are in a control group of their own with {} ({}).",
+            "The processes of this arm are in a control group of their own with {} ({}).",
             asked.collect::<Vec<_>>().join(", "),
             written.collect::<Vec<_>>().join(", ")
         )]

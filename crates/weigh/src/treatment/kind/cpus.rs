@@ -99,7 +99,7 @@ impl Treatment for Confined {
 
     fn facts(&self) -> Vec<String> {
         let are = if self.cpus.len() == 1 { "CPU" } else { "the CPUs" };
-        vec![format!("The treated processes run on {are} {} alone.", shown(&self.cpus))]
+        vec![format!("The processes of this arm run on {are} {} alone.", shown(&self.cpus))]
     }
 }
 

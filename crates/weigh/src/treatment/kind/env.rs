@@ -104,7 +104,7 @@ impl Treatment for Environment {
     fn facts(&self) -> Vec<String> {
         let show = |(name, value): &(String, String)| format!("{name}={value}");
         let all: Vec<String> = self.set.iter().map(show).collect();
-        vec![format!("The environment of the treated processes has {}.", all.join(", "))]
+        vec![format!("The environment of this arm's processes has {}.", all.join(", "))]
     }
 }
 

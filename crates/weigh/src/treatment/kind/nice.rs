@@ -85,7 +85,7 @@ impl Treatment for Niceness {
     }
 
     fn facts(&self) -> Vec<String> {
-        vec![format!("The treated processes have niceness {}.", self.level)]
+        vec![format!("The processes of this arm have niceness {}.", self.level)]
     }
 }
 

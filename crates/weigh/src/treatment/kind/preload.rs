@@ -141,7 +141,9 @@ impl Treatment for Preloading {
 
     fn facts(&self) -> Vec<String> {
         let library = self.library.display();
-        vec![format!("{library} is loaded into the treated processes before all other libraries.")]
+        vec![format!(
+            "{library} is loaded into the processes of this arm before all other libraries."
+        )]
     }
 }
 

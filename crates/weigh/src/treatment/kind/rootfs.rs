@@ -170,6 +170,7 @@ impl Treatment for Elsewhere {
         let mut facts = vec![self.what_it_is(root)];
         facts.extend(self.what_is_absent());
         facts.extend([which_build(roots), where_it_writes()]);
+        facts.extend(roots.first_before(root).map(|first| root.beside(&first)));
         facts
     }
 
@@ -221,7 +222,7 @@ impl Elsewhere {
         let name =
             |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
         format!(
-            "The treated processes have the root file system {} ({form}{digest}, {files} files): {}, \
+            "The processes of this arm have the root file system {} ({form}{digest}, {files} files): {}, \
              {}.{devices}{}",
             self.source.shown(),
             name(&root.tried.distribution, "a system without a name (os-release)"),
@@ -293,6 +294,24 @@ mod tests {
         assert!(!is_believed(true, 7, Some(OWN), ""), "a server that is not in it");
         assert!(!is_believed(false, 0, Some(OWN), "") && !is_believed(false, 8, Some(OWN), OTHER));
         assert!(!is_believed(true, 0, Some(""), ""), "an arm without the step");
+    }
+
+    #[test]
+    fn what_differs_between_two_roots_is_told() {
+        let root = |number, libc: &str, digest: &str| {
+            let mut root = Root::made_up(number, "/old.tar");
+            root.tried.libc = Some(libc.into());
+            root.digest = digest.into();
+            root
+        };
+        let (old, new) = (root(1, "musl 1", "a"), root(2, "musl 2", "b"));
+        assert_eq!(
+            new.beside(&old),
+            "It differs from /old.tar in: libc musl 2 in place of musl 1. The effect is that of all that \
+             differs, together."
+        );
+        assert!(root(3, "musl 1", "c").beside(&old).contains("in: contents."));
+        assert_eq!(root(4, "musl 1", "a").beside(&old), "/old.tar has the same content.");
     }
 
     #[test]

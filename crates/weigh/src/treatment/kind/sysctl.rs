@@ -30,7 +30,12 @@ impl Kind for Sysctl {
 
     /// One that every kernel has.
     fn probe(&self) -> Probe {
-        writable("/proc/sys/kernel/randomize_va_space")
+        match writable("/proc/sys/kernel/randomize_va_space") {
+            Probe::NeedsRoot(_) => {
+                Probe::NeedsRoot("settings of the kernel can be changed by root only".into())
+            }
+            other => other,
+        }
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {

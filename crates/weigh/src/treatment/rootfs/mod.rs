@@ -46,6 +46,8 @@ pub struct Root {
     pub packed: Option<Packed>,
     pub files: u64,
     pub devices: u64,
+    /// SHA-256, as of its source.
+    pub digest: String,
     /// What else of it could not be had, and why.
     pub lacks: Option<String>,
     file: PathBuf,
@@ -84,6 +86,11 @@ impl Roots {
         })
     }
 
+    /// The first that was made ready, which is the baseline's where that has one; `None` for itself.
+    pub fn first_before(&self, root: &Root) -> Option<Rc<Root>> {
+        self.0.borrow().first().filter(|first| first.number != root.number).cloned()
+    }
+
     /// Removes what was unpacked.
     ///
     /// # Errors
@@ -118,12 +125,14 @@ impl Root {
         source.check_unchanged().map_err(|problem| refused(&problem))?;
         let Filled { packed, devices, lacks, mounted } = filled;
         let files = count(&base.join(TREE)).map_err(|error| refused(&error))?;
+        let digest = source.digest().map_err(|problem| refused(&problem))?.to_owned();
         let mut root = Root {
             number,
             tried: TriedRoot::default(),
             packed,
             files,
             devices,
+            digest,
             lacks,
             file: source.file.clone(),
             base,
@@ -147,12 +156,38 @@ impl Root {
             packed: None,
             files: 0,
             devices: 0,
+            digest: String::new(),
             lacks: None,
             file: base.into(),
             base: base.into(),
             shared: "/scratch".into(),
             mounted: RefCell::default(),
         }
+    }
+
+    /// What is known to differ, and that an effect is of all of it.
+    pub fn beside(&self, other: &Root) -> String {
+        let file = other.file.display();
+        if self.digest == other.digest {
+            return format!("{file} has the same content.");
+        }
+        let unknown = || "none that weigh knows".to_owned();
+        let both = |of: fn(&Root) -> Option<String>| {
+            [self, other].map(|root| of(root).unwrap_or_else(unknown))
+        };
+        let compared = [
+            ("system", both(|root| root.tried.distribution.clone())),
+            ("libc", both(|root| root.tried.libc.clone())),
+            ("files", both(|root| Some(root.files.to_string()))),
+        ];
+        let differ = compared.iter().filter(|(_, [own, other])| own != other);
+        let differ: Vec<String> = differ
+            .map(|(what, [own, other])| format!("{what} {own} in place of {other}"))
+            .collect();
+        let known = if differ.is_empty() { "contents".into() } else { differ.join("; ") };
+        format!(
+            "It differs from {file} in: {known}. The effect is that of all that differs, together."
+        )
     }
 
     /// How a launcher gets into it.
