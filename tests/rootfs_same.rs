@@ -7,9 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use support::roots::{give_to_nobody, mounts, tar, tiny};
 use support::{Home, Outcome, Turn, as_nobody, program};
+
+/// Two roots are unpacked for it, and a minute is measured.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// One experiment, as root or not.
 fn compare(home: &Home, roots: [&Path; 2], options: &[&str], is_rootless: bool) -> Outcome {
@@ -19,7 +23,7 @@ fn compare(home: &Home, roots: [&Path; 2], options: &[&str], is_rootless: bool) 
     if is_rootless {
         as_nobody(&mut command);
     }
-    home.start(command).finish()
+    home.start(command).finish_within(LIMIT)
 }
 
 /// How many of so many experiments say slower or faster of equal roots.

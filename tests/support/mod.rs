@@ -220,8 +220,12 @@ impl Running {
         self.child.kill().unwrap();
     }
 
-    pub fn finish(mut self) -> Outcome {
-        let ended = wait_until(LIMIT, || self.has_ended());
+    pub fn finish(self) -> Outcome {
+        self.finish_within(LIMIT)
+    }
+
+    pub fn finish_within(mut self, limit: Duration) -> Outcome {
+        let ended = wait_until(limit, || self.has_ended());
         assert!(ended, "it does not end: {}", self.said());
         let status = self.child.wait().unwrap();
         Outcome {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
+use super::Room;
 use crate::archive::{self, MOST_FILES};
 use trust::path::trusted_also;
 use trust::user_file;
@@ -74,7 +75,10 @@ impl RootSource {
                 let opened = user_file::open(&file).map_err(|error| say(&error))?;
                 match archive::is_squashfs(&opened).map_err(|error| say(&error))? {
                     true => RootForm::Squashfs,
-                    false => RootForm::Tar,
+                    false => {
+                        check_room(&opened).map_err(|problem| say(&problem))?;
+                        RootForm::Tar
+                    }
                 }
             }
         };
@@ -232,6 +236,20 @@ fn trust(path: &Path) -> io::Result<PathBuf> {
     trusted_also(path, caller)
 }
 
+/// What is not smaller once it is unpacked is refused before it is read, which may take hours.
+fn check_room(archive: &File) -> Result<(), String> {
+    let room = Room::of(&std::env::temp_dir()).map_err(|error| error.to_string())?;
+    let length = archive.metadata().map_err(|error| error.to_string())?.len();
+    if length <= room.bytes {
+        return Ok(());
+    }
+    Err(format!(
+        "it has {} MiB, and there is room to unpack {} MiB: set TMPDIR to another directory",
+        length >> 20,
+        room.bytes >> 20
+    ))
+}
+
 /// Whether the scratch directory is going to be in it.
 fn is_ours_in(directory: &Path) -> bool {
     let temporary = std::env::temp_dir();
@@ -305,6 +323,15 @@ mod tests {
         let text: String = points.into_iter().map(line).collect();
         let found = mounts_below(Path::new("/srv/r"), text.as_bytes());
         assert_eq!(found, ["/srv/r/a b", "/srv/r/usr"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn an_archive_that_no_room_is_left_for_is_not_read() {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = home.path().join("sparse.tar");
+        File::create(&path).unwrap().set_len(1 << 42).unwrap();
+        let refused = RootSource::look(path.to_str().unwrap()).err().unwrap();
+        assert!(refused.contains("it has 4194304 MiB, and there is room to unpack"), "{refused}");
     }
 
     #[test]
