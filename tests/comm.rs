@@ -201,6 +201,19 @@ fn an_activity_is_timed_beside_it_whichever_ends_first_and_also_alone() {
 }
 
 #[test]
+fn a_mix_of_jobs_is_an_activity_too() {
+    let bench = Bench::new();
+    let _peer = bench.peer("active", &[]);
+    let mut arguments = words(&["--beside-job", "arith-double=3", "--beside-job", "pipe=2"]);
+    arguments.extend(words(&["--beside-units", "50", "--beside-copies", "3"]));
+    let alone = sample(&bench.cell(&arguments));
+    assert_eq!((alone["operations"].as_u64(), &alone["unit"]), (Some(150), &"units/s".into()));
+    arguments.extend(bench.connection("send", 1_000_000, "active"));
+    assert!(reading(&sample(&bench.cell(&arguments)), "activity_rate") > 0.0);
+    assert_eq!(bench.scratch(), Vec::<String>::new());
+}
+
+#[test]
 fn what_the_other_end_refuses_is_said_here() {
     let bench = Bench::new();
     let _peer = bench.peer("active", &[]);
@@ -222,6 +235,7 @@ fn what_the_other_end_refuses_is_said_here() {
         vec!["--beside", "nonesuch=1"],
         vec!["--beside", "pipe"],
         vec!["--requests", "0,127.0.0.1,x"],
+        vec!["--beside-job", "pipe=1"],
         vec!["--probe", "127.0.0.1,x", "--send", "1,127.0.0.1,x"],
         vec!["--send", "1,127.0.0.1,x", "--requests", "1,127.0.0.1,x"],
         vec![],

@@ -136,8 +136,10 @@ void end_watch(void);
 void print_watch(const struct watch *watch);
 
 /* comm_beside.c: what else W_test does meanwhile */
+enum { MOST_TESTS = 64 };
 struct beside {
-	const struct workload *activity; /* NULL for nothing */
+	const struct workload *activity; /* NULL for nothing; the first test of a mix */
+	struct load_options mix;         /* of which a unit is a job; of one test where it is no mix */
 	uint64_t units;                  /* that each copy does, and is timed for */
 	int copies;
 };

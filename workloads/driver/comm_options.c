@@ -1,5 +1,6 @@
 /* The command lines of COMM and of a peer. */
 #include "comm.h"
+#include "disk.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -37,20 +38,38 @@ static void add_traffic(struct comm_options *options, const char *option, struct
 	add_connection(options, option, connection, address);
 }
 
-/* NAME=COUNT */
+/* NAME=COUNT: jobs of a mix, of which each copy does COUNT of so many. */
+static void add_job(struct beside *beside, const char *option, char *text)
+{
+	static struct job jobs[MOST_TESTS];
+	char *equals = strchr(text, '=');
+
+	if (!equals)
+		usage_error("--%s takes NAME=COUNT, not '%s'", option, text);
+	*equals = '\0';
+	const struct workload *test = find_workload(text);
+	if (!test)
+		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
+	if (test->placement != ANYWHERE || test->reenter)
+		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
+	if (beside->mix.tests == MOST_TESTS)
+		usage_error("a mix has %d tests at most", MOST_TESTS);
+	jobs[beside->mix.tests++] = (struct job){test, number(option, equals + 1, 1, 1 << 20)};
+	beside->mix.jobs = jobs;
+	beside->activity = jobs[0].test;
+}
+
+/* NAME=COUNT: one workload, that each copy does so often. */
 static void set_activity(struct beside *beside, char *text)
 {
 	char *equals = strchr(text, '=');
 
 	if (!equals)
 		usage_error("--beside takes NAME=COUNT, not '%s'", text);
-	*equals = '\0';
-	beside->activity = find_workload(text);
-	if (!beside->activity)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
-	if (beside->activity->placement != ANYWHERE || beside->activity->reenter)
-		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
 	beside->units = number("beside", equals + 1, 1, 1ull << 40);
+	strcpy(equals, "=1");
+	beside->mix.tests = 0;
+	add_job(beside, "beside", text);
 }
 
 static void set_congestion(struct comm_options *options, const char *name)
@@ -88,7 +107,10 @@ int comm(int argc, char **argv)
 		{"quiet-ms", required_argument, NULL, 'm'},
 		{"watch", no_argument, NULL, 'w'},
 		{"beside", required_argument, NULL, 'b'},
+		{"beside-job", required_argument, NULL, 'j'},
+		{"beside-units", required_argument, NULL, 'U'},
 		{"beside-copies", required_argument, NULL, 'n'},
+		{"file-kib", required_argument, NULL, 'k'},
 		{"no-delay", no_argument, NULL, 'd'},
 		{"congestion", required_argument, NULL, 'g'},
 		{"send-buffer", required_argument, NULL, 'S'},
@@ -117,6 +139,9 @@ int comm(int argc, char **argv)
 		case 'm': options.quiet_ms = number("quiet-ms", optarg, 1, 60000); break;
 		case 'w': options.watches = true; break;
 		case 'b': set_activity(&options.beside, optarg); break;
+		case 'j': add_job(&options.beside, "beside-job", optarg); break;
+		case 'U': options.beside.units = number("beside-units", optarg, 1, 1ull << 40); break;
+		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
 		case 'n': options.beside.copies = number("beside-copies", optarg, 1, 1024); break;
 		case 'd': options.own.no_delay = options.peers.no_delay = 1; break;
 		case 'g': set_congestion(&options, optarg); break;
@@ -133,6 +158,8 @@ int comm(int argc, char **argv)
 	if (!options.count && !options.beside.activity)
 		usage_error("comm takes a connection (--send, --receive) or an activity (--beside)");
 	check_connections(&options);
+	if (options.beside.activity && !options.beside.units)
+		usage_error("--beside-job needs --beside-units");
 	keep_habits_out();
 	take_comm(&options);
 	return 0;

@@ -111,6 +111,10 @@ struct load_options {
 	bool is_endless; /* until it is killed: see beside.c */
 };
 void take_load(const struct load_options *options);
+/* The numbers of the tests, each as often as it has jobs, in an order of this user's own. */
+int *shuffle_jobs(const struct load_options *options, int number);
+/* Each test once, in the directory that it then works in. */
+int *prepare_jobs(const struct load_options *options);
 
 /* beside.c: the command `beside`, and what others that go on for ever have of it */
 int beside(int argc, char **argv);

@@ -52,7 +52,7 @@ static long jobs_per_user(const struct load_options *options)
 }
 
 /* The numbers of the tests, each as often as it has jobs, in an order that is this user's. */
-static int *shuffled(const struct load_options *options, int number)
+int *shuffle_jobs(const struct load_options *options, int number)
 {
 	long total = jobs_per_user(options), n = 0;
 	int *order = malloc(total * sizeof *order);
@@ -73,7 +73,7 @@ static int *shuffled(const struct load_options *options, int number)
 }
 
 /* Each test is prepared once per user, in the user's directory, and may enter one of its own. */
-static int *prepare_all(const struct load_options *options)
+int *prepare_jobs(const struct load_options *options)
 {
 	int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int *directories = malloc(options->tests * sizeof *directories);
@@ -180,7 +180,7 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 	snprintf(name, sizeof name, "user-%d", number + 1);
 	if (mkdir(name, 0700) < 0 || chdir(name) < 0)
 		fail("cannot make the directory of user %d: %s", number + 1, strerror(errno));
-	int *order = shuffled(options, number), *directories = prepare_all(options);
+	int *order = shuffle_jobs(options, number), *directories = prepare_jobs(options);
 
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);

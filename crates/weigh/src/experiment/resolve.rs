@@ -9,12 +9,13 @@ use super::ramp::default_points;
 use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
 use crate::fixture::{FIXTURES, FixtureKind, Service, services};
+use crate::net::activity::BesideLoad;
 use crate::net::grid::Grid;
 use crate::result::work_name::{BESIDE, NET, WorkName};
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
-use crate::workload::mix::{self, JobMix, MixFromFile};
+use crate::workload::mix::{self, JobMix, MixFromFile, PREFIX};
 use crate::workload::suite::{self, Member, Suite};
 
 /// The works that a user named, none twice.
@@ -174,7 +175,13 @@ pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec
 fn check_activities(grid: &Grid, workloads: &[Workload]) -> Result<(), String> {
     let is_this =
         |workload: &Workload, name: &str| workload.name == name && workload.needs.is_none();
-    let is_unknown = |name: &&String| !workloads.iter().any(|workload| is_this(workload, name));
+    for activity in &grid.activities {
+        BesideLoad::parse(activity)
+            .map_err(|problem| format!("an activity of the host is none: {problem}"))?;
+    }
+    let is_unknown = |name: &&String| {
+        !name.starts_with(PREFIX) && !workloads.iter().any(|workload| is_this(workload, name))
+    };
     match grid.activities.iter().find(is_unknown) {
         Some(name) => {
             Err(format!("an activity of the host is none: {}", unknown(name, workloads, &[])))

@@ -1,5 +1,6 @@
 //! How COMM is told what a cell is.
 
+use super::activity::BesideLoad;
 use super::cell::{Cell, CellSize, Component, FurtherKind};
 use super::grid::Grid;
 use super::link::GridLink;
@@ -26,8 +27,14 @@ pub fn arguments(
         argv.extend(["--quiet-ms".into(), quiet_ms(grid).to_string()]);
     }
     if let Some(activity) = &cell.activity {
-        argv.extend(["--beside".into(), format!("{activity}={}", size.units)]);
-        argv.extend(["--beside-copies".into(), copies.to_string()]);
+        // That it can be parsed was found out before anything was measured.
+        match BesideLoad::parse(activity).ok().flatten() {
+            Some(load) => argv.extend(load.arguments(size.units)),
+            None => {
+                argv.extend(["--beside".into(), format!("{activity}={}", size.units)]);
+                argv.extend(["--beside-copies".into(), copies.to_string()]);
+            }
+        }
     }
     argv.extend(grid.no_delay.then(|| "--no-delay".into()));
     argv.extend(["--congestion".into(), grid.congestion.clone()]);

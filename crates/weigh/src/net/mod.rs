@@ -1,5 +1,6 @@
 //! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
 
+pub mod activity;
 pub mod arguments;
 pub mod cell;
 pub mod far_host;

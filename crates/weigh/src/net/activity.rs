@@ -1,0 +1,76 @@
+//! What the host does beside COMM: a workload in as many copies as W_test has CPUs, or a mix of jobs in as
+//! many as it has users (`load:shared:users=8`).
+
+use crate::result::work_name::WorkName;
+use crate::workload::mix::{self, JobMix, JobSizes, PREFIX};
+
+/// A mix under a load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BesideLoad {
+    mix: JobMix,
+    pub users: usize,
+}
+
+impl BesideLoad {
+    /// `None` of an activity that is a workload.
+    ///
+    /// # Errors
+    /// A sentence, where it is neither.
+    pub fn parse(activity: &str) -> Result<Option<BesideLoad>, String> {
+        if !activity.starts_with(PREFIX) {
+            return Ok(None);
+        }
+        let names = WorkName::parse(activity)?;
+        let [name] = names.as_slice() else {
+            return Err(format!("the activity `{activity}` is several: name one number of users"));
+        };
+        let users = name.users().ok_or_else(|| {
+            format!("how many users does the activity have? `{}:users=8` says so", name.name)
+        })?;
+        let wanted = name.name.strip_prefix(PREFIX).unwrap_or_default();
+        let mixes = mix::embedded()?;
+        let known: Vec<String> = mixes.iter().map(|mix| mix.name.clone()).collect();
+        let mix = mixes
+            .into_iter()
+            .find(|mix| mix.name == wanted)
+            .ok_or_else(|| format!("there is no mix `{wanted}`; there are {}", known.join(", ")))?;
+        Ok(Some(BesideLoad { mix, users }))
+    }
+
+    /// How COMM is told, with so many jobs of each user.
+    pub fn arguments(&self, units: u64) -> Vec<String> {
+        let sizes = JobSizes::default();
+        let jobs = self.mix.jobs_per_user(sizes.jobs);
+        let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
+        let mut argv: Vec<String> = jobs
+            .flat_map(|(test, count)| ["--beside-job".into(), format!("{test}={count}")])
+            .collect();
+        argv.extend(["--beside-units".into(), units.to_string()]);
+        argv.extend(["--beside-copies".into(), self.users.to_string()]);
+        argv.extend(["--file-kib".into(), sizes.kib_of(self.users, &self.mix).to_string()]);
+        argv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_is_told_by_its_jobs_and_users() {
+        let load = BesideLoad::parse("load:shared:users=8").unwrap().unwrap();
+        let told = load.arguments(50).join(" ");
+        assert!(
+            told.contains("--beside-job ") && told.contains("--beside-units 50 --beside-copies 8")
+        );
+        assert_eq!(BesideLoad::parse("activity-cpu"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_load_is_said() {
+        let said = |activity: &str| BesideLoad::parse(activity).unwrap_err();
+        assert!(said("load:shared").contains("`load:shared:users=8`"));
+        assert!(said("load:shared:users=1,2").contains("several"));
+        assert!(said("load:nonesuch:users=1").contains("there are"));
+    }
+}
