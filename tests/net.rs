@@ -49,7 +49,22 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     let home = Home::new();
     let further = "further = [\"requests\", \"loaded\", \"datagrams\"]\n[[class]]";
     home.file("small.toml", SMALL.replacen("[[class]]", further, 1));
-    let outcome = home.succeed(&["net", "--grid", "./small.toml", "--precision", "90%"]);
+    std::fs::create_dir(home.path("packets")).unwrap();
+    let trace = ["--trace", "packets"];
+    let arguments = [&["net", "--grid", "./small.toml", "--precision", "90%"][..], &trace].concat();
+    let outcome = home.succeed(&arguments);
+    let traced: Vec<_> = std::fs::read_dir(home.path("packets")).unwrap().collect();
+    let cells = 26 + 3 * 4;
+    assert_eq!(traced.len(), cells);
+    for file in traced {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_ne_bytes());
+        // What moves nothing has no packets.
+        let is_alone = path.file_name().unwrap().to_string_lossy().starts_with("alone");
+        assert_eq!(bytes.len() > 24, !is_alone, "{}", path.display());
+        assert!(is_alone || matches!(bytes[40] >> 4, 4 | 6), "{}", path.display());
+    }
     outcome.assert_says(&["BTU: ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
     let json = home.json();
     let net = &json["net"];

@@ -73,6 +73,10 @@ pub struct NetArgs {
     /// Go on with this experiment, for the time of --budget; `latest` is the last one
     #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed", "active"])]
     go_on: Option<String>,
+    /// Afterwards, measure every cell once more, not scored, and write what W_test's interfaces carried into
+    /// this directory: a pcap file each, with the headers of every packet
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "go_on")]
+    trace: Option<PathBuf>,
     /// Give up a cell that lasts longer; there is no score then [default: 2m, and more with a delay]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     timeout: Option<Duration>,
@@ -109,6 +113,9 @@ impl NetArgs {
             let interrupted = listen_for_signals()?;
             let done = go_on::run(id, self.budget, self.precision, &store, context, &interrupted)?;
             return self.output.end(done, &store, context);
+        }
+        if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
+            return Err(format!("--trace {}: there is no such directory", directory.display()));
         }
         let interrupted = listen_for_signals()?;
         let grid = self.grid()?;
@@ -156,6 +163,7 @@ impl NetArgs {
             plan: Plan::Net {
                 grid: Box::new(grid),
                 precision: self.precision.unwrap_or(PRECISION),
+                trace: self.trace.clone(),
             },
             further_metrics: of_cells(),
             detail: false,

@@ -188,8 +188,8 @@ impl Session<'_> {
             Plan::Compare { .. } => self.compare(host, units, set, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
-            Plan::Net { ref grid, precision } => {
-                self.sweep(host, &works, (grid, precision), audience)
+            Plan::Net { ref grid, precision, ref trace } => {
+                self.sweep(host, &works, (grid, precision, trace.as_deref()), audience)
             }
             Plan::Ramp { goal, precision } => self.climb(host, &works, (goal, precision), audience),
         }

@@ -1,5 +1,6 @@
 //! What is to be measured, and who watches.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -135,7 +136,14 @@ pub enum Plan {
     /// of the interval of the peak, as a share.
     Ramp { goal: RampGoal, precision: f64 },
     /// One arm alone, all cells of a grid, until the interval of the BTU has this half width.
-    Net { grid: Box<Grid>, precision: f64 },
+    /// With `trace`, all of them once more, not scored, with what W_test's interfaces carried in a file each
+    /// in this directory.
+    Net {
+        grid: Box<Grid>,
+        precision: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<PathBuf>,
+    },
 }
 
 impl Plan {

@@ -1,6 +1,7 @@
 //! Measuring a grid: all its cells in random order, again and again, until the interval of the BTU is narrow.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::Audience;
 use super::run_progress::Progress;
 use crate::format;
+use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::store::record::Stored;
 use crate::store::samples::Point;
@@ -29,7 +31,7 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[usize],
-        (grid, precision): (&Grid, f64),
+        (grid, precision, trace): (&Grid, f64, Option<&Path>),
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         audience.announce(&format!(
@@ -49,7 +51,10 @@ impl Session<'_> {
         loop {
             let left = (self.earlier.elapsed + self.request.budget).saturating_sub(host.elapsed());
             if self.is_enough(done, precision)? || left < longest {
-                return self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?);
+                self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?)?;
+                return trace.map_or(Ok(()), |trace| {
+                    self.traced_sweep(host, works, (&cells, done, trace), audience)
+                });
             }
             let began = host.elapsed();
             let has_turn =
@@ -100,6 +105,39 @@ impl Session<'_> {
         Ok(failed)
     }
 
+    /// All cells once more, each with a file of what W_test's interfaces carried. None is scored, as that
+    /// costs time.
+    fn traced_sweep(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        (cells, number, directory): (&[Cell], usize, &Path),
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let mut missed = 0;
+        for (at, work) in works.iter().copied().enumerate() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            let unit = self.unit(work, 0);
+            let slot = Slot { unit, arm: 0, set: 0, pair: number, position: 0 };
+            let renewed = if at == 0 { host.renew_for_sweep(&slot) } else { Ok(()) };
+            let path = directory.join(trace_name(&cells[work]));
+            match renewed.and_then(|()| host.traced_cell(&slot, &path)) {
+                Ok(more) => missed += more,
+                Err(SampleError::Stop(stop)) => return Err(stop),
+                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                    host.failed(&slot, &reason)?;
+                }
+            }
+        }
+        let (cells, directory) = (format::plural(works.len(), "cell"), directory.display());
+        audience.announce(&format!(
+            "What {cells} sent is in {directory}; {missed} packets were missed."
+        ));
+        Ok(())
+    }
+
     /// How many sweeps there were, and what each cell moved.
     fn earlier_cells(&self) -> Result<(usize, BTreeMap<usize, u64>), Stop> {
         if self.earlier.sessions == 0 {
@@ -146,6 +184,12 @@ fn cells_told(grid: &Grid) -> String {
             format::plural(scored, "cell")
         ),
     }
+}
+
+/// Of a cell: `send-dl@1ms-activity-cpu-100.pcap`.
+fn trace_name(cell: &Cell) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "@.+".contains(c) { c } else { '-' };
+    format!("{}-{}.pcap", cell.name().chars().map(plain).collect::<String>(), cell.bytes)
 }
 
 /// Each sample with the number of its cell.

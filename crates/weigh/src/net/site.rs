@@ -25,6 +25,8 @@ use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
 use crate::workload::setup::kind::join_network::JoinNetwork;
 use crate::workload::stdout_use::StdoutUse;
 
+/// In the scratch directory.
+const TRACE: &str = "trace.pcap";
 const FTP_PORT: &str = "2121";
 /// A cell of no delay that takes longer hangs; with a delay it may take so many round trips more.
 const CELL_TIMEOUT_MS: u64 = 120_000;
@@ -296,6 +298,23 @@ impl NetSite {
             of_connections.push(drops.into_iter().map(|drop| drop.at_ns).collect());
         }
         Ok(of_connections)
+    }
+
+    /// Writes down what W_test sends and is sent from now on.
+    ///
+    /// # Errors
+    /// Where packets may not be seen here.
+    pub fn begin_trace(&mut self) -> Result<(), SiteError> {
+        Ok(self.testbed.begin_trace(&self.scratch.join(TRACE), &self.interrupted)?)
+    }
+
+    /// The file of what was written down, and how many packets were missed.
+    ///
+    /// # Errors
+    /// Where it could not be written.
+    pub fn end_trace(&mut self) -> Result<(PathBuf, u64), SiteError> {
+        let (_, missed) = self.testbed.end_trace(&self.interrupted)?;
+        Ok((self.scratch.join(TRACE), missed))
     }
 
     /// How many processes an activity takes, so that it contends with COMM wherever that runs.

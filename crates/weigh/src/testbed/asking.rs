@@ -1,5 +1,6 @@
 //! The side that has a testbed: starting it, and asking it.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -113,6 +114,29 @@ impl Testbed {
     ) -> Result<LinkCount, TestbedError> {
         match self.ask(&TestbedOrder::Counters(link), PROMPTLY, interrupted)? {
             TestbedAnswer::Counters(count) => Ok(*count),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    /// Writes down what W_test's interfaces carry from now on, into this file.
+    ///
+    /// # Errors
+    /// Where packets may not be seen, or the file cannot be written.
+    pub fn begin_trace(
+        &mut self,
+        path: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TestbedError> {
+        self.done(&TestbedOrder::Trace(Some(path.to_owned())), interrupted)
+    }
+
+    /// Ends that: how many packets are in the file, and how many were missed.
+    ///
+    /// # Errors
+    /// Where the file could not be written.
+    pub fn end_trace(&mut self, interrupted: &AtomicBool) -> Result<(u64, u64), TestbedError> {
+        match self.ask(&TestbedOrder::Trace(None), PROMPTLY, interrupted)? {
+            TestbedAnswer::Traced(packets, missed) => Ok((packets, missed)),
             answer => Err(unexpected(answer)),
         }
     }

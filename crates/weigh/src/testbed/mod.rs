@@ -19,6 +19,7 @@ pub mod hosts;
 mod outward;
 pub mod process;
 mod round_trips;
+mod sniffer;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -195,6 +196,8 @@ pub enum TestbedOrder {
     /// Both directions count from 1 again, and draw again from their seeds.
     Reset(BlackBox),
     Counters(BlackBox),
+    /// Writes down what W_test's interfaces carry from now on, into this file; or ends it.
+    Trace(Option<PathBuf>),
     Drops {
         link: BlackBox,
         heading: Heading,
@@ -216,6 +219,8 @@ pub enum TestbedAnswer {
     Counters(Box<LinkCount>),
     Drops(Vec<DroppedPacket>),
     RoundTrips(RoundTripTimes),
+    /// Packets in the file, and those that were missed.
+    Traced(u64, u64),
     Error(String),
 }
 

@@ -11,8 +11,9 @@ use wire::{End, Impairment, Interfaces, Offload, Scheduling, Wire};
 
 use super::addresses::WIRE;
 use super::hosts::Hosts;
+use super::sniffer::Sniffer;
 use super::{
-    BlackBox, Extent, Heading, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
+    BlackBox, Extent, Heading, HostName, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
     TestbedReady, TestbedSetup, Via, collector, round_trips,
 };
 
@@ -68,6 +69,7 @@ struct Bed {
     not_locked: Option<String>,
     extent: Extent,
     nonce: u64,
+    sniffer: Option<Sniffer>,
 }
 
 struct LaidWire {
@@ -111,7 +113,7 @@ impl Bed {
                 .map_err(|error| format!("what takes audit records: {error}"))?;
         }
         let (extent, nonce) = (setup.extent.clone(), setup.nonce);
-        Ok(Bed { wires, hosts, offload, not_locked, extent, nonce })
+        Ok(Bed { wires, hosts, offload, not_locked, extent, nonce, sniffer: None })
     }
 
     fn ready(&self) -> io::Result<TestbedReady> {
@@ -157,6 +159,15 @@ impl Bed {
             }
             TestbedOrder::Counters(link) => {
                 Ok(TestbedAnswer::Counters(Box::new(self.count(link)?)))
+            }
+            TestbedOrder::Trace(Some(path)) => {
+                let start = || Sniffer::start(&path);
+                self.sniffer = Some(self.hosts.run(HostName::Test, start)?);
+                Ok(TestbedAnswer::Done)
+            }
+            TestbedOrder::Trace(None) => {
+                let (packets, missed) = self.sniffer.take().map_or(Ok((0, 0)), Sniffer::end)?;
+                Ok(TestbedAnswer::Traced(packets, missed))
             }
             TestbedOrder::Drops { link, heading } => {
                 Ok(TestbedAnswer::Drops(self.laid(link)?.wire.drops(end(heading))?))

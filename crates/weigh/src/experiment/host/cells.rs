@@ -2,6 +2,7 @@
 //! arm of a pair.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -29,6 +30,7 @@ use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
 use crate::workload::metric::{Direction, Metric};
 use crate::workload::sample::{OwnReading, Sample};
+use trust::owner;
 
 /// What cells are measured in, and how much each moves once that is known.
 pub struct NetBench {
@@ -107,6 +109,25 @@ impl Host<'_> {
         net.check(&sample).map_err(SampleError::Workload)?;
         let proof = (evidence, Some(disturbance));
         Ok((measured(slot, started_s, padding_bytes, sample, proof), detail))
+    }
+
+    /// A cell once more, with what W_test's interfaces carried in this file; it is not kept. How many packets
+    /// were missed.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    pub fn traced_cell(&mut self, slot: &Slot, path: &Path) -> Result<u64, SampleError> {
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        net.site.begin_trace()?;
+        let measured = self.measured_cell(slot).map_err(|error| self.settle(error));
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        let (file, missed) = net.site.end_trace()?;
+        measured?;
+        let copied = std::fs::read(&file).and_then(|bytes| owner::write(path, &bytes));
+        copied.map_err(|error| {
+            SampleError::Stop(Stop::Failed(format!("cannot write {}: {error}", path.display())))
+        })?;
+        Ok(missed)
     }
 
     fn net_work(&self, work: usize) -> Option<(NetWork, NetPart)> {
