@@ -142,6 +142,8 @@ fn check_link(order: &TestbedOrder) -> Result<(), String> {
             Err("it holds no more than 256 MiB, and has 16 choices of what is lost".into())
         }
         TestbedOrder::RoundTrips { .. } => Err("W_test measures that".into()),
+        // It writes a file.
+        TestbedOrder::Trace(_) => Err("packets are written down on W_test".into()),
         _ => Ok(()),
     }
 }
@@ -282,6 +284,7 @@ mod tests {
         let elsewhere = TestbedSetup { collect_in: Some("/etc".into()), ..far("eth0") };
         assert!(gates().check_testbed(&elsewhere).is_err());
         assert!(check_link(&TestbedOrder::Counters(BlackBox::Active)).is_ok());
+        assert!(check_link(&TestbedOrder::Trace(Some("/etc/passwd".into()))).is_err());
     }
 
     #[test]
