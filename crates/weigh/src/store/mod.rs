@@ -191,6 +191,7 @@ mod tests {
                 block_input_bytes: sample.block_input_bytes,
                 block_output_bytes: sample.block_output_bytes,
                 readings: sample.readings,
+                times: Vec::new(),
                 disturbance: measured.disturbance,
             };
             Kept::new(&place, column, sample.unit, measured.evidence, &[])
