@@ -2,98 +2,18 @@
 
 mod support;
 
-use std::fs::{self, Permissions};
-use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use support::build::make_workloads;
-use support::{Home, Outcome, Turn, is_root, wait_until};
-
-const LONG: Duration = Duration::from_secs(60);
-
-/// Each with its program, by which one knows whether it is installed.
-const SERVERS: [(&str, &str); 9] = [
-    ("mariadb", "/usr/sbin/mariadbd"),
-    ("postgres", "/usr/lib/postgresql"),
-    ("nginx", "/usr/sbin/nginx"),
-    ("redis", "/usr/bin/redis-server"),
-    ("php-site", "/usr/sbin/php-fpm"),
-    ("apache", "/usr/sbin/apache2"),
-    ("apache-mod-php", "/usr/lib/apache2/modules/libphp"),
-    ("apache-fpm", "/usr/sbin/php-fpm"),
-    ("sqlite", "/usr/lib/ARCH-linux-gnu/libsqlite3.so.0"),
-];
-
-/// Whether it is installed, and the test runs as root: a server is started as another user.
-fn has(server: &str) -> bool {
-    let program = SERVERS.iter().find(|(name, _)| *name == server).unwrap().1;
-    let program = program.replace("ARCH", std::env::consts::ARCH);
-    let program = Path::new(&program);
-    let (place, name) = (program.parent().unwrap(), program.file_name().unwrap().to_str().unwrap());
-    // Debian's php-fpm has its version in the name.
-    let mut files = fs::read_dir(place).into_iter().flatten().flatten();
-    let is_it = |file: fs::DirEntry| file.file_name().to_string_lossy().starts_with(name);
-    let has = is_root() && files.any(is_it);
-    if !has {
-        println!("skipped: needs root and {}", program.display());
-    }
-    has
-}
-
-/// A home that the user of servers can enter.
-fn open_home() -> Home {
-    let home = Home::new();
-    for directory in [home.directory.path().to_owned(), home.path("tmp")] {
-        fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();
-    }
-    home
-}
-
-fn signal(pid: i32, signal: Signal) {
-    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
-}
-
-/// Servers have the environment of the test, so they are found by it.
-#[track_caller]
-fn assert_nothing_is_left(home: &Home) {
-    let here = home.directory.path().display().to_string();
-    // PostgreSQL writes its title where its environment was.
-    let all = || -> Vec<String> {
-        let of_server = running_in(&here);
-        home.describe_processes().into_iter().chain(of_server).collect()
-    };
-    wait_until(Duration::from_secs(10), || all().is_empty());
-    assert_eq!(all(), Vec::<String>::new());
-    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
-    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    assert_eq!(segments.lines().count(), 1, "{segments}");
-}
-
-/// The processes whose current directory is or was below this one.
-fn running_in(place: &str) -> Vec<String> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let found = processes.filter_map(|entry| {
-        let directory = fs::read_link(entry.path().join("cwd")).ok()?;
-        let is_ours = directory.to_str()?.starts_with(place);
-        is_ours.then(|| format!("{} in {}", entry.path().display(), directory.display()))
-    });
-    found.collect()
-}
-
-fn servers_of(home: &Home, program: &str) -> Vec<i32> {
-    let is_it = |pid: &i32| {
-        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == program)
-    };
-    home.processes().into_iter().filter(is_it).collect()
-}
+use support::servers::{LONG, SERVERS, assert_nothing_is_left, has, open_home, servers_of, signal};
+use support::{Turn, is_root, wait_until};
 
 fn rows(json: &Value) -> Vec<&str> {
     json["results"].as_array().unwrap().iter().filter_map(|row| row["workload"].as_str()).collect()
@@ -249,23 +169,6 @@ fn a_disk_without_room_for_a_database_is_said() {
     assert_nothing_is_left(&home);
 }
 
-/// The server of 2003 that looked faster: most of its pages are errors, with status 200.
-#[test]
-fn a_site_without_connections_to_its_database_gives_no_rate() {
-    if !has("php-site") {
-        return;
-    }
-    let _turn = Turn::take();
-    let home = open_home();
-    let site = "php-site:connections=10,children=24";
-    let command = ["run", "app:web.cookie", "--copies", "24", "--samples", "3", "--fixture", site];
-    let outcome = home.run(&command);
-    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    let kind = "an error page with status 200";
-    outcome.assert_says(&[kind, "Too many connections", "% of its answers were wrong", "a second"]);
-    assert_nothing_is_left(&home);
-}
-
 #[test]
 fn a_server_that_is_killed_gives_no_rate() {
     if !has("redis") {
@@ -331,69 +234,6 @@ fn whatever_is_killed_nothing_of_it_stays() {
         }
         assert_nothing_is_left(&home);
     }
-}
-
-/// What a workload says of a server that the test keeps for it.
-fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outcome {
-    let program = make_workloads("servers", &[]).join("weigh-workloads");
-    let mut command = home.command(program);
-    command.args(["run", name, "--target-ms", "1000"]).env(variable, address);
-    home.start(command).finish()
-}
-
-/// A web server that answers each request with this.
-fn fake_server(socket: &Path, answer: &'static [u8]) {
-    let listener = UnixListener::bind(socket).unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            thread::spawn(move || {
-                let mut request = [0; 4096];
-                while stream.read(&mut request).is_ok_and(|size| size > 0) {
-                    if answer.is_empty() || stream.write_all(answer).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-}
-
-#[test]
-fn a_wrong_page_gives_no_rate_however_fast_it_came() {
-    let home = Home::new();
-    let says = |name: &str, answer: &'static [u8], kind: &str, part: &str| {
-        let socket = home.path(name);
-        fake_server(&socket, answer);
-        let address = format!("fake:{}", socket.display());
-        let outcome = run_workload(&home, "app:web.page", "WEIGH_WEB", &address);
-        let sample: Value = serde_json::from_str(&outcome.stdout).unwrap();
-        assert_eq!(sample["operations"], 0, "{outcome:#?}");
-        assert_eq!(sample["wrong"][0]["kind"], kind, "{outcome:#?}");
-        assert_eq!(sample["wrong"][0]["count"], sample["total_operations"], "{outcome:#?}");
-        let example = sample["wrong"][0]["example"].as_str().unwrap();
-        assert!(example.contains(part), "{example}");
-    };
-    let gateway = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
-    says("status", gateway, "another status than 200", "502 Bad Gateway");
-    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno";
-    says("short", short, "other bytes", "a page of 2 bytes");
-    says("gone", b"", "connection closed", "closed the connection");
-    let unending = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n";
-    says("chunks", unending, "a malformed answer", "as the size of a chunk");
-    let wrong: &'static [u8] = Box::leak(
-        [&b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n"[..], &[b'x'; 5000]]
-            .concat()
-            .into_boxed_slice(),
-    );
-    says("wrong", wrong, "other bytes", "5000 bytes");
-    let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
-    none.assert_says(&["cannot connect to the server at /no/such/socket"]);
-    run_workload(&home, "app:db.point-read", "WEIGH_X", "x")
-        .assert_says(&["WEIGH_DATABASE names none"]);
-    fake_server(&home.path("garbage"), &[0xff; 64]);
-    let garbage = format!("redis:{}", home.path("garbage").display());
-    run_workload(&home, "app:kv.get-set", "WEIGH_STORE", &garbage).assert_says(&["was expected"]);
 }
 
 /// Rows that somebody else takes away in mid-sample are missed.

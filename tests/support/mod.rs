@@ -22,6 +22,7 @@ pub mod fuzzing;
 pub mod import;
 pub mod processes;
 pub mod roots;
+pub mod servers;
 mod spawn;
 pub mod stored;
 

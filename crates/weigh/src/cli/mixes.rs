@@ -25,7 +25,7 @@ pub struct Mixes {
     #[arg(long, value_name = "TIME", value_parser = value::pause, conflicts_with = "rate")]
     think: Option<Duration>,
     /// Of a mix, how many jobs all users together begin in a second, whether those before are done or not;
-    /// the time of each counts from when it was to begin
+    /// the time of each counts from when it was to begin. The same of the clients of `weigh run --for`
     #[arg(long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
 }
@@ -36,6 +36,11 @@ impl Mixes {
         let (files, doubts) = mix::from_files(names)?;
         doubts.iter().for_each(|doubt| output::note(doubt));
         Ok(files)
+    }
+
+    /// Jobs in 1000 s, where they begin whether others are done or not; otherwise 0.
+    pub fn per_1000s(&self) -> u64 {
+        self.rate.unwrap_or_default()
     }
 
     /// How much each user does.

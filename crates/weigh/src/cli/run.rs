@@ -20,6 +20,10 @@ use crate::treatment;
 use crate::workload::suite;
 use paired::design::Design;
 
+/// Of --for, where the user does not say.
+const LEAST_PASS: Duration = Duration::from_secs(5);
+const MOST_PASS: Duration = Duration::from_secs(600);
+
 const EXAMPLES: &str = "\
 Examples:
   weigh run                      the suite quick
@@ -31,6 +35,8 @@ Examples:
   weigh run memory --html memory.html
                                  where does memory get slow? Curves over the size
   weigh run stat getppid --samples 50 --json -
+  weigh run app:web.cookie@nginx-fpm --clients 8 --for 2h
+                                 does it still answer after two hours?
 
 Environment:
   WEIGH_WORKLOADS=FILE  measure another build of the workloads instead of the embedded one, such as
@@ -54,6 +60,14 @@ pub struct RunArgs {
     /// Length of the timed part of a sample [default: 70ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Endurance: ask the same server for so long, in passes; wrong answers and hangs are counted and end
+    /// nothing. For workloads `app:web`
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
+          conflicts_with_all = ["samples", "sample", "classic"])]
+    lasting: Option<Duration>,
+    /// Length of a pass of --for [default: a 24th of it, and 5s at least]
+    #[arg(long, value_name = "TIME", value_parser = value::sample_length, requires = "lasting")]
+    pass: Option<Duration>,
     /// Kill a launch that lasts longer; its workload has no result [default: 2m plus twice the sample
     /// length]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
@@ -98,6 +112,11 @@ impl RunArgs {
         self.output.measure(&request, &store, context, &interrupted)
     }
 
+    fn pass_length(&self) -> Option<Duration> {
+        let lasting = self.lasting?;
+        Some(self.pass.unwrap_or((lasting / 24).clamp(LEAST_PASS.min(lasting), MOST_PASS)))
+    }
+
     fn request(&self, typed: &Again) -> Result<Request, String> {
         let names = WorkName::names_of(&self.workloads)?;
         let suites = suite::from_files(&names)?;
@@ -130,11 +149,18 @@ impl RunArgs {
             budget: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
-            sample_ms: Some(self.sample.map_or(LONG_START_MS, value::whole_ms)),
+            sample_ms: Some(match self.pass_length() {
+                Some(pass) => value::whole_ms(pass),
+                None => self.sample.map_or(LONG_START_MS, value::whole_ms),
+            }),
             timeout: self.timeout,
-            plan: match self.classic {
-                true => Plan::Classic,
-                false => Plan::Run { passes: self.samples as usize },
+            plan: match (self.lasting.zip(self.pass_length()), self.classic) {
+                (Some((lasting, pass)), _) => Plan::Endure {
+                    passes: (lasting.as_secs_f64() / pass.as_secs_f64()).round().max(1.0) as usize,
+                    per_1000s: self.mixes.per_1000s(),
+                },
+                (None, true) => Plan::Classic,
+                (None, false) => Plan::Run { passes: self.samples as usize },
             },
             further_metrics: Vec::new(),
             detail: false,

@@ -7,6 +7,7 @@ pub mod cells;
 mod contest;
 mod detail;
 mod interpreters;
+pub mod passes;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -53,6 +54,8 @@ pub struct Host<'a> {
     readings: Vec<BTreeMap<String, (String, Direction)>>,
     /// Per work.
     lengths: Vec<SampleLength>,
+    /// What is told of passes.
+    found: Vec<String>,
     /// What commands printed that is to be shown.
     pub shown: Vec<Printout>,
     /// Of the rows of peaks, by work and treated arm: which load point is launched for each arm.
@@ -103,6 +106,7 @@ impl<'a> Host<'a> {
             units,
             readings,
             lengths,
+            found: Vec::new(),
             shown: Vec::new(),
             peaks: BTreeMap::new(),
             idle_since: BTreeMap::new(),
@@ -132,6 +136,24 @@ impl<'a> Host<'a> {
         Ok(store.set_baseline_state(id, state)?)
     }
 
+    /// Servers of their own for passes over a work.
+    ///
+    /// # Errors
+    /// Where they do not start.
+    pub fn begin_passes(&mut self, work: usize) -> Result<(), Stop> {
+        self.arms.need(0, self.site.works[work].server().map(|server| server.label));
+        Ok(self.arms.renew(0, 0)?)
+    }
+
+    /// Stores a sentence with what is said of the arm.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn add_fact(&mut self, fact: String) -> Result<(), Stop> {
+        self.found.push(fact);
+        self.store_facts()
+    }
+
     /// What is said of an arm; of what is the same in all arms, the first says it.
     fn facts(&self, arm: usize) -> Vec<String> {
         let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
@@ -139,6 +161,7 @@ impl<'a> Host<'a> {
         if arm == 0 {
             facts.extend(self.net_facts().iter().cloned());
             facts.extend(self.arms.server_facts(arm));
+            facts.extend(self.found.iter().cloned());
         }
         facts
     }

@@ -187,6 +187,9 @@ impl Session<'_> {
         match self.request.plan {
             Plan::Compare { .. } => self.compare(host, units, set, audience),
             Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
+            Plan::Endure { passes, per_1000s } => {
+                self.endure(host, &works, (passes, per_1000s), audience)
+            }
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
             Plan::Net { ref grid, precision, ref trace } => {
                 self.sweep(host, &works, (grid, precision, trace.as_deref()), audience)

@@ -14,6 +14,7 @@ mod disturbed;
 mod drift;
 pub mod earlier;
 pub mod effects;
+mod endurance;
 pub mod engine;
 pub mod evidence;
 mod filled;

@@ -36,6 +36,17 @@ impl Work {
     /// # Errors
     /// A sentence, where the launch is no measurement.
     pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
+        match self.wrong_answers(launched) {
+            Some(wrong) => Err(wrong.sentence()),
+            None => self.read_whatever_is_wrong(launched),
+        }
+    }
+
+    /// The same where wrong answers are looked for: what was good is the sample.
+    ///
+    /// # Errors
+    /// As [`Work::read`].
+    pub fn read_whatever_is_wrong(&self, launched: &Launched) -> Result<Sample, String> {
         let usual = ExpectedExit::default();
         let contest = self.contest();
         let expected = contest.map_or(&usual, |contest| &contest.expected);
@@ -46,9 +57,6 @@ impl Work {
             return Err(problem);
         }
         hold_against_cpu_time(launched)?;
-        if let Some(wrong) = self.wrong_answers(launched) {
-            return Err(wrong.sentence());
-        }
         let sample = Sample::parse(&launched.stdout).transpose()?;
         let sample = match self {
             Work::Command { .. } | Work::Contest { .. } => match sample {
@@ -76,7 +84,10 @@ impl Work {
                 let Some(sample) = sample else { return Err(instead_of_a_result(launched)) };
                 is_possible(&sample, workload, *copies)?;
                 sample.hold_against_wall_time(launched.wall_ns)?;
-                with_latencies(sample, launched, 1)
+                // Of several processes the times are together; and what begins when it is to may wait.
+                let waits = launched.executed.iter().any(|word| word == "--per-1000s");
+                let at_once = if waits { sample.operations as u64 } else { *copies as u64 };
+                with_latencies(sample, launched, at_once)
             }
         }?;
         Ok(with_usage(sample, launched))

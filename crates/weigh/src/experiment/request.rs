@@ -130,6 +130,9 @@ pub enum Plan {
     Compare { sets: usize },
     /// One arm alone, this many passes over all workloads.
     Run { passes: usize },
+    /// One arm alone, this many passes over each work, with the same servers in all of them; where not 0,
+    /// operations begin so many times in 1000 s.
+    Endure { passes: usize, per_1000s: u64 },
     /// The same with the durations and passes of the suite's original.
     Classic,
     /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width
@@ -151,7 +154,11 @@ impl Plan {
     pub fn sets(&self) -> usize {
         match self {
             Plan::Compare { sets } => *sets,
-            Plan::Run { .. } | Plan::Classic | Plan::Ramp { .. } | Plan::Net { .. } => 1,
+            Plan::Run { .. }
+            | Plan::Endure { .. }
+            | Plan::Classic
+            | Plan::Ramp { .. }
+            | Plan::Net { .. } => 1,
         }
     }
 }

@@ -53,20 +53,25 @@ impl WrongAnswers {
 
     /// Why there is no rate, with what is known instead.
     pub fn sentence(&self) -> String {
+        format!(
+            "{:.1} % of its answers were wrong ({} of {}), so it has no rate: {}; good answers a second: {}",
+            self.share_pct(),
+            format::integer(self.count()),
+            format::integer(self.total_operations),
+            self.kinds_in_words(),
+            format::rate(self.good_rate(), "/s")
+        )
+    }
+
+    /// Each kind with how many there were, and an example.
+    pub fn kinds_in_words(&self) -> String {
         let kinds = self.kinds.iter().map(|one| {
             let WrongKind { kind, count, example, .. } = one;
             let (kind, example) = (printable::line(kind), printable::line(example));
             let example = format::shorten(example.trim(), 80);
             format!("{} {kind} (\"{example}\")", format::integer(*count))
         });
-        format!(
-            "{:.1} % of its answers were wrong ({} of {}), so it has no rate: {}; good answers a second: {}",
-            self.share_pct(),
-            format::integer(self.count()),
-            format::integer(self.total_operations),
-            kinds.collect::<Vec<_>>().join(", "),
-            format::rate(self.good_rate(), "/s")
-        )
+        kinds.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -10,6 +10,7 @@ pub mod described;
 mod facts;
 pub mod file_system;
 pub mod fix;
+pub mod held;
 pub mod pressure;
 pub mod probes;
 pub mod process;

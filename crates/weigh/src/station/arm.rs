@@ -100,6 +100,21 @@ impl Arm {
         Ok(instance)
     }
 
+    /// The processes that its workloads ask.
+    pub fn asked(&self) -> &[u32] {
+        self.raised.as_ref().map_or(&[], |raised| &raised.asked)
+    }
+
+    /// Lets its members go on, as far as they live.
+    pub fn thaw(&mut self) {
+        let never = AtomicBool::new(false);
+        if let Some(Raised { launcher, members, .. }) = &mut self.raised {
+            for member in members {
+                let _ = launcher.thaw(&member.name, &never);
+            }
+        }
+    }
+
     /// How its processes differ from others.
     pub fn setup(&self) -> &Setup {
         self.raised.as_ref().map_or(&self.setup, |raised| &raised.setup)

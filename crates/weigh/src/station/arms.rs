@@ -99,6 +99,16 @@ impl<'a> Arms<'a> {
         self.arms[arm].need(labels);
     }
 
+    /// The processes that workloads of an arm ask.
+    pub fn asked(&self, arm: usize) -> &[u32] {
+        self.arms[arm].asked()
+    }
+
+    /// Lets the members of an arm go on.
+    pub fn thaw(&mut self, arm: usize) {
+        self.arms[arm].thaw();
+    }
+
     /// What the servers say of themselves that were started, in an arm.
     pub fn server_facts(&self, arm: usize) -> Vec<String> {
         let servers = self.arms[arm].servers.iter();

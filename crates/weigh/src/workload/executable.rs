@@ -58,12 +58,23 @@ pub struct Length {
     pub has_slices: bool,
     /// Whether each operation is to be timed by itself, which takes time of its own.
     pub has_latencies: bool,
+    /// Whether it goes on after wrong answers, and without any, until its time is over.
+    pub endures: bool,
+    /// Where not 0, operations begin at so many moments of chance in 1000 s, whether others are done or not.
+    pub per_1000s: u64,
 }
 
 impl Length {
     /// Of about so many milliseconds, after as little warm-up as finding the number of operations takes.
     pub fn of_ms(target_ms: u64) -> Length {
-        Length { target_ms, warm_up_ms: 0, has_slices: false, has_latencies: false }
+        Length {
+            target_ms,
+            warm_up_ms: 0,
+            has_slices: false,
+            has_latencies: false,
+            endures: false,
+            per_1000s: 0,
+        }
     }
 
     /// The same after half as long a warm-up: for what costs more after a while.
@@ -232,6 +243,12 @@ impl Executable {
         let mut options = vec!["--target-ms".into(), length.target_ms.to_string()];
         if length.warm_up_ms > 0 {
             options.extend(["--warm-up-ms".into(), length.warm_up_ms.to_string()]);
+        }
+        if length.endures {
+            options.push("--endure".into());
+        }
+        if length.per_1000s > 0 {
+            options.extend(["--per-1000s".into(), length.per_1000s.to_string()]);
         }
         if length.has_latencies && copies == 1 {
             options.push("--latencies".into());

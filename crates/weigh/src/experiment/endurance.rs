@@ -1,0 +1,136 @@
+//! Does it still answer after two hours? Passes over one server that is never started anew.
+
+use std::sync::atomic::Ordering;
+
+use super::host::Host;
+use super::host::passes::PassFound;
+use super::measure::Session;
+use super::platform::{SampleError, Slot, Stop};
+use super::request::Audience;
+use super::wrong::{WrongAnswers, WrongKind};
+use crate::format;
+use crate::workload::executable::Length;
+
+/// The kinds of a server that hangs or is gone (workloads/shared/http.h).
+const HANGS: [&str; 2] = ["no answer in 10 s", "no connection"];
+
+impl Session<'_> {
+    /// So many passes over each work, one work after the other.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn endure(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        (passes, per_1000s): (usize, u64),
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let target_ms = self.request.sample_ms.unwrap_or(1000);
+        let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
+        for &work in works {
+            let name = self.works[work].name().to_string();
+            let mut firsts = Firsts::default();
+            // The servers of the look at all workloads had another life.
+            host.begin_passes(work)?;
+            for number in 0..passes {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Stop::Interrupted);
+                }
+                let slot =
+                    Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
+                let pass = host.pass(&slot, length).map_err(|error| match error {
+                    SampleError::Stop(stop) => stop,
+                    SampleError::Workload(reason) | SampleError::Lost(reason) => {
+                        Stop::Failed(reason)
+                    }
+                })?;
+                let line = line(&name, number + 1, passes, &pass);
+                audience.announce(&line);
+                host.add_fact(line)?;
+                for sentence in firsts.of(&name, number + 1, &pass) {
+                    self.warn(host, audience, sentence)?;
+                }
+            }
+            let (failed, all) = host.stop_servers();
+            let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
+            match failed {
+                0 => host.add_fact(sentence)?,
+                _ => self.warn(host, audience, sentence)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn warn(&self, host: &Host, audience: &mut dyn Audience, sentence: String) -> Result<(), Stop> {
+        audience.announce(&sentence);
+        Ok(host.site.store.add_warning(self.id, &sentence)?)
+    }
+}
+
+/// What a pass came to, in a line.
+fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
+    let rate = match (pass.good_rate, &pass.problem) {
+        (Some(rate), _) => format!("{} good answers/s", format::rate(rate, "")),
+        (None, Some(problem)) => format!("no good answer ({problem})"),
+        (None, None) => "no good answer".to_owned(),
+    };
+    let wrong = pass.wrong.as_ref().map_or("0 % wrong".to_owned(), |wrong| {
+        format!("{:.2} % wrong ({})", wrong.share_pct(), wrong.kinds_in_words())
+    });
+    let p99 = pass.p99_ns.map(|ns| format!(", p99 {}", format::seconds(ns / 1e9)));
+    let held = &pass.held;
+    let bytes = |bytes: u64| format::bytes(bytes as f64);
+    format!(
+        "{name}, pass {number} of {passes}, from {}: {rate}, {wrong}{}; {} server processes hold {} of memory, {} in open \
+         files, {} of it in deleted ones.",
+        format::clock(pass.started_s),
+        p99.unwrap_or_default(),
+        held.processes,
+        bytes(held.memory_bytes),
+        bytes(held.open_bytes),
+        bytes(held.deleted_bytes)
+    )
+}
+
+/// What was seen once already.
+#[derive(Default)]
+struct Firsts {
+    error: bool,
+    hang: bool,
+    end: bool,
+}
+
+impl Firsts {
+    /// Sentences about what is seen for the first time.
+    fn of(&mut self, name: &str, number: usize, pass: &PassFound) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let kinds = pass.wrong.as_ref().map_or(&[][..], |wrong: &WrongAnswers| &wrong.kinds);
+        let first = |is_one: &dyn Fn(&WrongKind) -> bool| {
+            kinds.iter().filter(|kind| is_one(kind)).min_by_key(|kind| kind.first_ns)
+        };
+        let mut tell = |what: &str, kind: &WrongKind| {
+            let after = pass.started_s + kind.first_ns as f64 / 1e9;
+            sentences.push(format!(
+                "{name}: the first {what} came after {}, in pass {number}: {} ({}).",
+                format::clock(after),
+                kind.kind,
+                kind.example.trim()
+            ));
+        };
+        let is_hang = |kind: &WrongKind| HANGS.contains(&&*kind.kind);
+        if let Some(kind) = first(&|_| true).filter(|_| !self.error) {
+            self.error = true;
+            tell("wrong answer", kind);
+        }
+        if let Some(kind) = first(&is_hang).filter(|_| !self.hang) {
+            self.hang = true;
+            tell("hang", kind);
+        }
+        if let Some(problem) = pass.problem.as_ref().filter(|_| !self.end) {
+            self.end = true;
+            sentences.push(format!("{name}: pass {number} has no result: {problem}."));
+        }
+        sentences
+    }
+}
