@@ -82,8 +82,8 @@ fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     let held = &pass.held;
     let bytes = |bytes: u64| format::bytes(bytes as f64);
     format!(
-        "{name}, pass {number} of {passes}, from {}: {rate}, {wrong}{}; {} server processes hold {} of memory, {} in open \
-         files, {} of it in deleted ones.",
+        "{name}, pass {number} of {passes}, from {}: {rate}, {wrong}{}; {} server processes hold {} of \
+         memory, {} in open files, {} of it in deleted ones.",
         format::clock(pass.started_s),
         p99.unwrap_or_default(),
         held.processes,
