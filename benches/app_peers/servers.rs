@@ -43,8 +43,9 @@ impl Servers {
         }
         // The servers' user passes through.
         fs::set_permissions(directory.path(), Permissions::from_mode(0o711)).map_err(said)?;
-        fixture.prepare(&templates)?;
-        Ok(Servers { fixture, directory, turns: 0, place: LaunchPlace::here(scratch)? })
+        let place = LaunchPlace::here(scratch)?;
+        fixture.prepare(&templates, &place.executable)?;
+        Ok(Servers { fixture, directory, turns: 0, place })
     }
 
     /// What a program printed that was run beside new servers.

@@ -141,7 +141,7 @@ impl<'a> Host<'a> {
     /// # Errors
     /// Where they do not start.
     pub fn begin_passes(&mut self, work: usize) -> Result<(), Stop> {
-        self.arms.need(0, self.site.works[work].server().map(|server| server.label));
+        self.arms.need(0, &self.site.works[work].needs());
         Ok(self.arms.renew(0, 0)?)
     }
 

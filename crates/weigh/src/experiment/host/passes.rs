@@ -40,13 +40,12 @@ impl Host<'_> {
     /// Where the experiment cannot go on.
     pub fn pass(&mut self, slot: &Slot, length: Length) -> Result<PassFound, SampleError> {
         let work = &self.site.works[slot.unit.work];
-        let server = work.server().map(|server| server.label);
         let mut job =
             work.job(self.arms.place(0), length, super::chance_of_pair(self.site.seed, slot));
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.environment.push((PASS.into(), (slot.pair + 1).to_string()));
-        self.arms.need(0, server);
+        self.arms.need(0, &work.needs());
         let started_s = self.elapsed_s();
         let mut pass = PassFound {
             started_s,
