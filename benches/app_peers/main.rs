@@ -1,8 +1,8 @@
 //! Other clients and ours at the same servers, in turns: does a server do as much for them as for us?
-//! `docs/applications.md` has the table.
+//! It prints a table; `--write` puts that between the marks of a document.
 //!
 //! ```text
-//! cargo bench --bench app_peers -- [--seconds N] [--only TEXT] [--write docs/applications.md]
+//! cargo bench --bench app_peers -- [--seconds N] [--only TEXT] [--write FILE]
 //! ```
 //!
 //! A server is started anew for each turn, as it is for each sample of an experiment, and both clients work
