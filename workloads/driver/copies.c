@@ -128,6 +128,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 	take_charge();
 	copy_number = number;
 	choose_cpu(number);
+	prepare_workload();
 	uint64_t n = warm_up(options, &sample);
 	uint64_t batch = options->operations ? n : n / 32 + 1;
 

@@ -22,6 +22,8 @@ struct options {
 	uint64_t per_1000s, seed;
 	/* Goes on after wrong answers and without any, until its time is over. */
 	bool endures;
+	const char *turns_file; /* what is shared with the process that it takes turns with */
+	uint32_t turn_side;     /* 0: it has the first turn */
 	bool plants;          /* --planted-ppm was given: print what was planted */
 	uint64_t planted_ppm; /* so many millionths of the timed work are done and not reported */
 };
@@ -47,7 +49,10 @@ uint64_t time_batch(uint64_t n);
 uint64_t time_waited(void);
 /* What is there once, before there are copies. */
 void prepare_once(void);
-/* Prepares, and returns how many operations a sample takes. */
+void prepare_workload(void);
+/* Operations that count for the check and for nothing else. */
+void run_untimed(uint64_t n);
+/* Returns how many operations a sample takes. */
 uint64_t warm_up(const struct options *options, struct sample *sample);
 /* Between the two, time_batch() does as much more as the options say; the second fails where that is too
  * little to be exact. */
@@ -65,6 +70,8 @@ void record_usage(struct sample *sample, struct usage before, struct usage after
 void end_sample(struct sample *sample, struct usage before, struct usage after);
 /* All fields but the closing brace. */
 void print_sample(const struct options *options, const struct sample *sample);
+/* A field of its own behind these: the times of equal parts. */
+void print_slices(const uint64_t *slices_ns, uint64_t slices);
 
 void print_reading(const char *name, double value, const char *unit, const char *better);
 /* Those of a sample, and the bracket that ends them. */
@@ -133,7 +140,12 @@ int comm_peer(int argc, char **argv);
 /* copies.c */
 void take_copies(const struct options *options);
 
+/* turns.c */
+void take_turns(const struct options *options);
+
 /* main.c */
+/* As fail(), with an exit status that tells that it is not to blame. */
+_Noreturn void left_alone(const char *message);
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The value of an option. */
 uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most);

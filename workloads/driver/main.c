@@ -33,6 +33,7 @@ static const char help[] =
 	"  weigh-workloads run NAME [--target-ms 100] [--warm-up-ms N] [--operations N] [--slices]\n"
 	"                         [--copies N] [--count-instructions] [--latencies] [--planted-ppm N]\n"
 	"                         [--per-1000s N [--seed N]] [--endure]\n"
+	"                         [--turns 0|1,FILE]\n"
 	"  weigh-workloads load [--users N] [--seed N] [--think-us N | --jobs-per-1000s N] [--file-kib N]\n"
 	"                        [--endless] NAME=COUNT ...\n"
 	"  weigh-workloads beside [--copies N] NAME\n"
@@ -69,19 +70,16 @@ static const char help[] =
 	"  --no-delay             without Nagle's algorithm, at both ends\n"
 	"  --congestion NAME      the congestion control of both ends\n"
 	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
+	"  --turns 0,FILE         take turns with another process (1,FILE) on one CPU every half millisecond;\n"
+	"                         FILE has 4096 bytes, zero at first, and is for these two alone\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
-	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage.\n";
+	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage, 3 the other process of --turns is gone.\n";
 
-void fail(const char *format, ...)
+static _Noreturn void end_with(int status, const char *message)
 {
 	static bool failing;
-	char message[2048];
-	va_list arguments;
 
-	va_start(arguments, format);
-	vsnprintf(message, sizeof message, format, arguments);
-	va_end(arguments);
 	/* In one piece: other processes of the workload may fail as well. */
 	fprintf(stderr, "%s: %s\n", current->name, message);
 	/* A child may fail as well; what there is to clean up is the driver's. */
@@ -92,7 +90,23 @@ void fail(const char *format, ...)
 			current->cleanup();
 		remove_scratch_directory();
 	}
-	_exit(1);
+	_exit(status);
+}
+
+void fail(const char *format, ...)
+{
+	char message[2048];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	end_with(1, message);
+}
+
+void left_alone(const char *message)
+{
+	end_with(3, message);
 }
 
 void take_charge(void)
@@ -296,6 +310,7 @@ static int run(int argc, char **argv)
 		{"per-1000s", required_argument, NULL, 'r'},
 		{"seed", required_argument, NULL, 'S'},
 		{"endure", no_argument, NULL, 'e'},
+		{"turns", required_argument, NULL, 'u'},
 		{0},
 	};
 	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
@@ -317,6 +332,12 @@ static int run(int argc, char **argv)
 			options.plants = true;
 			options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
 			break;
+		case 'u':
+			if ((optarg[0] != '0' && optarg[0] != '1') || optarg[1] != ',' || !optarg[2])
+				usage_error("--turns takes 0,FILE or 1,FILE, not '%s'", optarg);
+			options.turn_side = (uint32_t)(optarg[0] - '0');
+			options.turns_file = optarg + 2;
+			break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);
 		default: usage_error("unknown option '%s'", argv[optind - 1]);
 		}
@@ -327,6 +348,9 @@ static int run(int argc, char **argv)
 		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
 	if ((options.per_1000s || options.endures) && (options.operations || options.plants))
 		usage_error("--per-1000s and --endure are for a time, and plant nothing");
+	if (options.turns_file && (options.copies > 1 || options.operations || options.slices ||
+				   options.count_instructions || options.latencies))
+		usage_error("--turns is for one copy and the target alone");
 	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
@@ -342,6 +366,8 @@ static int run(int argc, char **argv)
 	take_charge();
 	if (options.copies > 1 || options.per_1000s || options.endures)
 		take_copies(&options);
+	else if (options.turns_file)
+		take_turns(&options);
 	else
 		take_sample(&options);
 	return 0;

@@ -213,12 +213,24 @@ static uint64_t time_each(uint64_t *n, uint64_t target_ns, uint64_t clock_ns)
 	return end - start - time_waited();
 }
 
-static void print_slices(uint64_t slices)
+void print_slices(const uint64_t *slices_ns, uint64_t slices)
 {
-	printf(",\"slices_ns\":[%llu", (unsigned long long)slice_ns[0]);
+	printf(",\"slices_ns\":[%llu", (unsigned long long)slices_ns[0]);
 	for (uint64_t i = 1; i < slices; i++)
-		printf(",%llu", (unsigned long long)slice_ns[i]);
+		printf(",%llu", (unsigned long long)slices_ns[i]);
 	printf("]");
+}
+
+void run_untimed(uint64_t n)
+{
+	current->run(n);
+	total_operations += n;
+}
+
+void prepare_workload(void)
+{
+	if (current->prepare)
+		current->prepare();
 }
 
 /* Otherwise operations are timed one by one, or all at once. */
@@ -236,11 +248,8 @@ void prepare_once(void)
 
 uint64_t warm_up(const struct options *options, struct sample *sample)
 {
-	uint64_t n = options->operations, started;
+	uint64_t n = options->operations, started = now_ns();
 
-	if (current->prepare)
-		current->prepare();
-	started = now_ns();
 	/* What may hang is not waited for here. */
 	if (options->endures)
 		return 1;
@@ -346,6 +355,7 @@ void take_sample(const struct options *options)
 	struct counter cycles = open_counter(count, CYCLES);
 	struct sample sample = {.operations = 0};
 	prepare_once();
+	prepare_workload();
 	uint64_t n = warm_up(options, &sample);
 	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
 	struct usage before = usage();
@@ -370,7 +380,7 @@ void take_sample(const struct options *options)
 
 	print_sample(options, &sample);
 	if (options->slices && slices)
-		print_slices(slices);
+		print_slices(slice_ns, slices);
 	print_counter("kernel_instructions", &instructions);
 	print_counter("cycles", &cycles);
 	if (options->latencies) {

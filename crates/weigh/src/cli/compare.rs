@@ -17,6 +17,7 @@ use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
+use crate::workload::metric::Metric;
 use crate::workload::suite;
 
 const EXAMPLES: &str = "\
@@ -86,6 +87,11 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
+    /// Let the two processes of a pair live at the same time and take turns on one CPU every half millisecond,
+    /// and compare them by the median of their slices: on a noisy machine that decides ten times sooner, and
+    /// more. Stalls are in the rate over all time, which is judged besides. For workloads of one process, and treatments that are a property of processes, such as seccomp
+    #[arg(long, conflicts_with = "command")]
+    turns: bool,
     #[command(flatten)]
     pairing: Pairing,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
@@ -96,7 +102,7 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "metrics", "active", "command"])]
+        "pool_size", "think", "rate", "metrics", "active", "turns", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -163,6 +169,8 @@ impl CompareArgs {
             false => self.workloads.clone(),
         };
         let names = WorkName::names_of(&workloads)?;
+        let all_time = self.turns.then_some(Metric::AllTime);
+        let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         Ok(Request {
             kind: ExperimentKind::Compare,
             arms,
@@ -185,7 +193,7 @@ impl CompareArgs {
             sample_ms: self.sample.map(value::whole_ms),
             timeout: pairing.timeout,
             plan: Plan::Compare { sets: pairing.sets as usize },
-            further_metrics: net::with_scores(pairing.metrics.clone(), &names)?,
+            further_metrics: net::with_scores(metrics, &names)?,
             detail: !self.no_detail,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,

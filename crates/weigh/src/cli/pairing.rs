@@ -152,9 +152,8 @@ impl Pairing {
 /// What was asked for and has no verdict leaves a row open, be it that no sample has it.
 fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
-    let unasked = [Metric::Rate, Metric::CpuTime];
     let is_open = summary.results.iter().any(|row| {
-        let mut asked_for = metrics.iter().filter(|metric| !unasked.contains(metric));
+        let mut asked_for = metrics.iter().filter(|metric| !metric.is_unasked());
         let has_verdict = |metric: &Metric| {
             let mut readings = row.readings.iter().filter(|reading| reading.metric == *metric);
             readings.any(|reading| reading.verdict != Verdict::Inconclusive)

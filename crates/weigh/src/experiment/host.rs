@@ -8,6 +8,7 @@ mod contest;
 mod detail;
 mod interpreters;
 pub mod passes;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -34,6 +35,7 @@ use crate::treatment::{Evidence, TreatmentError};
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
 use crate::workload::metric::{Direction, Metric};
+use crate::workload::sample::Sample;
 use cells::NetBench;
 
 /// How long a server whose first answer is wrong is looked at.
@@ -241,10 +243,21 @@ impl<'a> Host<'a> {
         treated_arm: usize,
         job: &Job,
     ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
-        let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
-        let job = Job { timeout_ms, ..job.clone() };
+        let job = self.limited(job);
         let Proved { launched, evidence } = self.arms.launch(arm, treated_arm, &job)?;
-        let Launched { began, ended, .. } = launched;
+        let disturbance = self.disturbance(arm, &launched);
+        Ok((launched, evidence, disturbance))
+    }
+
+    /// With the limit of time that was asked for.
+    fn limited(&self, job: &Job) -> Job {
+        let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
+        Job { timeout_ms, ..job.clone() }
+    }
+
+    /// What disturbed a launch in an arm.
+    fn disturbance(&mut self, arm: usize, launched: &Launched) -> Disturbance {
+        let Launched { began, ended, .. } = *launched;
         let mut disturbance = ended.since(began);
         // What `--prepare` does waits for itself.
         let machine = self.arms.place(arm).reached_by.clone();
@@ -252,7 +265,7 @@ impl<'a> Host<'a> {
         if let Some(earlier) = idle_since.filter(|_| !self.site.around.has_prepare()) {
             disturbance = disturbance.after(began.since(earlier));
         }
-        Ok((launched, evidence, disturbance))
+        disturbance
     }
 
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
@@ -307,6 +320,7 @@ impl Platform for Host<'_> {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
+            _ if self.takes_turns(&slot.unit) => self.pair_in_turns(slot),
             _ => one_after_the_other(slot, |slot| self.sample(slot)),
         }
     }
@@ -349,19 +363,40 @@ impl Host<'_> {
         }
         self.prepare(slot.arm)?;
         let started = Instant::now();
-        let work = &self.site.works[self.launched_for(slot)];
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
         let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
+        let (job, padding_bytes) = self.job(slot, length);
+        let started_s = self.elapsed().as_secs_f64();
+        let (launched, evidence, disturbance) =
+            self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        let work = &self.site.works[self.launched_for(slot)];
+        let sample = work.read(&launched).map_err(SampleError::Workload)?;
+        let found = Found { started_s, padding_bytes, evidence, disturbance };
+        let (readings, sample) = self.keep(slot, found, sample)?;
+        self.lengths[slot.unit.work].learn(&sample, started.elapsed());
+        Ok(readings)
+    }
+
+    /// What is launched for a sample, and by how much its environment was made longer.
+    fn job(&self, slot: &Slot, length: Length) -> (Job, usize) {
+        let work = &self.site.works[self.launched_for(slot)];
         let order = chance_of_pair(self.site.seed, slot);
         let mut job = work.job(self.arms.place(slot.arm), length, order);
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.stdout = self.stdout_of(slot.unit.work);
-        let started_s = self.elapsed().as_secs_f64();
-        let (launched, evidence, disturbance) =
-            self.launch(slot.arm, slot.unit.treated_arm, &job)?;
-        let sample = work.read(&launched).map_err(SampleError::Workload)?;
+        (job, padding_bytes)
+    }
+
+    /// Holds a sample against those before, and keeps it.
+    fn keep(
+        &mut self,
+        slot: &Slot,
+        found: Found,
+        sample: Sample,
+    ) -> Result<(Readings, Sample), SampleError> {
+        let work = &self.site.works[self.launched_for(slot)];
         hold_unit(&mut self.units[slot.unit.work], &sample, work).map_err(SampleError::Workload)?;
         hold_readings(&mut self.readings[slot.unit.work], &sample)
             .map_err(SampleError::Workload)?;
@@ -372,6 +407,7 @@ impl Host<'_> {
         });
         let readings = Readings { rate, logs: logs.collect() };
         self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
+        let Found { started_s, padding_bytes, evidence, disturbance } = found;
         let measured = Measured {
             work: slot.unit.work,
             arm: slot.arm,
@@ -389,9 +425,16 @@ impl Host<'_> {
             .store
             .add_sample(self.site.id, &measured)
             .map_err(|error| SampleError::Stop(error.into()))?;
-        self.lengths[slot.unit.work].learn(&measured.sample, started.elapsed());
-        Ok(readings)
+        Ok((readings, measured.sample))
     }
+}
+
+/// What is known of a sample besides itself.
+struct Found {
+    started_s: f64,
+    padding_bytes: usize,
+    evidence: Evidence,
+    disturbance: Disturbance,
 }
 
 /// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and

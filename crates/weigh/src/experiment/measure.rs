@@ -106,6 +106,10 @@ impl Session<'_> {
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;
             let stored = if is_first { host.store_facts() } else { Ok(()) };
+            for sentence in host.about_turns().into_iter().filter(|_| is_first) {
+                audience.announce(&sentence);
+                self.store.add_warning(self.id, &sentence)?;
+            }
             let stored = stored.and_then(|()| match set == sets.start {
                 true => self.tell_differences(&host, audience),
                 false => Ok(()),

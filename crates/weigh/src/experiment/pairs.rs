@@ -3,7 +3,7 @@
 use super::disturbed;
 use crate::result::summary::Pair;
 use crate::store::record::{SEARCH_SET, Stored, StoredWork};
-use crate::store::samples::{OfRow, Totals};
+use crate::store::samples::{OfRow, Point, Totals};
 use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
@@ -86,7 +86,7 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                first_s: both[1].started_s - both[0].started_s,
+                first_s: first_s(both),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 cpu_ns_per_op: baseline
@@ -101,6 +101,14 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
             }
         })
         .collect()
+}
+
+/// How long its first sample took. Where both lived at the same time, that is half of what both were timed for.
+fn first_s([first, second]: [&Point; 2]) -> f64 {
+    match second.started_s - first.started_s {
+        apart if apart < first.elapsed_s => (first.elapsed_s + second.elapsed_s) / 2.0,
+        apart => apart,
+    }
 }
 
 /// What both samples of the pair that begins with `first` have of other metrics.

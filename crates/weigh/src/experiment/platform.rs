@@ -84,6 +84,17 @@ pub enum SampleError {
     Stop(Stop),
 }
 
+impl SampleError {
+    /// Of a pair that lacks this sample.
+    pub fn of_pair(self, position: usize) -> PairError {
+        match self {
+            SampleError::Stop(stop) => PairError::Stop(stop),
+            SampleError::Lost(reason) => PairError::Lost(reason),
+            SampleError::Workload(reason) => PairError::Workload { position, reason },
+        }
+    }
+}
+
 /// Why an experiment ends before its time.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -145,13 +156,8 @@ pub fn one_after_the_other(
 ) -> Result<[Readings; 2], PairError> {
     let mut of_arms = [Readings::default(), Readings::default()];
     for slot in slot.slots() {
-        of_arms[usize::from(slot.arm != 0)] = sample(&slot).map_err(|error| match error {
-            SampleError::Stop(stop) => PairError::Stop(stop),
-            SampleError::Lost(reason) => PairError::Lost(reason),
-            SampleError::Workload(reason) => {
-                PairError::Workload { position: slot.position, reason }
-            }
-        })?;
+        of_arms[usize::from(slot.arm != 0)] =
+            sample(&slot).map_err(|error| error.of_pair(slot.position))?;
     }
     Ok(of_arms)
 }

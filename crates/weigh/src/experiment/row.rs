@@ -23,7 +23,7 @@ pub struct Unit {
 /// Another metric of the same pairs, judged as a claim of its own.
 pub struct Further {
     pub metric: Metric,
-    /// Whether it was asked for: then the row needs pairs until it has a verdict. CPU time comes unasked.
+    /// Whether it was asked for: then the row needs pairs until it has a verdict.
     pub is_wanted: bool,
     pub betting: Betting,
     pub judgement: Judgement,
@@ -109,8 +109,8 @@ impl RowState {
         let betting = Betting::new(start);
         let judgement = judge_rows([&betting], design).remove(0);
         let others = metrics.into_iter().filter(|metric| *metric != Metric::Rate);
-        let further = |metric| Further {
-            is_wanted: metric != Metric::CpuTime,
+        let further = |metric: Metric| Further {
+            is_wanted: !metric.is_unasked(),
             metric,
             betting: betting.clone(),
             judgement: judgement.clone(),

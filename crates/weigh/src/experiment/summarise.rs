@@ -278,7 +278,7 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     let is_known = readings.iter().any(|reading| reading.metric == *metric);
     let why = match metric {
         _ if is_known => return None,
-        Metric::Rate | Metric::CpuTime => return None,
+        Metric::Rate | Metric::AllTime | Metric::CpuTime => return None,
         Metric::PeakMemory => {
             "it needs no more than weigh's launcher, of which it is a copy at first"
         }

@@ -198,6 +198,35 @@ impl Arm {
     }
 }
 
+impl Arm {
+    /// Has it run a job without waiting for its end, where it has no members.
+    ///
+    /// # Errors
+    /// Where the launcher fails.
+    pub fn begin(&mut self, job: &Job, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
+        if self.raised.is_none() {
+            self.renew(interrupted)?;
+        }
+        let Some(raised) = &mut self.raised else { return Err(gone()) };
+        let mut job = job.clone();
+        job.environment.extend(raised.environment.iter().cloned());
+        Ok(raised.launcher.begin(&job)?)
+    }
+
+    /// What became of that job; `None` where it has not ended within this time.
+    ///
+    /// # Errors
+    /// Where the launcher fails.
+    pub fn end_within(
+        &mut self,
+        time: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Launched>, ArmsError> {
+        let Some(raised) = &mut self.raised else { return Err(gone()) };
+        Ok(raised.launcher.end_within(time, interrupted)?)
+    }
+}
+
 impl Raised {
     fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
         let seen = self.launcher.raise(member, interrupted).map_err(of_member)?;

@@ -2,12 +2,14 @@
 //! from `prepare` to `restore`, is here and nowhere else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::arm::Arm;
 pub use super::arm::ArmsError;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
+use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
@@ -41,6 +43,18 @@ fn servers_of_arm(
         servers.insert(label.clone(), server);
     }
     Ok(servers)
+}
+
+/// Of two launches at the same time, how long one is waited for before the other is looked at; and how long one
+/// may go on whose partner has failed.
+const LOOK_AT_OTHER: Duration = Duration::from_millis(20);
+const LEFT_ALONE_FOR: Duration = Duration::from_secs(2);
+
+/// Why there are no two launches: because of that one.
+#[derive(Debug)]
+pub struct LaunchOfPairError {
+    pub position: usize,
+    pub error: ArmsError,
 }
 
 /// A launch whose arm's treatment proved that it was in force.
@@ -153,15 +167,33 @@ impl<'a> Arms<'a> {
         treated_arm: usize,
         job: &Job,
     ) -> Result<Proved, ArmsError> {
+        self.tell_before(arm, treated_arm)?;
+        let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
+        self.prove(arm, launched, &members)
+    }
+
+    fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
         for (index, one) in self.arms.iter_mut().enumerate() {
             one.named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
-        let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
+        Ok(())
+    }
+
+    /// Asks all treatments about a launch in an arm that is over.
+    ///
+    /// # Errors
+    /// Where one does not prove what it should.
+    pub fn prove(
+        &mut self,
+        arm: usize,
+        launched: Launched,
+        members: &[MemberDuring],
+    ) -> Result<Proved, ArmsError> {
         let mut evidence = Evidence::default();
         let setup = self.arms[arm].setup().clone();
         for (index, one) in self.arms.iter_mut().enumerate() {
             let is_treated = index == arm;
-            let (setup, launched, members) = (&setup, &launched, &*members);
+            let (setup, launched) = (&setup, &launched);
             let launch = Launch { is_treated, setup, launched, members };
             let found = one.named.treatment.after(&launch)?;
             if is_treated {
@@ -172,6 +204,52 @@ impl<'a> Arms<'a> {
             }
         }
         Ok(Proved { launched, evidence })
+    }
+
+    /// Launches a job in each of two arms that live at the same time, each to be proved afterwards; in the order
+    /// of `arms`. Where one fails, the other may be missing: it is ended if it does not end by itself.
+    ///
+    /// # Errors
+    /// Of the launch at that position.
+    pub fn launch_both(
+        &mut self,
+        arms: [usize; 2],
+        treated_arm: usize,
+        jobs: &[Job; 2],
+    ) -> Result<[Option<Launched>; 2], LaunchOfPairError> {
+        for (position, arm) in arms.into_iter().enumerate() {
+            let begun = self.tell_before(arm, treated_arm);
+            let begun =
+                begun.and_then(|()| self.arms[arm].begin(&jobs[position], self.bench.interrupted));
+            if let Err(error) = begun {
+                arms.into_iter().for_each(|arm| self.arms[arm].lower());
+                return Err(LaunchOfPairError { position, error });
+            }
+        }
+        let mut launched = [None, None];
+        let mut give_up = None;
+        while launched.iter().any(Option::is_none) {
+            for (position, arm) in arms.into_iter().enumerate() {
+                if launched[position].is_some() {
+                    continue;
+                }
+                let ended = self.arms[arm].end_within(LOOK_AT_OTHER, self.bench.interrupted);
+                launched[position] = ended.map_err(|error| {
+                    arms.into_iter().for_each(|arm| self.arms[arm].lower());
+                    LaunchOfPairError { position, error }
+                })?;
+            }
+            let has_failed = |one: &Launched| one.exit_code != Some(0);
+            if give_up.is_none() && launched.iter().flatten().any(has_failed) {
+                give_up = Some(Instant::now() + LEFT_ALONE_FOR);
+            }
+            if give_up.is_some_and(|time| Instant::now() > time) {
+                let missing = arms.into_iter().zip(&launched).filter(|(_, one)| one.is_none());
+                missing.for_each(|(arm, _)| self.arms[arm].lower());
+                break;
+            }
+        }
+        Ok(launched)
     }
 
     /// The same without any proof, for whoever changes a treatment's settings meanwhile: it gives no sample.

@@ -7,7 +7,7 @@ use super::column::ReadColumn;
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::metric::{Metric, MetricValue};
-use crate::workload::sample::{cpu_ns_per_op, further_value};
+use crate::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
 use crate::workload::times::Times;
 use paired::histogram::Histogram;
 
@@ -47,7 +47,7 @@ pub struct Point {
     pub operations: f64,
     /// Length of the timed part.
     pub elapsed_s: f64,
-    /// Operations per second, in the unit of the workload.
+    /// Operations per second, in the unit of the workload; of processes that took turns, by their slices.
     pub rate: f64,
     /// CPU time per operation, where it is known and not nothing.
     pub cpu_ns_per_op: Option<f64>,
@@ -196,6 +196,7 @@ impl Kept {
         // Of a million samples each byte is a megabyte, and shares are held against round limits.
         let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
         let elapsed_ns = sample.elapsed_ns as f64;
+        let rate_over_all = sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns);
         let point = Point {
             is_treated: place.arm != 0,
             is_first: place.position == 0,
@@ -205,7 +206,7 @@ impl Kept {
             started_s: place.started_s,
             operations: sample.operations,
             elapsed_s: elapsed_ns / 1e9,
-            rate: sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns),
+            rate: rate_in_turns(&sample.readings).unwrap_or(rate_over_all),
             cpu_ns_per_op: cpu_ns_per_op(sample.user_ns, sample.system_ns, sample.operations),
             waiting_share: share(Disturbance::waiting_share),
             waiting_share_before: share(Disturbance::waiting_share_before),
@@ -233,8 +234,11 @@ impl Kept {
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let bytes = [sample.peak_memory_bytes, sample.block_input_bytes, sample.block_output_bytes];
         let has = |metric: &Metric| {
-            let amount = further_value(metric, operations, bytes, &sample.readings)?;
-            Some((metric.clone(), amount))
+            let amount = match metric {
+                Metric::AllTime => all_time(&sample.readings, rate_over_all),
+                other => further_value(other, operations, bytes, &sample.readings),
+            };
+            Some((metric.clone(), amount?))
         };
         let further = (!wanted.is_empty()).then(|| wanted.into_iter().filter_map(has).collect());
         Kept { row, point, further, copy_rates: sample.copy_rates, totals }

@@ -69,6 +69,10 @@ impl Treatment for Combined {
         self.all().any(|part| part.sets_in_late())
     }
 
+    fn lets_take_turns(&self) -> bool {
+        self.all().all(|part| part.lets_take_turns())
+    }
+
     fn takes_time(&self) -> Option<String> {
         let all: Vec<String> = self.all().filter_map(|part| part.takes_time()).collect();
         (!all.is_empty()).then(|| all.join(" "))

@@ -215,11 +215,33 @@ impl Launcher {
     /// # Errors
     /// [`LauncherError::Refused`] where the program cannot be executed; [`LauncherError::Interrupted`].
     pub fn run(&mut self, job: &Job, interrupted: &AtomicBool) -> Result<Launched, LauncherError> {
+        self.begin(job)?;
         // It kills the worker when its time is over. Only one that was stopped itself answers later.
-        let limit = Duration::from_millis(job.timeout_ms);
-        match self.ask(LauncherOrder::Run(job.clone()), limit, interrupted)? {
-            LauncherAnswer::Launched(launched) => Ok(*launched),
-            other => Err(unexpected(&other)),
+        let limit = Duration::from_millis(job.timeout_ms) + PROMPTLY;
+        self.end_within(limit, interrupted)?.ok_or_else(|| LinesError::TimedOut.into())
+    }
+
+    /// Has it run one job, without waiting for its end.
+    ///
+    /// # Errors
+    /// Where the launcher is gone.
+    pub fn begin(&mut self, job: &Job) -> Result<(), LauncherError> {
+        self.tell(LauncherOrder::Run(job.clone()))
+    }
+
+    /// What became of the job that it runs; `None` where it has not ended within this time.
+    ///
+    /// # Errors
+    /// As [`Launcher::run`].
+    pub fn end_within(
+        &mut self,
+        time: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Launched>, LauncherError> {
+        match self.answer(Instant::now() + time, interrupted)? {
+            None => Ok(None),
+            Some(LauncherAnswer::Launched(launched)) => Ok(Some(*launched)),
+            Some(other) => Err(unexpected(&other)),
         }
     }
 
@@ -290,23 +312,38 @@ impl Launcher {
         }
     }
 
-    /// The answer to this order, which takes no longer than that by itself. Answers to orders that were given
-    /// up on are passed over.
+    /// The answer to this order, which takes no longer than that by itself.
     fn ask(
         &mut self,
         what: LauncherOrder,
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<LauncherAnswer, LauncherError> {
+        self.tell(what)?;
+        let answer = self.answer(Instant::now() + limit + PROMPTLY, interrupted)?;
+        answer.ok_or_else(|| LinesError::TimedOut.into())
+    }
+
+    fn tell(&mut self, what: LauncherOrder) -> Result<(), LauncherError> {
         self.last += 1;
-        self.helper.lines.send(&Numbered { id: self.last, what })?;
-        let deadline = Instant::now() + limit + PROMPTLY;
+        Ok(self.helper.lines.send(&Numbered { id: self.last, what })?)
+    }
+
+    /// The answer to the last order; answers to orders that were given up on are passed over.
+    fn answer(
+        &mut self,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<LauncherAnswer>, LauncherError> {
         loop {
-            let Numbered { id, what } = self.helper.lines.receive(interrupted, deadline)?;
+            let Numbered { id, what } = match self.helper.lines.receive(interrupted, deadline) {
+                Err(LinesError::TimedOut) => return Ok(None),
+                received => received?,
+            };
             match what {
                 _ if id != self.last => {}
                 LauncherAnswer::Error(problem) => return Err(LauncherError::Refused(problem)),
-                answer => return Ok(answer),
+                answer => return Ok(Some(answer)),
             }
         }
     }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// No program needs a longer name for what it reports.
 const LONGEST_NAME: usize = 40;
+/// The reading that a sample in turns has: what its rate is compared by.
+pub const IN_TURNS: &str = "in_turns";
 /// A percentile of an operation's time that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Percentile {
@@ -51,6 +53,9 @@ impl Percentile {
 pub enum Metric {
     /// Operations per second of wall time.
     Rate,
+    /// Of processes that took turns, whose rate is that of their slices: operations per second over all of the
+    /// timed part, with every stall.
+    AllTime,
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.
     CpuTime,
@@ -115,6 +120,11 @@ impl Metric {
         judged
     }
 
+    /// Whether it is judged without being asked for, so that no row waits for its verdict.
+    pub fn is_unasked(&self) -> bool {
+        matches!(self, Metric::Rate | Metric::AllTime | Metric::CpuTime)
+    }
+
     /// One that a user asks for by name.
     ///
     /// # Errors
@@ -128,6 +138,10 @@ impl Metric {
         }
         match Metric::from(name.to_owned()) {
             Metric::Rate => Err("`rate` is always judged".into()),
+            Metric::AllTime => Err("`all_time` is judged with --turns".into()),
+            Metric::Named(name) if *name == *IN_TURNS => {
+                Err("`in_turns` is the name of weigh's own reading".into())
+            }
             Metric::Named(name) if name.starts_with("latency") => Err(format!(
                 "there is no `{name}`: {}",
                 Percentile::ALL.map(Percentile::name).join(", ")
@@ -140,6 +154,7 @@ impl Metric {
     pub fn name(&self) -> &str {
         match self {
             Metric::Rate => "rate",
+            Metric::AllTime => "all_time",
             Metric::CpuTime => "cpu_time",
             Metric::PeakMemory => "peak_memory",
             Metric::BlockInput => "block_input",
@@ -160,6 +175,7 @@ impl From<String> for Metric {
     fn from(name: String) -> Metric {
         let known = [
             Metric::Rate,
+            Metric::AllTime,
             Metric::CpuTime,
             Metric::PeakMemory,
             Metric::BlockInput,
@@ -190,7 +206,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_for_is_refused() {
-        for name in ["", "rate", "latency_p98", "a b", "µs", &"x".repeat(41)] {
+        for name in
+            ["", "rate", "in_turns", "all_time", "latency_p98", "a b", "µs", &"x".repeat(41)]
+        {
             assert!(Metric::parse(name).is_err(), "{name}");
         }
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::{Direction, Metric, MetricValue};
+use super::metric::{Direction, IN_TURNS, Metric, MetricValue};
 use super::times::{MOST_TIMES, Times};
 
 /// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
@@ -119,9 +119,21 @@ impl Sample {
         }
     }
 
-    /// Operations per second, in the unit of the workload.
+    /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took turns,
+    /// what its slices say.
     pub fn rate(&self) -> f64 {
+        rate_in_turns(&self.readings).unwrap_or_else(|| self.rate_over_all())
+    }
+
+    fn rate_over_all(&self) -> f64 {
         self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
+    }
+
+    /// In operations per second, in the unit of the workload, the rate of each slice of a sample that took turns.
+    pub fn slice_rates(&self) -> Vec<f64> {
+        let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
+        let of_all = self.rate_over_all() * self.elapsed_ns as f64 / slices_ns.len() as f64;
+        slices_ns.iter().map(|ns| of_all / *ns as f64).collect()
     }
 
     /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
@@ -133,6 +145,9 @@ impl Sample {
     pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
         if *metric == Metric::CpuTime {
             return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
+        }
+        if *metric == Metric::AllTime {
+            return all_time(&self.readings, self.rate_over_all());
         }
         let operations = self.total_operations.unwrap_or(self.operations);
         let memory_and_blocks =
@@ -224,7 +239,7 @@ pub fn further_value(
 ) -> Option<MetricValue> {
     let per_op = |bytes: Option<u64>| Some(MetricValue::of(bytes? as f64 / operations, "B/op"));
     match metric {
-        Metric::Rate | Metric::CpuTime => None,
+        Metric::Rate | Metric::AllTime | Metric::CpuTime => None,
         Metric::PeakMemory => Some(MetricValue::of(peak_memory? as f64, "B")),
         Metric::BlockInput => per_op(block_input),
         Metric::BlockOutput => per_op(block_output),
@@ -234,6 +249,17 @@ pub fn further_value(
             Some(MetricValue { value, unit: unit.as_str().into(), better })
         }
     }
+}
+
+/// What a sample that took turns is compared by.
+pub fn rate_in_turns(own: &[OwnReading]) -> Option<f64> {
+    own.iter().find(|own| own.name == IN_TURNS).map(|own| own.value)
+}
+
+/// Of such a sample, its rate over all time.
+pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
+    let OwnReading { unit, better, .. } = own.iter().find(|own| own.name == IN_TURNS)?;
+    Some(MetricValue { value: rate, unit: unit.as_str().into(), better: *better })
 }
 
 /// CPU time per operation, where both parts are known and some was used.

@@ -125,6 +125,10 @@ impl Rebuilt {
 }
 
 impl Treatment for Rebuilt {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn takes_time(&self) -> Option<String> {
         let (file, flags) = (self.compiler.file.display(), self.compiler.flags());
         Some(format!("Building the workloads with {file} {flags}, in {LINKS} orders of linking."))

@@ -59,6 +59,10 @@ impl Environment {
 }
 
 impl Treatment for Environment {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn reach(&self) -> Reach {
         Reach::Processes
     }

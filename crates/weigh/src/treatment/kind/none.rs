@@ -37,6 +37,10 @@ impl Kind for None {
 struct Nothing;
 
 impl Treatment for Nothing {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn reach(&self) -> Reach {
         Reach::Processes
     }

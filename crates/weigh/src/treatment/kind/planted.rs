@@ -82,6 +82,10 @@ struct Proof {
 }
 
 impl Treatment for Planting {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn reach(&self) -> Reach {
         Reach::Processes
     }

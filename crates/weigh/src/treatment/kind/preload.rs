@@ -103,6 +103,10 @@ impl Preloading {
 }
 
 impl Treatment for Preloading {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         Setup::default().with(Preloaded { library: is_treated.then(|| self.library.clone()) })
     }

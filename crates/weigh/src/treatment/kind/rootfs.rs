@@ -104,6 +104,10 @@ struct Elsewhere {
 }
 
 impl Treatment for Elsewhere {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         Ok(self.what_is_absent().into_iter().collect())
     }

@@ -97,6 +97,10 @@ impl Filtering {
 }
 
 impl Treatment for Filtering {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
     fn reach(&self) -> Reach {
         Reach::Processes
     }

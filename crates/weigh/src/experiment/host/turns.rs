@@ -1,0 +1,229 @@
+//! A pair whose two processes live at the same time and take turns on one CPU, every half millisecond.
+//!
+//! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each other in
+//! the same way. The reading of such a pair is the median of ln(treated / baseline) over its slices. Who has the
+//! first turn is the coin's: for a pair of equal arms it is as likely to be above zero as below.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use super::{Found, Host};
+use crate::experiment::platform::{
+    PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop,
+};
+use crate::experiment::row::Unit;
+use crate::experiment::work::Work;
+use crate::station::arms::{LaunchOfPairError, Proved};
+use crate::workload::executable::Length;
+use crate::workload::launcher::{Job, Launched};
+use crate::workload::metric::{Direction, IN_TURNS, Metric};
+use crate::workload::sample::{OwnReading, Sample};
+use paired::estimate::median;
+
+/// What the two share; `workloads/driver/turns.c` uses the first bytes of it.
+const SHARED_BYTES: u64 = 4096;
+/// The exit status of a process whose partner is gone (`workloads/driver/main.c`).
+const LEFT_ALONE: i32 = 3;
+
+const TURNS: &str = "Processes took turns on one CPU, half a millisecond each, as programs on a busy machine do. \
+    Alone on its CPU, a process may pay 10 to 20 % more for the same treatment: measure without --turns for that.";
+
+/// A sample of the pair that failed, by its position.
+type Failed = (usize, SampleError);
+
+impl Host<'_> {
+    /// Whether the pairs of a row are to take turns, and can.
+    pub(super) fn takes_turns(&self, unit: &Unit) -> bool {
+        self.site.metrics.contains(&Metric::AllTime)
+            && self.site.works[unit.work].lets_take_turns()
+            && self.arms_let_take_turns()
+    }
+
+    fn arms_let_take_turns(&self) -> bool {
+        let is_here = |arm| self.arms.place(arm).is_here();
+        (0..self.arms.count()).all(is_here)
+            && self.arms.treatments().all(|named| named.treatment.lets_take_turns())
+            && !self.site.around.has_prepare()
+    }
+
+    /// Where turns were asked for, what a reader must know of them: what the figures are of, and what could not take
+    /// turns and why.
+    pub fn about_turns(&self) -> Vec<String> {
+        if !self.site.metrics.contains(&Metric::AllTime) {
+            return Vec::new();
+        }
+        let mut treatments = self.arms.treatments();
+        if let Some(named) = treatments.find(|named| !named.treatment.lets_take_turns()) {
+            return vec![format!(
+                "Nothing took turns, and samples were taken one after the other: two processes under `{}` and \
+                 without it cannot live at the same time and differ by that alone.",
+                named.label
+            )];
+        }
+        if !self.arms_let_take_turns() {
+            return vec![
+                "Nothing took turns, and samples were taken one after the other: an arm is on another machine."
+                    .into(),
+            ];
+        }
+        let mut said = vec![TURNS.to_owned()];
+        let others = self.site.works.iter().filter(|work| !work.lets_take_turns());
+        let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
+        if !names.is_empty() {
+            said.push(format!(
+                "Samples of {} were taken one after the other: only workloads of one process take turns.",
+                names.join(", ")
+            ));
+        }
+        said
+    }
+
+    /// Measures a pair in turns.
+    ///
+    /// # Errors
+    /// [`PairError`]
+    pub(super) fn pair_in_turns(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        let slots = slot.slots();
+        let file = self.arms.bench.place.scratch.join("turns");
+        let measured = self.measure_in_turns(&slots, &file);
+        let _ = fs::remove_file(&file);
+        let readings =
+            measured.map_err(|(position, error)| self.settle(error).of_pair(position))?;
+        let [first, second] = readings;
+        Ok(if slots[0].arm == 0 { [first, second] } else { [second, first] })
+    }
+
+    /// The readings in the order of the slots.
+    fn measure_in_turns(
+        &mut self,
+        slots: &[Slot; 2],
+        file: &PathBuf,
+    ) -> Result<[Readings; 2], Failed> {
+        self.renew(&slots[0]).map_err(|error| (0, error))?;
+        make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
+        let prepared = slots.map(|slot| {
+            let (mut job, padding_bytes) = self.job(&slot, Length::of_ms(self.turns_ms(&slot)));
+            job.argv.extend(["--turns".into(), format!("{},{}", slot.position, file.display())]);
+            (job, padding_bytes)
+        });
+        let started_s = self.elapsed().as_secs_f64();
+        let jobs = [&prepared[0].0, &prepared[1].0];
+        let mut launched = self.launch_both(slots, jobs)?;
+        let mut samples = self.read_both(slots, &launched)?;
+        let log_ratio = log_ratio(slots, &samples).map_err(|reason| {
+            (1, SampleError::Workload(format!("its slices do not fit the other's: {reason}")))
+        })?;
+        add_reading(slots, &mut samples, log_ratio);
+        let mut readings = [Readings::default(), Readings::default()];
+        for (position, sample) in samples.into_iter().enumerate() {
+            let launched = launched[position].take().expect("it was read");
+            let padding_bytes = prepared[position].1;
+            let kept =
+                self.prove_and_keep(&slots[position], started_s, padding_bytes, (launched, sample));
+            readings[position] = kept.map_err(|error| (position, error))?;
+        }
+        Ok(readings)
+    }
+
+    fn launch_both(
+        &mut self,
+        slots: &[Slot; 2],
+        jobs: [&Job; 2],
+    ) -> Result<[Option<Launched>; 2], Failed> {
+        let arms = slots.map(|slot| slot.arm);
+        let limited = jobs.map(|job| self.limited(job));
+        let launched = self.arms.launch_both(arms, slots[0].unit.treated_arm, &limited);
+        launched.map_err(|LaunchOfPairError { position, error }| (position, error.into()))
+    }
+
+    /// One that was left alone is not to blame.
+    fn read_both(
+        &self,
+        slots: &[Slot; 2],
+        launched: &[Option<Launched>; 2],
+    ) -> Result<[Sample; 2], Failed> {
+        let work = &self.site.works[slots[0].unit.work];
+        let read = |position: usize| match &launched[position] {
+            Some(launched) => work.read(launched),
+            None => Err("it did not end when the other process of its pair had failed".into()),
+        };
+        let is_alone = |position: usize| {
+            let exit_code = launched[position].as_ref().map(|launched| launched.exit_code);
+            matches!(exit_code, None | Some(Some(LEFT_ALONE)))
+        };
+        let order = if is_alone(0) { [1, 0] } else { [0, 1] };
+        let mut samples = order.map(|position| {
+            read(position).map_err(|reason| (position, SampleError::Workload(reason)))
+        });
+        if order == [1, 0] {
+            samples.swap(0, 1);
+            // The one to blame comes first.
+            if let [_, Err(blamed)] = samples {
+                return Err(blamed);
+            }
+        }
+        let [first, second] = samples;
+        Ok([first?, second?])
+    }
+
+    fn prove_and_keep(
+        &mut self,
+        slot: &Slot,
+        started_s: f64,
+        padding_bytes: usize,
+        (launched, sample): (Launched, Sample),
+    ) -> Result<Readings, SampleError> {
+        let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
+        let disturbance = self.disturbance(slot.arm, &launched);
+        let found = Found { started_s, padding_bytes, evidence, disturbance };
+        Ok(self.keep(slot, found, sample)?.0)
+    }
+
+    fn turns_ms(&self, slot: &Slot) -> u64 {
+        self.lengths[slot.unit.work].wanted().target_ms
+    }
+}
+
+impl Work {
+    /// Whether one process of it can take turns with another.
+    fn lets_take_turns(&self) -> bool {
+        match self {
+            Work::Builtin { workload, copies: 1, server: None, .. } => {
+                !workload.name.contains('@') && workload.group != "feel"
+            }
+            _ => false,
+        }
+    }
+}
+
+fn make_shared(file: &PathBuf) -> Result<(), Stop> {
+    let _ = fs::remove_file(file); // of a pair that was interrupted
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    made.and_then(|made| made.set_len(SHARED_BYTES))
+        .map_err(|error| Stop::Failed(format!("{}: {error}", file.display())))
+}
+
+/// The median over the slices of ln(treated / baseline).
+fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
+    let [first, second] = [samples[0].slice_rates(), samples[1].slice_rates()];
+    if first.len() != second.len() {
+        return Err(format!("{} and {}", first.len(), second.len()));
+    }
+    let sign = if slots[0].arm == 0 { 1.0 } else { -1.0 };
+    let ratios: Vec<f64> =
+        first.iter().zip(&second).map(|(first, second)| sign * (second / first).ln()).collect();
+    median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "there are none".to_owned())
+}
+
+/// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices say.
+fn add_reading(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
+    let baseline = usize::from(slots[0].arm != 0);
+    let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
+    for (slot, sample) in slots.iter().zip(samples) {
+        let value = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
+        let unit = sample.unit.clone().unwrap_or_default();
+        let name = IN_TURNS.to_owned();
+        sample.readings.push(OwnReading { name, value, unit, better: Direction::Higher });
+    }
+}

@@ -1,0 +1,181 @@
+/* A sample whose timed part takes turns with that of another process, on one CPU, every half millisecond.
+ *
+ * What disturbs a machine lasts about a millisecond and more, so it meets both in the same way, and the ratio
+ * of two slices that lie next to each other hardly shows it. Both processes map one file, in which the turn is
+ * handed over by a futex. Each holds a lock on its own byte of that file for as long as it lives: so one that
+ * waits notices that the other is gone, also where that is in another PID namespace. */
+#include "driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the two share: a file of this length, zero at first. */
+struct turns {
+	_Atomic uint32_t holder; /* whose turn it is */
+	_Atomic uint32_t ready[2];
+	_Atomic uint32_t cpu;    /* on which both are */
+	_Atomic uint32_t slices; /* of each; the first process says how many */
+};
+
+/* A turn is looked for again after so long, and the other may keep it for so long. */
+enum { LOOK_AGAIN_MS = 100, LONGEST_TURN_MS = 60000 };
+/* So many slices at least, also where one operation is longer than a slice should be. */
+enum { LEAST_SLICES = 8 };
+/* After the other had the CPU, caches and predictors are its own: this share of a slice is not timed. */
+enum { WARM_UP_SHARE = 8 };
+/* From how much longer a part the length of a slice is told. */
+enum { CALIBRATED_SLICES = 16 };
+#define SLICE_NS 500000ull
+
+static struct turns *turns;
+static int file;
+static uint32_t side;
+
+static void lock_own_byte(void)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = side, .l_len = 1};
+
+	if (fcntl(file, F_OFD_SETLK, &lock) < 0)
+		fail("cannot lock its side of the turns: %s", strerror(errno));
+}
+
+static bool other_is_there(void)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = !side, .l_len = 1};
+
+	return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Until the word is no longer `value`. Looks whether the other lives where it should have come by now. */
+static void wait_while(_Atomic uint32_t *word, uint32_t value, const _Atomic uint32_t *has_come)
+{
+	const struct timespec look_again = {.tv_nsec = LOOK_AGAIN_MS * 1000000l};
+	uint64_t deadline = now_ns() + LONGEST_TURN_MS * 1000000ull;
+
+	while (atomic_load(word) == value) {
+		syscall(SYS_futex, word, FUTEX_WAIT, value, &look_again, NULL, 0);
+		if (atomic_load(word) != value)
+			break;
+		if ((!has_come || atomic_load(has_come)) && !other_is_there())
+			left_alone("the other process of the pair ended before its time");
+		if (now_ns() > deadline)
+			left_alone("the other process of the pair kept its turn for a minute");
+	}
+}
+
+static void set(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store(word, value);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void wait_for_turn(void)
+{
+	wait_while(&turns->holder, !side, NULL);
+}
+
+static void hand_over(void)
+{
+	set(&turns->holder, !side);
+}
+
+/* Both are prepared, and stay on the CPU that the first was on. */
+static void meet(const struct options *options)
+{
+	side = options->turn_side;
+	file = open(options->turns_file, O_RDWR | O_CLOEXEC);
+	if (file < 0)
+		fail("cannot open %s: %s", options->turns_file, strerror(errno));
+	if (lseek(file, 0, SEEK_END) < (off_t)sizeof *turns)
+		fail("%s is shorter than the %zu bytes that turns take", options->turns_file, sizeof *turns);
+	turns = mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (turns == MAP_FAILED)
+		fail("cannot map %s: %s", options->turns_file, strerror(errno));
+	lock_own_byte();
+	if (side == 0)
+		turns->cpu = (uint32_t)sched_getcpu();
+	set(&turns->ready[side], 1);
+	wait_while(&turns->ready[!side], 0, &turns->ready[!side]);
+	stay_on((int)turns->cpu);
+}
+
+static void add_usage(struct rusage *sum, const struct rusage *before, const struct rusage *after)
+{
+	struct timeval used;
+
+	timersub(&after->ru_utime, &before->ru_utime, &used);
+	timeradd(&sum->ru_utime, &used, &sum->ru_utime);
+	timersub(&after->ru_stime, &before->ru_stime, &used);
+	timeradd(&sum->ru_stime, &used, &sum->ru_stime);
+	sum->ru_nvcsw += after->ru_nvcsw - before->ru_nvcsw;
+	sum->ru_nivcsw += after->ru_nivcsw - before->ru_nivcsw;
+	sum->ru_minflt += after->ru_minflt - before->ru_minflt;
+	sum->ru_majflt += after->ru_majflt - before->ru_majflt;
+}
+
+/* How many operations a slice has, told in the first turn. */
+static uint64_t first_turn(const struct options *options, struct sample *sample)
+{
+	struct options calibrated = *options;
+
+	calibrated.target_ns = CALIBRATED_SLICES * SLICE_NS;
+	uint64_t n = warm_up(&calibrated, sample) / CALIBRATED_SLICES;
+	return n ? n : 1;
+}
+
+/* As many as fill the target with slices of this length. */
+static uint32_t choose_slices(uint64_t target_ns, uint64_t slice_ns)
+{
+	uint64_t slices = target_ns / (slice_ns ? slice_ns : 1);
+
+	return slices < LEAST_SLICES ? LEAST_SLICES : slices > MAX_SLICES ? MAX_SLICES : (uint32_t)slices;
+}
+
+void take_turns(const struct options *options)
+{
+	uint64_t slice_ns[MAX_SLICES], n;
+	struct usage used = {0};
+	struct sample sample = {0};
+
+	prepare_once();
+	prepare_workload();
+	meet(options);
+	wait_for_turn();
+	n = first_turn(options, &sample);
+	if (side == 0)
+		turns->slices = choose_slices(options->target_ns, time_batch(n));
+	hand_over();
+	begin_planting(options);
+	for (uint32_t slice = 0; slice < turns->slices; slice++) {
+		wait_for_turn();
+		run_untimed(n / WARM_UP_SHARE + 1);
+		struct usage before = usage(), after;
+		slice_ns[slice] = time_batch(n);
+		after = usage();
+		add_usage(&used.all, &before.all, &after.all);
+		sample.elapsed_ns += slice_ns[slice];
+		hand_over();
+	}
+	/* What follows is not to run beside the last slice of the other. */
+	if (side == 0)
+		wait_for_turn();
+	sample.operations = turns->slices * n;
+	end_planting(options, &sample);
+	end_sample(&sample, (struct usage){0}, used);
+	print_sample(options, &sample);
+	print_slices(slice_ns, turns->slices);
+	printf("}\n");
+	if (fflush(stdout) != 0)
+		fail("cannot write the result: %s", strerror(errno));
+	if (side == 0)
+		hand_over();
+}
