@@ -143,6 +143,9 @@ void take_copies(const struct options *options);
 /* turns.c */
 void take_turns(const struct options *options);
 
+/* help.c */
+extern const char help[];
+
 /* main.c */
 /* As fail(), with an exit status that tells that it is not to blame. */
 _Noreturn void left_alone(const char *message);

@@ -87,9 +87,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
-    /// Let the two processes of a pair live at the same time and take turns on one CPU every half millisecond,
-    /// and compare them by the median of their slices: on a noisy machine that decides ten times sooner, and
-    /// more. Stalls are in the rate over all time, which is judged besides. For workloads of one process, and treatments that are a property of processes, such as seccomp
+    /// Let the two processes of a pair take turns on one CPU every half millisecond, and compare them by the
+    /// median of their slices: on a noisy machine that decides ten times sooner, and more. Stalls are in the
+    /// rate over all time, which is judged besides. For workloads of one process, and treatments that are a
+    /// property of processes, such as seccomp
     #[arg(long, conflicts_with = "command")]
     turns: bool,
     #[command(flatten)]

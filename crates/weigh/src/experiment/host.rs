@@ -372,7 +372,7 @@ impl Host<'_> {
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let work = &self.site.works[self.launched_for(slot)];
         let sample = work.read(&launched).map_err(SampleError::Workload)?;
-        let found = Found { started_s, padding_bytes, evidence, disturbance };
+        let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
         self.lengths[slot.unit.work].learn(&sample, started.elapsed());
         Ok(readings)
@@ -393,7 +393,7 @@ impl Host<'_> {
     fn keep(
         &mut self,
         slot: &Slot,
-        found: Found,
+        found: BesidesSample,
         sample: Sample,
     ) -> Result<(Readings, Sample), SampleError> {
         let work = &self.site.works[self.launched_for(slot)];
@@ -407,7 +407,7 @@ impl Host<'_> {
         });
         let readings = Readings { rate, logs: logs.collect() };
         self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
-        let Found { started_s, padding_bytes, evidence, disturbance } = found;
+        let BesidesSample { started_s, padding_bytes, evidence, disturbance } = found;
         let measured = Measured {
             work: slot.unit.work,
             arm: slot.arm,
@@ -430,7 +430,7 @@ impl Host<'_> {
 }
 
 /// What is known of a sample besides itself.
-struct Found {
+struct BesidesSample {
     started_s: f64,
     padding_bytes: usize,
     evidence: Evidence,

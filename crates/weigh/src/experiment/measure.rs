@@ -106,10 +106,7 @@ impl Session<'_> {
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;
             let stored = if is_first { host.store_facts() } else { Ok(()) };
-            for sentence in host.about_turns().into_iter().filter(|_| is_first) {
-                audience.announce(&sentence);
-                self.store.add_warning(self.id, &sentence)?;
-            }
+            self.tell_about_turns(&host, is_first, audience)?;
             let stored = stored.and_then(|()| match set == sets.start {
                 true => self.tell_differences(&host, audience),
                 false => Ok(()),
@@ -122,6 +119,19 @@ impl Session<'_> {
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
+        }
+        Ok(())
+    }
+
+    fn tell_about_turns(
+        &self,
+        host: &Host,
+        is_first: bool,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        for sentence in host.about_turns().into_iter().filter(|_| is_first) {
+            audience.announce(&sentence);
+            self.store.add_warning(self.id, &sentence)?;
         }
         Ok(())
     }

@@ -103,7 +103,8 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
         .collect()
 }
 
-/// How long its first sample took. Where both lived at the same time, that is half of what both were timed for.
+/// How long its first sample took. Where both lived at the same time, that is half of what both were timed
+/// for.
 fn first_s([first, second]: [&Point; 2]) -> f64 {
     match second.started_s - first.started_s {
         apart if apart < first.elapsed_s => (first.elapsed_s + second.elapsed_s) / 2.0,

@@ -178,7 +178,7 @@ fn conduct(
     Ok(Done { id, state, left, not_kept })
 }
 
-/// The spread of pairs whose processes take turns, expected before the first: of twelve workloads beside other
+/// The spread of pairs whose processes take turns, expected before the first: of six workloads beside other
 /// work it was 0.0004 to 0.02.
 const TURNS_SCALE: f64 = 0.002;
 

@@ -126,8 +126,8 @@ fn amounts(reading: &Reading) -> String {
     }
 }
 
-/// The verdicts on a metric that was asked for; of CPU time those of workloads whose rate is left open, and of
-/// the rate over all time also those that are others than by slices.
+/// The verdicts on a metric that was asked for; of CPU time those of workloads whose rate is left open, and
+/// of the rate over all time also those that are others than by slices.
 fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
     let is_asked_for = !metric.is_unasked();
     let is_told = |(row, reading): &OfMetric| {

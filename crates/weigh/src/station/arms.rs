@@ -45,8 +45,8 @@ fn servers_of_arm(
     Ok(servers)
 }
 
-/// Of two launches at the same time, how long one is waited for before the other is looked at; and how long one
-/// may go on whose partner has failed.
+/// Of two launches at the same time, how long one is waited for before the other is looked at; and how long
+/// one may go on whose partner has failed.
 const LOOK_AT_OTHER: Duration = Duration::from_millis(20);
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(2);
 
@@ -206,8 +206,9 @@ impl<'a> Arms<'a> {
         Ok(Proved { launched, evidence })
     }
 
-    /// Launches a job in each of two arms that live at the same time, each to be proved afterwards; in the order
-    /// of `arms`. Where one fails, the other may be missing: it is ended if it does not end by itself.
+    /// Launches a job in each of two arms that live at the same time, each to be proved afterwards; in the
+    /// order of `arms`. Where one fails, the other may be missing: it is ended if it does not end by
+    /// itself.
     ///
     /// # Errors
     /// Of the launch at that position.

@@ -184,9 +184,9 @@ pub trait Treatment {
         false
     }
 
-    /// Whether a process of its arm and one of another can live at the same time, and differ by it alone when
-    /// they take turns on a CPU: it is a property of processes, and no before or after of a launch changes what
-    /// both share.
+    /// Whether a process of its arm and one of another can live at the same time, and differ by it alone
+    /// when they take turns on a CPU: it is a property of processes, and no before or after of a launch
+    /// changes what both share.
     fn lets_take_turns(&self) -> bool {
         false
     }

@@ -1,14 +1,15 @@
 //! A pair whose two processes live at the same time and take turns on one CPU, every half millisecond.
 //!
-//! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each other in
-//! the same way. The reading of such a pair is the median of ln(treated / baseline) over its slices. Who has the
-//! first turn is the coin's: for a pair of equal arms it is as likely to be above zero as below.
+//! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each
+//! other in the same way. The reading of such a pair is the median of ln(treated / baseline) over its
+//! slices. Who has the first turn is the coin's: for a pair of equal arms it is as likely to be above zero
+//! as below.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::{Found, Host};
+use super::{BesidesSample, Host};
 use crate::experiment::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop,
 };
@@ -26,8 +27,9 @@ const SHARED_BYTES: u64 = 4096;
 /// The exit status of a process whose partner is gone (`workloads/driver/main.c`).
 const LEFT_ALONE: i32 = 3;
 
-const TURNS: &str = "Processes took turns on one CPU, half a millisecond each, as programs on a busy machine do. \
-    Alone on its CPU, a process may pay 10 to 20 % more for the same treatment: measure without --turns for that.";
+const TURNS: &str = "Processes took turns on one CPU, half a millisecond each, as programs on a busy \
+    machine do. Alone on its CPU, a process may pay 10 to 20 % more for the same treatment: measure without \
+    --turns for that.";
 
 /// A sample of the pair that failed, by its position.
 type Failed = (usize, SampleError);
@@ -47,8 +49,8 @@ impl Host<'_> {
             && !self.site.around.has_prepare()
     }
 
-    /// Where turns were asked for, what a reader must know of them: what the figures are of, and what could not take
-    /// turns and why.
+    /// Where turns were asked for, what a reader must know of them: what the figures are of, and what could
+    /// not take turns and why.
     pub fn about_turns(&self) -> Vec<String> {
         if !self.site.metrics.contains(&Metric::AllTime) {
             return Vec::new();
@@ -56,14 +58,15 @@ impl Host<'_> {
         let mut treatments = self.arms.treatments();
         if let Some(named) = treatments.find(|named| !named.treatment.lets_take_turns()) {
             return vec![format!(
-                "Nothing took turns, and samples were taken one after the other: two processes under `{}` and \
-                 without it cannot live at the same time and differ by that alone.",
+                "Nothing took turns, and samples were taken one after the other: two processes under `{}` \
+                 and without it cannot live at the same time and differ by that alone.",
                 named.label
             )];
         }
         if !self.arms_let_take_turns() {
             return vec![
-                "Nothing took turns, and samples were taken one after the other: an arm is on another machine."
+                "Nothing took turns, and samples were taken one after the other: an arm is on another \
+                 machine."
                     .into(),
             ];
         }
@@ -176,7 +179,7 @@ impl Host<'_> {
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
         let disturbance = self.disturbance(slot.arm, &launched);
-        let found = Found { started_s, padding_bytes, evidence, disturbance };
+        let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
         Ok(self.keep(slot, found, sample)?.0)
     }
 
@@ -216,7 +219,8 @@ fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
     median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "there are none".to_owned())
 }
 
-/// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices say.
+/// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices
+/// say.
 fn add_reading(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
     let baseline = usize::from(slots[0].arm != 0);
     let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
