@@ -49,4 +49,5 @@ const char help[] =
 	"                         FILE has 4096 bytes, zero at first, and is for these two alone\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"
-	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage, 3 the other process of --turns is gone.\n";
+	"Exit status: 0 a sample, 1 the workload failed, 2 wrong usage, 3 the other process\n"
+	"of --turns is gone.\n";

@@ -1,9 +1,9 @@
 /* A sample whose timed part takes turns with that of another process, on one CPU, every half millisecond.
  *
- * What disturbs a machine lasts about a millisecond and more, so it meets both in the same way, and the ratio
- * of two slices that lie next to each other hardly shows it. Both processes map one file, in which the turn is
- * handed over by a futex. Each holds a lock on its own byte of that file for as long as it lives: so one that
- * waits notices that the other is gone, also where that is in another PID namespace. */
+ * What disturbs a machine lasts about a millisecond and more, so it meets both in the same way, and the
+ * ratio of two slices that lie next to each other hardly shows it. Both processes map one file, in which
+ * the turn is handed over by a futex. Each holds a lock on its own byte of that file for as long as it
+ * lives: so one that waits notices that the other is gone, also where that is in another PID namespace. */
 #include "driver.h"
 
 #include <errno.h>

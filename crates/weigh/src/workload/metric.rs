@@ -53,8 +53,8 @@ impl Percentile {
 pub enum Metric {
     /// Operations per second of wall time.
     Rate,
-    /// Of processes that took turns, whose rate is that of their slices: operations per second over all of the
-    /// timed part, with every stall.
+    /// Of processes that took turns, whose rate is that of their slices: operations per second over all
+    /// of the timed part, with every stall.
     AllTime,
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.

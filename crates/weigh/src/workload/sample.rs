@@ -119,8 +119,8 @@ impl Sample {
         }
     }
 
-    /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took turns,
-    /// what its slices say.
+    /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took
+    /// turns, what its slices say.
     pub fn rate(&self) -> f64 {
         rate_in_turns(&self.readings).unwrap_or_else(|| self.rate_over_all())
     }
@@ -129,7 +129,8 @@ impl Sample {
         self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
     }
 
-    /// In operations per second, in the unit of the workload, the rate of each slice of a sample that took turns.
+    /// In operations per second, in the unit of the workload, the rate of each slice of a sample that
+    /// took turns.
     pub fn slice_rates(&self) -> Vec<f64> {
         let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
         let of_all = self.rate_over_all() * self.elapsed_ns as f64 / slices_ns.len() as f64;
