@@ -37,7 +37,7 @@ impl Host<'_> {
     }
 
     /// What is said of an arm; of what is the same in all arms, the first says it.
-    fn facts(&self, arm: usize) -> Vec<String> {
+    pub(super) fn facts(&self, arm: usize) -> Vec<String> {
         let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
         let mut facts = of_treatment.unwrap_or_default();
         if arm == 0 {
