@@ -15,18 +15,12 @@
 /* As O_DIRECT wants it, also where the device's blocks are 4 KiB; those cannot do with blocks of 1 KiB. */
 static char block[DISK_BLOCK] __attribute__((aligned(4096)));
 
-#define COMMON "tmpa.common"
-
-static const char *common_file(void)
-{
-	return disk_common_file ? disk_common_file : COMMON;
-}
-
 static void prepare_common(void)
 {
 	enter_scratch_directory();
-	if (!disk_common_file)
-		make_disk_common_file(COMMON);
+	/* As long as the process lives, it is the same. */
+	if (access(disk_common_file(), F_OK) < 0)
+		make_disk_common_file(disk_common_file());
 }
 
 static int open_file(const char *path, int flags)
@@ -70,6 +64,7 @@ static void write_block(int file, long number)
 	long done = write(file, block, DISK_BLOCK);
 	if (done != DISK_BLOCK)
 		fail_transfer("write", done);
+	disk_bytes += DISK_BLOCK;
 }
 
 static void read_block(int file, long number)
@@ -78,6 +73,7 @@ static void read_block(int file, long number)
 
 	if (done != DISK_BLOCK)
 		fail_transfer("read", done);
+	disk_bytes += DISK_BLOCK;
 	expect_block(block, number);
 }
 
@@ -103,6 +99,12 @@ static void make_file(const char *path, int flags, bool syncs)
 	close_file(file);
 }
 
+static void evict_where_cold(int file, bool is_to_be_read)
+{
+	if (disk_is_cold && is_to_be_read)
+		evict_file(file);
+}
+
 static void use_at_random(const char *name, int flags, bool syncs, bool writes)
 {
 	const char *path = disk_file(name);
@@ -110,6 +112,7 @@ static void use_at_random(const char *name, int flags, bool syncs, bool writes)
 
 	make_file(path, flags, syncs);
 	int file = open_file(path, O_RDWR | flags);
+	evict_where_cold(file, !writes);
 	for (long i = 0; i < disk_kib(); i++) {
 		long number = next_number(&state) % disk_kib();
 
@@ -128,6 +131,7 @@ static void read_in_order(const char *name, int flags, bool syncs)
 
 	write_blocks(file, disk_kib());
 	sync_file(file, syncs);
+	evict_where_cold(file, true);
 	seek_block(file, 0);
 	for (long i = 0; i < disk_kib(); i++)
 		read_block(file, i);
@@ -136,12 +140,60 @@ static void read_in_order(const char *name, int flags, bool syncs)
 	close_file(file);
 }
 
+static long seek_common(int file)
+{
+	long start = disk_common_start();
+
+	if (start)
+		seek_block(file, start);
+	return start;
+}
+
 static void read_common(void)
 {
-	int file = open_file(common_file(), O_RDONLY);
+	int file = open_file(disk_common_file(), O_RDONLY);
+	long start = seek_common(file);
 
 	for (long i = 0; i < disk_kib(); i++)
-		read_block(file, i);
+		read_block(file, start + i);
+	close_file(file);
+}
+
+static void advise(int file, long from, long blocks, int advice)
+{
+	int error = posix_fadvise(file, from * DISK_BLOCK, blocks * DISK_BLOCK, advice);
+
+	if (error)
+		fail("posix_fadvise: %s", strerror(error));
+}
+
+/* From the device: what is read was taken out of the page cache just before. */
+static void read_from_device(bool at_random)
+{
+	int file = open_file(disk_common_file(), O_RDONLY);
+	long start = disk_common_start();
+	uint32_t state = 1;
+
+	advise(file, 0, 0, POSIX_FADV_DONTNEED);
+	advise(file, 0, 0, at_random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+	if (!at_random)
+		seek_block(file, start);
+	for (long i = 0; i < disk_kib(); i++) {
+		long number = at_random ? next_number(&state) % disk_common_kib() : start + i;
+
+		if (at_random)
+			seek_block(file, number);
+		read_block(file, number);
+	}
+	close_file(file);
+}
+
+/* What was written is evicted by none but its writer. */
+static void prepare_synced_common(void)
+{
+	prepare_common();
+	int file = open_file(disk_common_file(), O_RDONLY);
+	evict_file(file);
 	close_file(file);
 }
 
@@ -160,12 +212,13 @@ static void write_in_order(const char *name, int flags, bool syncs, long count)
 static void copy_common(const char *name, int flags, bool syncs, long count)
 {
 	const char *path = disk_file(name);
-	int from = open_file(common_file(), O_RDONLY | (flags & O_DIRECT));
+	int from = open_file(disk_common_file(), O_RDONLY | (flags & O_DIRECT));
 	int to = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | flags);
 
 	sync_file(to, syncs);
+	long start = seek_common(from);
 	for (long i = 0; i < count; i++) {
-		read_block(from, i);
+		read_block(from, start + i);
 		write_block(to, i);
 	}
 	unlink_file(path);
@@ -216,7 +269,7 @@ static void update_synced(void)
 
 #define NOTE "with files of 10 KiB"
 #define DISK(id, job, units, calls, ...) \
-	SUB_TEST(id, job, units, "KiB", calls, .syscalls_note = NOTE, __VA_ARGS__)
+	SUB_TEST(id, (disk_next_directory(), job), units, "KiB", calls, .syscalls_note = NOTE, __VA_ARGS__)
 
 #define FAMILY(prefix, flags, syncs, how, twice)                                             \
 	DISK(prefix##rr, use_at_random(#prefix "rr", flags, syncs, false), 10, 36 + twice,                    \
@@ -236,6 +289,10 @@ DISK(disk_rd, read_in_order("disk_rd", 0, true), 10, 27, .prepare = enter_scratc
      .summary = "10 KiB written, and read in order by 1 KiB, with fsync");
 DISK(disk_brd, read_common(), 10, 12, .prepare = prepare_common,
      .summary = "10 KiB read in order by 1 KiB, of a file made before");
+DISK(disk_ahead, read_from_device(false), 10, 15, .prepare = prepare_synced_common,
+     .summary = "10 KiB read in order by 1 KiB, with read-ahead, of a file that is not in the page cache");
+DISK(disk_random, read_from_device(true), 10, 24, .prepare = prepare_synced_common,
+     .summary = "10 times 1 KiB read at random, without read-ahead, of a file that is not in the page cache");
 DISK(disk_dio_rd, read_in_order("disk_dio_rd", O_DIRECT, true), 10, 27, .prepare = enter_scratch_directory,
      .summary = "10 KiB written, and read in order by 1 KiB, with O_DIRECT");
 

@@ -1,7 +1,9 @@
-/* Files read and written at random by asynchronous requests, eight at a time, of 1 KiB each, by io_submit as
- * libaio uses it: from the page cache or with O_DIRECT. By the raw system calls: no library. */
+/* Files read and written at random by asynchronous requests, eight at a time, of 1 KiB each: by io_submit, as
+ * libaio uses it, and by io_uring; from the page cache or with O_DIRECT. By the raw system calls, without a
+ * library. */
 #include "disk.h"
 #include "job.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@ static int make_file(const char *path, int flags)
 		number_block(blocks[0], i);
 		if (write(file, blocks[0], DISK_BLOCK) != DISK_BLOCK)
 			fail("cannot write blocks of %d bytes: %s", DISK_BLOCK, strerror(errno));
+		disk_bytes += DISK_BLOCK;
 	}
 	if (fsync(file) < 0)
 		fail("fsync: %s", strerror(errno));
@@ -67,6 +70,46 @@ static void submit(aio_context_t queue, int file, const long *numbers, int count
 		expect_answer(events[i].res);
 	for (int i = 0; i < count && !writes; i++)
 		expect_block(blocks[i], numbers[i]);
+	disk_bytes += (uint64_t)count * DISK_BLOCK;
+}
+
+static void submit_to_ring(aio_context_t queue, int file, const long *numbers, int count, bool writes)
+{
+	(void)queue;
+	for (int i = 0; i < count; i++) {
+		if (writes)
+			number_block(blocks[i], numbers[i]);
+		put_request((struct io_uring_sqe){.opcode = writes ? IORING_OP_WRITE : IORING_OP_READ,
+						  .fd = file,
+						  .addr = (uintptr_t)blocks[i],
+						  .len = DISK_BLOCK,
+						  .off = numbers[i] * DISK_BLOCK});
+	}
+	await_answers(count);
+	for (int i = 0; i < count; i++) {
+		uint64_t number;
+
+		expect_answer(take_answer(&number));
+	}
+	for (int i = 0; i < count && !writes; i++)
+		expect_block(blocks[i], numbers[i]);
+	disk_bytes += (uint64_t)count * DISK_BLOCK;
+}
+
+/* All blocks of a file at random, so many at a time. */
+static void submit_all(void submit_some(aio_context_t, int, const long *, int, bool), aio_context_t queue,
+		       int file, bool writes)
+{
+	uint32_t state = 1;
+
+	for (long left = disk_kib(); left > 0; left -= DEPTH) {
+		long numbers[DEPTH];
+		int count = left < DEPTH ? left : DEPTH;
+
+		for (int i = 0; i < count; i++)
+			numbers[i] = next_number(&state) % disk_kib();
+		submit_some(queue, file, numbers, count, writes);
+	}
 }
 
 static void use_queue(const char *name, int flags, bool writes)
@@ -74,28 +117,50 @@ static void use_queue(const char *name, int flags, bool writes)
 	const char *path = disk_file(name);
 	int file = make_file(path, flags);
 	aio_context_t queue = 0;
-	uint32_t state = 1;
 
+	if (!writes && disk_is_cold)
+		evict_file(file);
 	if (syscall(SYS_io_setup, DEPTH, &queue) < 0)
 		fail("io_setup: %s; see /proc/sys/fs/aio-max-nr", strerror(errno));
-	for (long left = disk_kib(); left > 0; left -= DEPTH) {
-		long numbers[DEPTH];
-		int count = left < DEPTH ? left : DEPTH;
-
-		for (int i = 0; i < count; i++)
-			numbers[i] = next_number(&state) % disk_kib();
-		submit(queue, file, numbers, count, writes);
-	}
+	submit_all(submit, queue, file, writes);
 	if (syscall(SYS_io_destroy, queue) < 0)
 		fail("io_destroy: %s", strerror(errno));
 	end_file(file, path);
 }
 
+static void use_ring(const char *name, int flags, bool writes)
+{
+	const char *path = disk_file(name);
+	int file = make_file(path, flags);
+
+	if (!writes && disk_is_cold)
+		evict_file(file);
+	submit_all(submit_to_ring, 0, file, writes);
+	end_file(file, path);
+}
+
+static void prepare_ring(void)
+{
+	enter_scratch_directory();
+	if (ring < 0)
+		open_ring(DEPTH);
+}
+
+#define BY(id, job, calls, prepares, cleans, words, how)                                                  \
+	SUB_TEST(id, (disk_next_directory(), job), 10, "KiB", calls,                                       \
+		 .syscalls_note = "with files of 10 KiB", .prepare = prepares, .cleanup = cleans,          \
+		 .summary = "10 KiB written, and 10 times 1 KiB " words " at random by " how ", 8 at a time")
 #define QUEUE(id, flags, writes, words)                                                                    \
-	SUB_TEST(id, use_queue(#id, flags, writes), 10, "KiB", 22, .syscalls_note = "with files of 10 KiB", \
-		 .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB " words " at random by io_submit, 8 at a time")
+	BY(id, use_queue(#id, flags, writes), 22, enter_scratch_directory, NULL, words, "io_submit")
+#define RING(id, flags, writes, words)                                                                     \
+	BY(id, use_ring(#id, flags, writes), 18, prepare_ring, close_ring, words, "io_uring")
 
 QUEUE(disk_aio_rr, 0, false, "read");
 QUEUE(disk_aio_rw, 0, true, "written");
 QUEUE(disk_aiodio_rr, O_DIRECT, false, "read with O_DIRECT");
 QUEUE(disk_aiodio_rw, O_DIRECT, true, "written with O_DIRECT");
+
+RING(disk_uring_rr, 0, false, "read");
+RING(disk_uring_rw, 0, true, "written");
+RING(disk_uringdio_rr, O_DIRECT, false, "read with O_DIRECT");
+RING(disk_uringdio_rw, O_DIRECT, true, "written with O_DIRECT");

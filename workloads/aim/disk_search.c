@@ -1,4 +1,5 @@
-/* A tree of 24 directories and 321 files that is searched, and in which files are made and removed. */
+/* A tree of 24 directories and 321 files that is searched, and in which files are made and removed; a tree
+ * that was given is searched in its place. */
 #include "disk.h"
 #include "job.h"
 
@@ -32,6 +33,16 @@ static void look_at(int i)
 		fail("cannot find %s in the tree: %s", name, strerror(errno));
 }
 
+static void look_in_given_tree(uint32_t number)
+{
+	const char *name = disk_tree_names[number % disk_tree_name_count];
+	struct stat found;
+
+	/* A tree may be in use: its files may go. */
+	if (stat(name, &found) < 0 && errno != ENOENT)
+		fail("cannot look at %s: %s", name, strerror(errno));
+}
+
 /* Users may share the tree, so the files are named after the process. */
 static void make_and_remove(int i, int process)
 {
@@ -48,6 +59,8 @@ static void job_disk_src(void)
 	int order[STEPS], home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int process = getpid();
 	uint32_t state = 1;
+	/* Other files in each job, or a few would be known by then. */
+	static uint32_t places = 1;
 
 	if (home < 0 || chdir(disk_tree ? disk_tree : TREE) < 0)
 		fail("cannot enter the tree: %s", strerror(errno));
@@ -59,7 +72,12 @@ static void job_disk_src(void)
 		order[other] = kept;
 	}
 	for (int i = 0; i < STEPS; i++)
-		order[i] < LOOKS ? look_at(order[i]) : make_and_remove(order[i], process);
+		if (order[i] >= LOOKS)
+			make_and_remove(order[i], process);
+		else if (disk_tree_name_count)
+			look_in_given_tree(next_number(&places));
+		else
+			look_at(order[i]);
 	if (fchdir(home) < 0)
 		fail("cannot leave the tree: %s", strerror(errno));
 	close(home);

@@ -1,5 +1,6 @@
 /* Memory that a user has and keeps: every page is written in each job, so where there is less memory than all
  * have together, it is fetched from swap, or the kernel kills one of them. */
+#include "resident.h"
 #include "job.h"
 
 #include <errno.h>
@@ -8,20 +9,19 @@
 
 enum { MIB = 1 << 20, PAGE = 4096 };
 
+long resident_mib_option;
+
 static char *memory;
 static uint64_t jobs;
 
-static void prepare(void)
+static long mib(void)
 {
-	memory = mmap(NULL, current->size * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		fail("cannot have %ld MiB of memory: %s", current->size, strerror(errno));
-	jobs = 0;
+	return resident_mib_option ? resident_mib_option : current->size;
 }
 
 static void touch_all(void)
 {
-	for (long at = 0; at < current->size * MIB; at += PAGE) {
+	for (long at = 0; at < mib() * MIB; at += PAGE) {
 		uint64_t *word = (uint64_t *)(memory + at);
 
 		if (*word != jobs)
@@ -31,10 +31,20 @@ static void touch_all(void)
 	jobs++;
 }
 
+/* The kernel gives a page when it is first written to: that is no part of a job. */
+static void prepare(void)
+{
+	memory = mmap(NULL, mib() * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		fail("cannot have %ld MiB of memory: %s", mib(), strerror(errno));
+	jobs = 0;
+	touch_all();
+}
+
 static void give_back(void)
 {
 	if (memory && memory != MAP_FAILED)
-		munmap(memory, current->size * MIB);
+		munmap(memory, mib() * MIB);
 	memory = NULL;
 }
 

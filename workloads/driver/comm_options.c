@@ -54,7 +54,7 @@ static void add_job(struct beside *beside, const char *option, char *text)
 		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
 	if (beside->mix.tests == MOST_TESTS)
 		usage_error("a mix has %d tests at most", MOST_TESTS);
-	jobs[beside->mix.tests++] = (struct job){test, number(option, equals + 1, 1, 1 << 20)};
+	jobs[beside->mix.tests++] = (struct job){.test = test, .count = number(option, equals + 1, 1, 1 << 20)};
 	beside->mix.jobs = jobs;
 	beside->activity = jobs[0].test;
 }

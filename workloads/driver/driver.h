@@ -102,10 +102,27 @@ void dismiss_janitor(pid_t group);
 void open_gate(_Atomic uint32_t *gate);
 void wait_at_gate(_Atomic uint32_t *gate);
 
+/* machine.c: whether the kernel has killed a process for its memory since that was remembered */
+void remember_killed(void);
+bool was_out_of_memory(void);
+/* While a load runs, from when it is counted first */
+void count_machine(void);
+/* Several times meanwhile. */
+void look_at_machine(void);
+void count_machine_again(void);
+void print_machine(void);
+/* Of so many operations, which read and wrote so much of files: what the device had to. */
+void print_disk_bytes(uint64_t moved_bytes, uint64_t operations);
+
+/* command_job.c: what it executes */
+extern char **command_argv;
+extern const struct workload command_job;
+
 /* load.c */
 struct job {
 	const struct workload *test;
-	long count; /* per user */
+	long count;  /* per user */
+	char **argv; /* of a command */
 };
 struct load_options {
 	int users, tests;
@@ -116,6 +133,12 @@ struct load_options {
 	 * not: at moments of chance, a Poisson process. */
 	uint64_t jobs_per_1000s;
 	bool is_endless; /* until it is killed: see beside.c */
+	/* Where not 0, each user does jobs for so long, round and round, instead of each once. */
+	uint64_t period_ns;
+	/* Where disk jobs work besides or instead of the current directory, and a tree of the user's. */
+	const char *disk_places[255];
+	int disk_place_count;
+	const char *disk_tree;
 };
 void take_load(const struct load_options *options);
 /* The numbers of the tests, each as often as it has jobs, in an order of this user's own. */
@@ -132,6 +155,9 @@ void activity_is_ready(void);
 void tell_activity(void);
 /* Does the first operation of the workload, as copy `number`, in a directory of its own. */
 void begin_activity(int number);
+
+/* load_options.c: the command `load` */
+int load_command(int argc, char **argv);
 
 /* comm_options.c: the commands `comm` and `comm-peer` */
 int comm(int argc, char **argv);
@@ -158,6 +184,8 @@ void keep_habits_out(void);
 /* What there is to clean up is this process's from now on. */
 void take_charge(void);
 void remove_scratch_directory(void);
+/* One more, in another place; removed with the first. Gives its path. */
+const char *make_further_scratch_directory(const char *place);
 /* What was entered last stays: it is inside of what another process removes. */
 void keep_scratch_directory(void);
 

@@ -27,6 +27,8 @@
 struct user {
 	uint64_t finished_ns; /* after the gate was opened */
 	uint64_t besides_ns;  /* of its time on the way, that it spent in no job */
+	long jobs;
+	double job_ns; /* of all of them together */
 	struct sample used;
 };
 
@@ -35,6 +37,7 @@ static struct board {
 	_Atomic uint32_t gate, ready, all_done, finished;
 	uint64_t opened_ns;
 	uint64_t user_memory; /* of the first one, after its jobs */
+	_Atomic uint64_t disk_bytes;
 	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct user users[];
 } *board;
@@ -92,14 +95,14 @@ int *prepare_jobs(const struct load_options *options)
 	return directories;
 }
 
-static void check_all(const struct load_options *options, const int *directories)
+static void check_all(const struct load_options *options, const int *directories, const long *done)
 {
 	for (int i = 0; i < options->tests; i++) {
 		current = options->jobs[i].test;
 		if (fchdir(directories[i]) < 0)
 			fail("cannot enter its directory: %s", strerror(errno));
 		if (current->check)
-			current->check(options->jobs[i].count);
+			current->check(done[i]);
 		if (current->cleanup)
 			current->cleanup();
 	}
@@ -121,35 +124,47 @@ static uint64_t own_memory(void)
 	return bytes;
 }
 
-/* Does the jobs; gives the time that was spent in them or in waiting. */
+/* Whether a user who has done so many jobs by now has another to do. */
+static bool goes_on(const struct load_options *options, long done, long total, uint64_t now)
+{
+	return options->period_ns ? done == 0 || now < board->opened_ns + options->period_ns : done < total;
+}
+
+/* Does the jobs, and counts those of each test; gives the time that was spent in them or in waiting. */
 static uint64_t do_jobs(const struct load_options *options, const int *order, const int *directories,
-			int number)
+			int number, long *done)
 {
 	uint64_t spent_ns = 0, arrives = board->opened_ns, state = ~options->seed ^ (uint64_t)number << 32;
-	long total = jobs_per_user(options);
+	uint64_t ended = board->opened_ns;
+	long total = jobs_per_user(options), i = 0;
 	int last = -1;
 
-	for (long i = 0; i < total; i++) {
-		int test = order[i];
+	for (; goes_on(options, i, total, ended); i++) {
+		int test = order[i % total];
 		if (test != last && fchdir(directories[test]) < 0)
 			fail("cannot enter a directory of user %d: %s", number + 1, strerror(errno));
 		last = test;
 		current = options->jobs[test].test;
+		command_argv = options->jobs[test].argv;
 		if (options->jobs_per_1000s) {
 			arrives += gap_ns(options->jobs_per_1000s, options->users, &state);
 			spent_ns += wait_until(arrives);
 		}
 		uint64_t began = now_ns();
 		current->run(1);
-		uint64_t ended = now_ns();
+		ended = now_ns();
+		done[test]++;
 		/* A job that could not begin when it was to waited meanwhile, as whoever wants it does. */
-		histogram_add(ended - (options->jobs_per_1000s ? arrives : began));
+		uint64_t took_ns = ended - (options->jobs_per_1000s ? arrives : began);
+		histogram_add(took_ns);
+		board->users[number].job_ns += took_ns;
 		spent_ns += ended - began;
 		if (options->is_endless)
 			tell_activity();
 		if (options->think_ns)
 			spent_ns += wait_until(ended + options->think_ns);
 	}
+	board->users[number].jobs = i;
 	return spent_ns;
 }
 
@@ -180,14 +195,19 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 	snprintf(name, sizeof name, "user-%d", number + 1);
 	if (mkdir(name, 0700) < 0 || chdir(name) < 0)
 		fail("cannot make the directory of user %d: %s", number + 1, strerror(errno));
+	disk_begin_with_directory(number);
 	int *order = shuffle_jobs(options, number), *directories = prepare_jobs(options);
+	long *done = calloc(options->tests, sizeof *done);
+	if (!done)
+		fail("no memory for the counts of %d tests", options->tests);
 
 	atomic_fetch_add(&board->ready, 1);
 	wait_at_gate(&board->gate);
 	while (options->is_endless)
-		do_jobs(options, order, directories, number);
+		do_jobs(options, order, directories, number, done);
 	struct usage before = usage();
-	uint64_t woke_ns = now_ns(), spent_ns = do_jobs(options, order, directories, number);
+	disk_bytes = 0; /* what was prepared is no job's */
+	uint64_t woke_ns = now_ns(), spent_ns = do_jobs(options, order, directories, number, done);
 	uint64_t finished_ns = now_ns();
 	self->finished_ns = finished_ns - board->opened_ns;
 	self->besides_ns = finished_ns - woke_ns - spent_ns;
@@ -198,7 +218,8 @@ static _Noreturn void be_user(int number, const struct load_options *options)
 	wait_at_gate(&board->all_done);
 	if (number == 0)
 		board->user_memory = own_memory();
-	check_all(options, directories);
+	check_all(options, directories, done);
+	atomic_fetch_add(&board->disk_bytes, disk_bytes);
 	histogram_share(board->buckets);
 	_exit(0);
 }
@@ -238,7 +259,7 @@ static void start_users(const struct load_options *options)
 /* Waits for one user to end, or, where `options` say so, looks whether one has. */
 static bool reap(int options)
 {
-	char problem[100];
+	char problem[200];
 	int status;
 	pid_t ended = waitpid(-group, &status, options);
 
@@ -247,7 +268,9 @@ static bool reap(int options)
 	if (ended == 0)
 		return false;
 	if (WIFSIGNALED(status)) {
-		snprintf(problem, sizeof problem, "a user was killed by signal %d", WTERMSIG(status));
+		bool is_for_memory = WTERMSIG(status) == SIGKILL && was_out_of_memory();
+		snprintf(problem, sizeof problem, "a user was killed by signal %d%s", WTERMSIG(status),
+			 is_for_memory ? ": the memory that there may be is used up" : "");
 		give_up(problem);
 	}
 	if (status)
@@ -271,6 +294,7 @@ static struct sample sum(const struct load_options *options)
 
 	for (int i = 0; i < options->users; i++) {
 		const struct user *user = &board->users[i];
+		total.operations += user->jobs;
 		if (total.elapsed_ns < user->finished_ns)
 			total.elapsed_ns = user->finished_ns;
 		total.user_ns += user->used.user_ns;
@@ -280,7 +304,6 @@ static struct sample sum(const struct load_options *options)
 		total.minor_faults += user->used.minor_faults;
 		total.major_faults += user->used.major_faults;
 	}
-	total.operations = (uint64_t)jobs_per_user(options) * options->users;
 	total.total_operations = total.operations;
 	/* 60 J U / real time (classic-suites.md, 3.2). */
 	total.rate = total.operations * load.units_per_op * 1e9 / total.elapsed_ns;
@@ -291,26 +314,42 @@ static struct sample sum(const struct load_options *options)
  * the same. */
 static void print_spread(const struct load_options *options, const struct sample *total)
 {
-	double mean = 0, square = 0, besides = 0, users = options->users;
+	double mean = 0, square = 0, besides = 0, jobs_ns = 0, users = options->users, first = INFINITY;
 
-	for (int i = 0; i < options->users; i++)
+	for (int i = 0; i < options->users; i++) {
 		mean += board->users[i].finished_ns / users;
+		first = fmin(first, board->users[i].finished_ns);
+	}
 	for (int i = 0; i < options->users; i++) {
 		double from_mean = board->users[i].finished_ns - mean;
 		square += from_mean * from_mean / users;
 		besides += board->users[i].besides_ns;
+		jobs_ns += board->users[i].job_ns;
 	}
 	double deviation = sqrt(square);
 
 	print_reading("finish_deviation", deviation, "ns", "lower");
+	print_reading("first_finish", first, "ns", "lower");
 	print_reading("job_timing_index", fmax(0, 100 * (1 - deviation / mean)), "%", "higher");
+	print_reading("mean_job_time", jobs_ns / total->operations, "ns", "lower");
 	print_reading("driver_time", besides / total->operations, "ns/job", "lower");
 	if (board->user_memory)
 		print_reading("user_memory", board->user_memory, "B", "lower");
+	print_machine();
+	if (board->disk_bytes)
+		print_disk_bytes(board->disk_bytes, total->operations);
+}
+
+/* When users were done, of the first so many: what the readings above are made of. */
+static void print_finishes(int users)
+{
+	for (int i = 0; i < users && i < MAX_SLICES; i++)
+		printf("%s%llu", i ? "," : ",\"finishes_ns\":[", (unsigned long long)board->users[i].finished_ns);
+	putchar(']');
 }
 
 /* Of the scratch directory, from wherever a user works. */
-static const char *absolute(const char *name)
+static char *absolute(const char *name)
 {
 	char *directory = get_current_dir_name(), *path = NULL;
 
@@ -320,13 +359,43 @@ static const char *absolute(const char *name)
 	return path;
 }
 
-/* What all users read: it is made once, and lies in the driver's scratch directory. */
-static void prepare_disks(void)
+/* Where disk jobs work, and what all users read. It is made once, in scratch directories of the driver's. */
+static void make_places(const struct load_options *options)
 {
-	disk_common_file = absolute("common");
-	make_disk_common_file(disk_common_file);
+	disk_directory_count = options->disk_place_count;
+	for (int i = 0; i < disk_directory_count; i++)
+		disk_directories[i] = make_further_scratch_directory(options->disk_places[i]);
+}
+
+static void prepare_disks(const struct load_options *options)
+{
+	disk_common_files[0] = absolute("common");
+	for (int i = 0; i < disk_directory_count; i++)
+		if (asprintf((char **)&disk_common_files[i], "%s/common", disk_directories[i]) < 0)
+			fail("no memory for the names of %d directories", disk_directory_count);
+	for (int i = 0; i == 0 || i < disk_directory_count; i++)
+		make_disk_common_file(disk_common_files[i]);
 	disk_tree = absolute("tree");
 	make_disk_tree(disk_tree);
+	if (options->disk_tree)
+		read_disk_tree(options->disk_tree);
+}
+
+/* Until all users have ended, with a look at the machine now and then. A signal that is blocked is kept, even
+ * one that would be ignored; so none comes between looking for who has ended and waiting. */
+static void await_users(int left)
+{
+	static const struct timespec between_looks = {.tv_nsec = 100 * 1000000};
+	sigset_t ended;
+
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ended, NULL);
+	while (left > 0)
+		if (reap(WNOHANG))
+			left--;
+		else if (sigtimedwait(&ended, NULL, &between_looks) < 0)
+			look_at_machine();
 }
 
 void take_load(const struct load_options *options)
@@ -344,23 +413,27 @@ void take_load(const struct load_options *options)
 	if (options->is_endless)
 		open_activity_board();
 	enter_scratch_directory();
+	make_places(options);
 	start_janitor();
-	prepare_disks();
+	remember_killed();
+	prepare_disks(options);
 	start_users(options);
 	wait_until_ready(options->users);
 	uint64_t ready = now_ns();
+	count_machine();
 	board->opened_ns = now_ns();
 	open_gate(&board->gate);
 	if (options->is_endless)
 		activity_is_ready();
-	for (int left = options->users; left; left--)
-		reap(0);
+	await_users(options->users);
+	count_machine_again();
 	leave_to_janitor(0);
 	dismiss_janitor(group);
 
 	struct sample total = sum(options);
 	total.calibration_ms = (ready - began) / 1e6;
 	print_sample(&as_it_is, &total);
+	print_finishes(options->users);
 	printf(",\"users\":%d,\"latencies\":{\"clock_ns\":0,\"buckets\":", options->users);
 	histogram_take(board->buckets);
 	histogram_print();

@@ -1,5 +1,4 @@
 /* weigh-workloads: one executable that holds every workload. */
-#include "disk.h"
 #include "driver.h"
 
 #include <errno.h>
@@ -25,6 +24,12 @@ int copy_number, copy_count = 1;
 static pid_t driver;
 static char scratch[sizeof SCRATCH];
 static int parent_directory = -1;
+/* Beside the first, each in a place of its own. */
+static struct further_scratch {
+	int parent;
+	char name[sizeof SCRATCH];
+} *further;
+static int further_count;
 
 static _Noreturn void end_with(int status, const char *message)
 {
@@ -84,6 +89,25 @@ void keep_scratch_directory(void)
 	if (parent_directory >= 0)
 		close(parent_directory);
 	parent_directory = -1;
+	for (int i = 0; i < further_count; i++)
+		close(further[i].parent);
+	further_count = 0;
+}
+
+const char *make_further_scratch_directory(const char *place)
+{
+	struct further_scratch one = {.name = SCRATCH};
+	char *path;
+
+	further = realloc(further, (further_count + 1) * sizeof *further);
+	one.parent = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!further || one.parent < 0)
+		fail("cannot open the directory %s: %s", place, strerror(errno));
+	if (asprintf(&path, "%s/%s", place, SCRATCH) < 0 || !mkdtemp(path))
+		fail("cannot make a directory in %s: %s", place, strerror(errno));
+	memcpy(one.name, path + strlen(path) - strlen(SCRATCH), sizeof SCRATCH);
+	further[further_count++] = one;
+	return path;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -93,18 +117,24 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 	return 0; /* whatever became of it, the others are to go */
 }
 
-void remove_scratch_directory(void)
+static void remove_directory(int parent, const char *name)
 {
-	if (parent_directory < 0)
-		return;
-	if (fchdir(parent_directory) == 0)
+	if (fchdir(parent) == 0)
 		/* A child that was killed may make a file with its last system call. */
-		for (int tries = 0; tries < 100 && access(scratch, F_OK) == 0; tries++) {
+		for (int tries = 0; tries < 100 && access(name, F_OK) == 0; tries++) {
 			if (tries)
 				usleep(1000);
-			nftw(scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+			nftw(name, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 		}
-	close(parent_directory);
+	close(parent);
+}
+
+void remove_scratch_directory(void)
+{
+	for (; further_count > 0; further_count--)
+		remove_directory(further[further_count - 1].parent, further[further_count - 1].name);
+	if (parent_directory >= 0)
+		remove_directory(parent_directory, scratch);
 	parent_directory = -1;
 }
 
@@ -323,65 +353,6 @@ static int run(int argc, char **argv)
 	return 0;
 }
 
-#ifndef WEIGH_IS_SMALL
-/* NAME=COUNT */
-static struct job job_of(char *text)
-{
-	char *equals = strchr(text, '=');
-
-	if (!equals)
-		usage_error("'%s': a test of a load is NAME=COUNT", text);
-	*equals = '\0';
-	const struct workload *test = find_workload(text);
-	if (!test)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
-	if (test->placement != ANYWHERE || test->reenter) {
-		fprintf(stderr, "'%s' cannot be a part of a load: it places or executes its own process\n", text);
-		exit(2);
-	}
-	return (struct job){.test = test, .count = (long)number(text, equals + 1, 1, 1000000)};
-}
-
-static int load(int argc, char **argv)
-{
-	static const struct option known[] = {
-		{"users", required_argument, NULL, 'u'},
-		{"seed", required_argument, NULL, 's'},
-		{"think-us", required_argument, NULL, 't'},
-		{"jobs-per-1000s", required_argument, NULL, 'r'},
-		{"file-kib", required_argument, NULL, 'k'},
-		{"endless", no_argument, NULL, 'e'},
-		{0},
-	};
-	struct load_options options = {.users = 1};
-	struct job jobs[argc];
-
-	opterr = 0;
-	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
-		switch (option) {
-		case 'u': options.users = number("users", optarg, 1, 1000000); break;
-		case 's': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
-		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
-		case 'r': options.jobs_per_1000s = number("jobs-per-1000s", optarg, 1, 1ull << 40); break;
-		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
-		case 'e': options.is_endless = true; break;
-		case ':': usage_error("%s needs a value", argv[optind - 1]);
-		default: usage_error("unknown option '%s'", argv[optind - 1]);
-		}
-	}
-	if (optind == argc)
-		usage_error("load takes tests: NAME=COUNT ...");
-	if (options.think_ns && options.jobs_per_1000s)
-		usage_error("--think-us is for users who wait for their jobs, --jobs-per-1000s for others");
-	options.jobs = jobs;
-	while (optind < argc)
-		jobs[options.tests++] = job_of(argv[optind++]);
-	keep_habits_out();
-	take_load(&options);
-	return 0;
-}
-#endif
-
 int main(int argc, char **argv)
 {
 	/* First, because it is part of what exec and execl time. */
@@ -397,7 +368,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "beside") == 0)
 		return beside(argc - 1, argv + 1);
 	if (strcmp(argv[1], "load") == 0)
-		return load(argc - 1, argv + 1);
+		return load_command(argc - 1, argv + 1);
 	if (strcmp(argv[1], "comm") == 0)
 		return comm(argc - 1, argv + 1);
 	if (strcmp(argv[1], "comm-peer") == 0)

@@ -1,5 +1,6 @@
 /* One sample: prepare, warm up and calibrate, time, check, clean up, print. */
 #include "counter.h"
+#include "disk.h"
 #include "driver.h"
 
 #include <errno.h>
@@ -348,6 +349,17 @@ void print_sample(const struct options *options, const struct sample *sample)
 		printf(",\"planted_operations\":%llu", (unsigned long long)sample->planted_operations);
 }
 
+/* What moves bytes of files has counted some by then. */
+static bool begin_disk_bytes(void)
+{
+	bool moves_bytes = disk_bytes > 0;
+
+	disk_bytes = 0;
+	if (moves_bytes)
+		count_machine();
+	return moves_bytes;
+}
+
 void take_sample(const struct options *options)
 {
 	const bool count = options->count_instructions;
@@ -358,6 +370,7 @@ void take_sample(const struct options *options)
 	prepare_workload();
 	uint64_t n = warm_up(options, &sample);
 	uint64_t clock_ns = options->latencies ? clock_cost() : 0;
+	bool moves_bytes = begin_disk_bytes();
 	struct usage before = usage();
 	uint64_t slices = 0, wrong = not_done();
 	start_counter(&instructions);
@@ -375,6 +388,9 @@ void take_sample(const struct options *options)
 	stop_counter(&cycles);
 	stop_counter(&instructions);
 	sample.operations = n - (not_done() - wrong);
+	if (moves_bytes)
+		count_machine_again();
+	uint64_t moved_bytes = disk_bytes;
 	end_planting(options, &sample);
 	end_sample(&sample, before, usage());
 
@@ -388,6 +404,8 @@ void take_sample(const struct options *options)
 		histogram_print();
 		printf("}");
 	}
+	if (moves_bytes)
+		print_disk_bytes(moved_bytes, n);
 	print_readings(&sample);
 	print_times();
 	printf("}\n");

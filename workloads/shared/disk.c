@@ -4,25 +4,69 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-long disk_kib_option;
-const char *disk_common_file, *disk_tree;
+long disk_kib_option, disk_common_kib_option;
+bool disk_is_cold;
+const char *disk_tree;
+char **disk_tree_names;
+uint32_t disk_tree_name_count;
+const char *disk_directories[DISK_MOST_DIRECTORIES], *disk_common_files[DISK_MOST_DIRECTORIES];
+int disk_directory_count;
+uint64_t disk_bytes;
+
+static int directory; /* of the job */
+static uint64_t jobs;
 
 long disk_kib(void)
 {
 	return disk_kib_option ? disk_kib_option : DISK_DEFAULT_KIB;
 }
 
+long disk_common_kib(void)
+{
+	return disk_common_kib_option > disk_kib() ? disk_common_kib_option : disk_kib();
+}
+
+long disk_common_start(void)
+{
+	/* Fibonacci hashing: far from where the job before began, and the same in every run. */
+	uint64_t spread = ++jobs * 0x9e3779b97f4a7c15ull + (uint64_t)directory;
+
+	return (spread >> 20) % (uint64_t)(disk_common_kib() - disk_kib() + 1);
+}
+
+void disk_begin_with_directory(int number)
+{
+	directory = disk_directory_count ? number % disk_directory_count : 0;
+	jobs = (uint64_t)number << 32;
+}
+
+void disk_next_directory(void)
+{
+	if (disk_directory_count)
+		directory = (directory + 1) % disk_directory_count;
+}
+
 const char *disk_file(const char *name)
 {
-	static char path[64];
+	static char path[4096];
+	const char *where = disk_directory_count ? disk_directories[directory] : NULL;
 
-	snprintf(path, sizeof path, "weigh-%d.%s", (int)getpid(), name);
+	snprintf(path, sizeof path, "%s%sweigh-%d.%s", where ? where : "", where ? "/" : "", (int)getpid(), name);
 	return path;
+}
+
+const char *disk_common_file(void)
+{
+	const char *file = disk_common_files[directory];
+
+	return file ? file : "tmpa.common";
 }
 
 void number_block(char *block, long number)
@@ -43,12 +87,23 @@ void make_disk_common_file(const char *path)
 
 	if (file < 0)
 		fail("cannot create %s: %s", path, strerror(errno));
-	for (long i = 0; i < disk_kib(); i++) {
+	for (long i = 0; i < disk_common_kib(); i++) {
 		number_block(block, i);
 		if (write(file, block, sizeof block) != sizeof block)
 			fail("cannot write %s: %s", path, strerror(errno));
 	}
+	if (disk_is_cold)
+		evict_file(file);
 	close(file);
+}
+
+void evict_file(int file)
+{
+	if (fsync(file) < 0)
+		fail("fsync: %s", strerror(errno));
+	int error = posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+	if (error)
+		fail("posix_fadvise: %s", strerror(error));
 }
 
 void name_in_tree(char name[64], int directory, int file)
@@ -76,4 +131,26 @@ void make_disk_tree(const char *path)
 		if (file >= 0)
 			close(made);
 	}
+}
+
+enum { MOST_NAMES = 100000, DESCRIPTORS = 20 };
+
+static int keep_name(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status, (void)place;
+	if (kind == FTW_F) {
+		disk_tree_names[disk_tree_name_count] = strdup(path);
+		if (!disk_tree_names[disk_tree_name_count++])
+			fail("no memory for the names of the tree");
+	}
+	return disk_tree_name_count == MOST_NAMES;
+}
+
+void read_disk_tree(const char *path)
+{
+	disk_tree_names = malloc(MOST_NAMES * sizeof *disk_tree_names);
+	if (!disk_tree_names || nftw(path, keep_name, DESCRIPTORS, FTW_PHYS) < 0)
+		fail("cannot read the tree %s: %s", path, strerror(errno));
+	if (disk_tree_name_count == 0)
+		fail("the tree %s has no files", path);
 }
