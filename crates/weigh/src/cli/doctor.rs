@@ -1,5 +1,6 @@
 //! `weigh doctor`: what about this machine disturbs a measurement, and how to fix it.
 
+mod disk;
 mod install;
 
 use std::io;
@@ -32,6 +33,8 @@ Examples:
       Governor at performance and boost off, only while this experiment runs.
   sudo weigh doctor --fix
       The same until Ctrl-C, for what you do in another terminal.
+  weigh doctor --disk
+      What the device below the directory for temporary files can do; --disk=DIR for another.
   sudo weigh doctor --install apps
       The servers that `weigh run app` measures, from Debian's packages; asks first, starts none.
 
@@ -57,6 +60,11 @@ pub struct DoctorArgs {
     /// Install the servers that workloads ask, with apt-get; none of them is started
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
+    /// Measure what the device below DIR can do, without the page cache, and keep it for reports [default:
+    /// the directory for temporary files]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    #[arg(conflicts_with_all = ["fix", "install"])]
+    disk: Option<Option<PathBuf>>,
     /// Do not ask before that
     #[arg(long, requires = "install")]
     yes: bool,
@@ -72,6 +80,10 @@ impl DoctorArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         if let Some(what) = self.install {
             return install::install(what, self.yes);
+        }
+        if let Some(directory) = &self.disk {
+            let directory = directory.clone().unwrap_or_else(std::env::temp_dir);
+            return disk::measure(&directory, self.json, context);
         }
         if self.fix {
             return self.fix();

@@ -1,5 +1,6 @@
 //! `weigh load`: how many users does this machine carry?
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,20 +10,24 @@ use super::mixes::Mixes;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
+use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
 use crate::experiment::around::Around;
-use crate::experiment::ramp::{RampGoal, default_points};
+use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use crate::experiment::request::{Plan, Request};
-use crate::result::load::CROSSOVER_JOBS;
+use crate::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
 use crate::result::work_name::{MOST_USERS, WorkName};
 use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::metric::{Metric, Percentile};
 use crate::workload::mix::PREFIX;
+use crate::workload::reaim_config::ReaimConfig;
 use paired::design::Design;
 
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;
+/// With re-aim's increment any number of users may be next, and each of them is prepared for.
+const MOST_ADAPTED: usize = 2000;
 /// re-aim's quick crossover: one job per second and user.
 const QUICK_JOBS: f64 = 60.0;
 
@@ -34,6 +39,10 @@ Examples:
   weigh load shared --users 1,2,4,8,16,100..500:100
   weigh load ./workfile.mine --jobs 50
       A workfile of re-aim, or a mix of your own in TOML (docs/load.md).
+  weigh load --workfile workfile.shared --config reaim.config
+      The same as re-aim reads them; --increment adaptive has its steps and its rule where to stop.
+  weigh load disk --cold --disk-dir /mnt/a --disk-dir /mnt/b
+  weigh load memory --budget 10m      how many users fit into memory
   weigh compare audit -w load:high_systime
       The same load points with a treatment and without.
 
@@ -49,16 +58,32 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadArgs {
-    /// A mix, or a file with one (.toml, or a workfile of re-aim)
-    #[arg(default_value = "shared")]
-    mix: String,
+    /// A mix, or a file with one (.toml, or a workfile of re-aim) [default: shared]
+    #[arg(conflicts_with = "workfile")]
+    mix: Option<String>,
+    /// The same: a file with a mix
+    #[arg(long, value_name = "FILE")]
+    workfile: Option<String>,
+    /// A configuration of re-aim: FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS,
+    /// CROSSOVER. What is on the command line or in a workfile comes first
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Measure these numbers of users instead of searching: 1,2,4 or FROM..TO:STEP
-    #[arg(long, value_name = "LIST", value_parser = UserList::parse, conflicts_with = "to")]
+    #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
+    #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
     /// Where to stop adding users: peak; crossover, where each user gets 10 jobs a minute; quick, 60 jobs a
-    /// minute; classic, as many users as jobs a minute
-    #[arg(long, value_name = "GOAL", default_value = "peak", value_parser = goal)]
-    to: RampGoal,
+    /// minute; classic, as many users as jobs a minute; or so many users [default: peak]
+    #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
+    to: Option<Goal>,
+    /// By how many users the next point has more [default: it has twice as many]; adaptive: as re-aim has it.
+    /// The peak is then where re-aim would end
+    #[arg(long, value_name = "N", value_parser = Increment::parse)]
+    increment: Option<Increment>,
+    /// How many samples each load point has at least, in random order
+    #[arg(long, value_name = "N", default_value_t = Ramp::TO_CHOOSE as u8)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=26))]
+    repeat: u8,
     #[command(flatten)]
     mixes: Mixes,
     /// Stop measuring after this time
@@ -92,12 +117,10 @@ impl LoadArgs {
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {
-        // A file in this directory is told from a mix of ours by its name: ./NAME or NAME.toml.
-        let name = format!("{PREFIX}{}", self.mix);
-        let users = match &self.users {
-            Some(UserList(users)) => users.clone(),
-            None => default_points(MOST_BY_DEFAULT),
-        };
+        let config = self.config.as_deref().map(ReaimConfig::read).transpose()?;
+        let config = config.unwrap_or_default();
+        let name = format!("{PREFIX}{}", self.mix_name());
+        let (users, plan) = self.ramp(&config)?;
         let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
         Ok(Request {
             kind: ExperimentKind::Run,
@@ -105,7 +128,7 @@ impl LoadArgs {
             workloads: users.iter().map(|n| WorkName::of_users(&name, *n).to_string()).collect(),
             suites: Vec::new(),
             mixes: self.mixes.read(&[name])?,
-            job_sizes: self.mixes.sizes(),
+            job_sizes: self.mixes.sizes_with(&config),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             beside: Vec::new(),
             command: None,
@@ -120,77 +143,180 @@ impl LoadArgs {
             design: Design::default(),
             sample_ms: None,
             timeout: self.timeout,
-            plan: Plan::Ramp {
-                goal: if self.users.is_some() { RampGoal::AllPoints } else { self.to },
-                precision: self.precision,
-            },
-            further_metrics: vec![
-                Metric::Latency(Percentile::P99),
-                Metric::Latency(Percentile::P90),
-                Metric::Named("job_timing_index".into()),
-                Metric::Named("finish_deviation".into()),
-            ],
+            plan: Plan::Ramp(RampPlan { seed, ..plan }),
+            further_metrics: of_points(),
             detail: false,
             naming: self.names.naming(),
             fail_above: None,
         })
     }
-}
 
-fn goal(text: &str) -> Result<RampGoal, String> {
-    match text {
-        "peak" => Ok(RampGoal::Peak),
-        "crossover" => Ok(RampGoal::JobsPerUser(CROSSOVER_JOBS)),
-        "quick" => Ok(RampGoal::JobsPerUser(QUICK_JOBS)),
-        "classic" => Ok(RampGoal::Classic),
-        _ => Err("it is one of peak, crossover, quick, classic".into()),
-    }
-}
-
-/// Numbers of users, ascending.
-#[derive(Clone, Debug, PartialEq)]
-struct UserList(Vec<usize>);
-
-impl UserList {
-    /// `1,2,4`, `10..500:10`.
-    fn parse(text: &str) -> Result<UserList, String> {
-        let mut users = Vec::new();
-        for part in text.split(',') {
-            users.extend(range(part).ok_or_else(|| {
-                format!(
-                    "`{part}` is no number of users from 1 to {MOST_USERS}, and no FROM..TO:STEP"
-                )
-            })?);
-            if users.len() > 1000 {
-                return Err("these are more than 1000 load points".into());
-            }
+    /// A file in this directory is told from a mix of ours by its name: ./NAME or NAME.toml.
+    fn mix_name(&self) -> String {
+        match &self.workfile {
+            Some(file) if file.contains(['/', '.']) => file.clone(),
+            Some(file) => format!("./{file}"),
+            None => self.mix.clone().unwrap_or_else(|| "shared".into()),
         }
-        users.sort_unstable();
-        users.dedup();
-        Ok(UserList(users))
+    }
+
+    /// The load points, and how the ramp goes over them.
+    fn ramp(&self, config: &ReaimConfig) -> Result<(Vec<usize>, RampPlan), String> {
+        let goal = self.to.unwrap_or(match config.to_crossover {
+            true => Goal::Rule(RampGoal::JobsPerUser(CROSSOVER_JOBS)),
+            false => Goal::Rule(RampGoal::Peak),
+        });
+        let plan = RampPlan::doubling(goal.rule(), self.precision);
+        let plan = RampPlan { samples: self.repeat.into(), ..plan };
+        if let Some(UserList(users)) = &self.users {
+            let (goal, stride) = (RampGoal::AllPoints, RampStride::Each);
+            return Ok((users.clone(), RampPlan { goal, stride, ..plan }));
+        }
+        let start = config.start_users.map_or(1, |users| users as usize);
+        let end = goal.users().or(config.end_users.map(|users| users as usize));
+        let first = config.increment.map_or(1, |step| step as usize);
+        // A configuration that has a range, or an increment, is one of fixed steps.
+        let is_stepped = config.increment.or(config.start_users.and(config.end_users)).is_some();
+        let increment = self.increment.or(is_stepped.then_some(Increment::Steps(first)));
+        let (users, stride) = match increment {
+            None => (doubled(start, end), RampStride::Doubling),
+            Some(Increment::Steps(step)) => {
+                let end = end.unwrap_or(start.saturating_add(step.saturating_mul(MOST_POINTS - 1)));
+                let points = (start..=end.min(MOST_USERS)).step_by(step);
+                (points.take(MOST_ADAPTED + 1).collect(), RampStride::Each)
+            }
+            Some(Increment::Adaptive) => {
+                let end = end.unwrap_or(start.saturating_add(MOST_ADAPTED - 1));
+                ((start..=end).take(MOST_ADAPTED + 1).collect(), RampStride::Adaptive(first))
+            }
+        };
+        if users.is_empty() || users.len() > MOST_ADAPTED {
+            let end = end.unwrap_or(start);
+            return Err(format!(
+                "from {start} to {end} users there are 1 to {MOST_ADAPTED} load points"
+            ));
+        }
+        // As with re-aim, the last number of users is where it ends.
+        let goes_to_end = self.to.is_none() && config.end_users.is_some() && !config.to_crossover;
+        let goal = if goes_to_end { RampGoal::AllPoints } else { plan.goal };
+        Ok((users, RampPlan { goal, stride, ..plan }))
     }
 }
 
-fn range(text: &str) -> Option<Vec<usize>> {
-    let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_USERS).contains(n));
-    let Some((from, to)) = text.split_once("..") else { return Some(vec![number(text)?]) };
-    let (to, step) = to.split_once(':').unwrap_or((to, "1"));
-    let (from, to, step) = (number(from)?, number(to)?, number(step)?);
-    (from <= to).then(|| (from..=to).step_by(step).take(1001).collect())
+/// Points of our own search, from one number of users to another, both of them included.
+fn doubled(start: usize, end: Option<usize>) -> Vec<usize> {
+    let last = end.unwrap_or(MOST_BY_DEFAULT);
+    let within = |users: &usize| *users > start && *users < last;
+    let between = default_points(last).into_iter().filter(within);
+    std::iter::once(start).chain(between).chain(end.filter(|end| *end > start)).collect()
+}
+
+/// By how many users the next load point has more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Increment {
+    Adaptive,
+    Steps(usize),
+}
+
+impl Increment {
+    fn parse(text: &str) -> Result<Increment, String> {
+        match text {
+            "adaptive" => Ok(Increment::Adaptive),
+            _ => users(text)
+                .map(Increment::Steps)
+                .ok_or_else(|| "takes `adaptive`, or a number of users".into()),
+        }
+    }
+}
+
+/// What a load point tells besides its rate.
+fn of_points() -> Vec<Metric> {
+    let latencies = [Percentile::P99, Percentile::P90].map(Metric::Latency);
+    let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
+    latencies.into_iter().chain(named).collect()
+}
+
+/// Where a ramp ends: by a rule, or with a number of users.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Goal {
+    Rule(RampGoal),
+    Users(usize),
+}
+
+impl Goal {
+    fn parse(text: &str) -> Result<Goal, String> {
+        let rule = match text {
+            "peak" => RampGoal::Peak,
+            "crossover" => RampGoal::JobsPerUser(CROSSOVER_JOBS),
+            "quick" => RampGoal::JobsPerUser(QUICK_JOBS),
+            "classic" => RampGoal::Classic,
+            _ => {
+                let why = "it is one of peak, crossover, quick, classic, or a number of users";
+                return users(text).map(Goal::Users).ok_or_else(|| why.into());
+            }
+        };
+        Ok(Goal::Rule(rule))
+    }
+
+    fn rule(self) -> RampGoal {
+        match self {
+            Goal::Rule(rule) => rule,
+            Goal::Users(_) => RampGoal::AllPoints,
+        }
+    }
+
+    fn users(self) -> Option<usize> {
+        match self {
+            Goal::Rule(_) => None,
+            Goal::Users(users) => Some(users),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: LoadArgs,
+    }
+
+    fn ramp(line: &str, config: &ReaimConfig) -> (Vec<usize>, RampPlan) {
+        let words = std::iter::once("weigh").chain(line.split_whitespace());
+        Line::try_parse_from(words).unwrap().load.ramp(config).unwrap()
+    }
+
     #[test]
-    fn users_are_listed_or_in_steps() {
-        let read = |text: &str| UserList::parse(text).map(|list| list.0);
-        assert_eq!(read("4,1,2,2"), Ok(vec![1, 2, 4]));
-        assert_eq!(read("1,10..30:10"), Ok(vec![1, 10, 20, 30]));
-        assert_eq!(read("2..4"), Ok(vec![2, 3, 4]));
-        for bad in ["", "0", "x", "4..2", "1..5:0", "1,,2", "1..1000000"] {
-            assert!(read(bad).is_err(), "{bad}");
-        }
+    fn the_points_are_what_the_options_say() {
+        let none = ReaimConfig::default();
+        let (users, plan) = ramp("--to 100", &none);
+        assert_eq!((&users[users.len() - 2..], plan.goal), (&[96, 100][..], RampGoal::AllPoints));
+        let (users, plan) = ramp("--increment 10 --to crossover", &none);
+        assert_eq!((&users[..3], users.len()), (&[1, 11, 21][..], MOST_POINTS));
+        assert_eq!((plan.goal, plan.stride), (RampGoal::JobsPerUser(10.0), RampStride::Each));
+        let (users, plan) = ramp("--increment adaptive --to 50", &none);
+        assert_eq!((users.len(), plan.stride), (50, RampStride::Adaptive(1)));
+    }
+
+    #[test]
+    fn a_configuration_says_what_the_command_line_does_not() {
+        let config = ReaimConfig {
+            start_users: Some(2),
+            end_users: Some(20),
+            increment: Some(3),
+            jobs: Some(50),
+            ..ReaimConfig::default()
+        };
+        let (users, plan) = ramp("", &config);
+        assert_eq!((users, plan.goal), (vec![2, 5, 8, 11, 14, 17, 20], RampGoal::AllPoints));
+        assert_eq!(ramp("--increment adaptive", &config).1.stride, RampStride::Adaptive(3));
+        assert_eq!(ramp("--users 4,8", &config).0, [4, 8]);
+        assert_eq!(ramp("--to 5", &config).0, [2, 5]);
+        let crossing = ReaimConfig { to_crossover: true, ..ReaimConfig::default() };
+        assert_eq!(ramp("", &crossing).1.goal, RampGoal::JobsPerUser(10.0));
     }
 }

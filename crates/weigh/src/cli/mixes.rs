@@ -1,19 +1,24 @@
 //! The options of what users do in a multi-user load.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
 use super::{output, value};
+use crate::machine::memory::memory_kib;
 use crate::workload::mix::{self, JobPace, JobSizes, MixFromFile};
+use crate::workload::reaim_config::ReaimConfig;
 use crate::workload::workfile::size_kib;
 
 #[derive(Debug, Args)]
 pub struct Mixes {
-    /// Of a mix (load:NAME), about how many jobs each user does
-    #[arg(long, value_name = "N", default_value_t = JobSizes::default().jobs)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    jobs: u32,
+    /// Of a mix (load:NAME), about how many jobs each user does [default: the mix's own, or 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    jobs: Option<u32>,
+    /// Of a mix, let each user do its jobs again and again for so long, instead of each once
+    #[arg(long, value_name = "TIME", value_parser = value::period)]
+    period: Option<Duration>,
     /// Of a mix, the size of each file of a disk job: a number and k or m [default: the mix's own, or 10k]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     file_size: Option<u64>,
@@ -28,6 +33,21 @@ pub struct Mixes {
     /// the time of each counts from when it was to begin. The same of the clients of `weigh run --for`
     #[arg(long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
+    /// Of a mix, where disk jobs make their files; given several times, in one after the other
+    #[arg(long = "disk-dir", value_name = "DIR", value_parser = directory)]
+    disk_directories: Vec<PathBuf>,
+    /// Of a mix, the tree whose files `disk_src` looks at; nothing is written there
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    disk_tree: Option<PathBuf>,
+    /// Of a mix, make the file that disk jobs read parts of this large a share of memory, such as 150%
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    beyond_cache: Option<f64>,
+    /// Of a mix, take out of the page cache what disk jobs read; its rows are called NAME@cold
+    #[arg(long)]
+    cold: bool,
+    /// Of a mix, how much memory each process of `resident` keeps [default: the mix's own, or 8m]
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
+    resident: Option<u64>,
 }
 
 impl Mixes {
@@ -50,7 +70,36 @@ impl Mixes {
             (None, Some(per_1000s)) => JobPace::Arriving(per_1000s),
             (None, None) => JobPace::AtOnce,
         };
-        JobSizes { jobs: self.jobs, file_kib: self.file_size, pool_kib: self.pool_size, pace }
+        let share_of_memory = |share: f64| (memory_kib().unwrap_or(0) as f64 * share) as u64;
+        JobSizes {
+            jobs: self.jobs,
+            file_kib: self.file_size,
+            pool_kib: self.pool_size,
+            pace,
+            period_ms: self.period.map(value::whole_ms),
+            resident_mib: self.resident,
+            disk_directories: self.disk_directories.clone(),
+            disk_tree: self.disk_tree.clone(),
+            common_kib: self.beyond_cache.map(share_of_memory).filter(|kib| *kib > 0),
+            is_cold: self.cold,
+            ..JobSizes::default()
+        }
+    }
+
+    /// The same, with what a configuration of re-aim says and the command line does not.
+    pub fn sizes_with(&self, config: &ReaimConfig) -> JobSizes {
+        let sizes = self.sizes();
+        let directories = match sizes.disk_directories.is_empty() {
+            true => config.disk_directories.clone(),
+            false => sizes.disk_directories,
+        };
+        JobSizes {
+            jobs: sizes.jobs.or(config.jobs),
+            usual_file_kib: config.file_kib,
+            usual_pool_kib: config.pool_kib,
+            disk_directories: directories,
+            ..sizes
+        }
     }
 }
 
@@ -67,4 +116,24 @@ fn rate(text: &str) -> Result<u64, String> {
 fn size(text: &str) -> Result<u64, String> {
     const MOST_KIB: u64 = 1 << 30;
     size_kib(text).filter(|kib| *kib <= MOST_KIB).ok_or_else(|| "takes a number and k or m".into())
+}
+
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let mib = size_kib(text).filter(|kib| kib % 1024 == 0).map(|kib| kib / 1024);
+    mib.filter(|mib| (1..=1_000_000).contains(mib)).ok_or_else(|| "takes whole MiB: 64m".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').parse().unwrap_or(f64::NAN);
+    let is_share = (0.1..=10_000.0).contains(&number);
+    is_share.then_some(number / 100.0).ok_or_else(|| "takes a share of memory: 150%".into())
+}
+
+/// One that is there: a user of the load would not find it either.
+fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = std::path::absolute(Path::new(text)).map_err(|error| error.to_string())?;
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err("there is no such directory".into()),
+    }
 }

@@ -46,6 +46,7 @@ mod rules;
 mod run;
 mod run_output;
 mod show;
+mod user_list;
 mod value;
 mod versus;
 
@@ -101,7 +102,7 @@ enum Command {
     Versus(Box<versus::VersusArgs>),
     Rules(rules::RulesArgs),
     Budget(budget::BudgetArgs),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Load(Box<load::LoadArgs>),
     Profile(profile::ProfileArgs),
     Net(Box<net::NetArgs>),

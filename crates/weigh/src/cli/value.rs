@@ -48,6 +48,17 @@ pub fn pause(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "takes a time from 1us to 1h, such as 10ms".into())
 }
 
+/// `500ms`, `10s`.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn period(text: &str) -> Result<Duration, String> {
+    pause(text)
+        .ok()
+        .filter(|period| *period >= Duration::from_millis(1))
+        .ok_or_else(|| "takes a time from 1ms to 1h, such as 10s".into())
+}
+
 /// The whole milliseconds of a time that was read here.
 pub fn whole_ms(duration: Duration) -> u64 {
     duration.as_millis().try_into().unwrap_or(u64::MAX)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::host::Host;
 use super::measure::Session;
 use super::platform::{Platform, SampleError, Slot, Stop};
-use super::ramp::{Ramp, RampGoal, RampStep};
+use super::ramp::{Ramp, RampPlan, RampStep};
 use super::request::Audience;
 use crate::format;
 use crate::result::load::FEWEST_FRESH;
@@ -15,7 +15,7 @@ use crate::result::load::FEWEST_FRESH;
 pub const FRESH: usize = 1;
 
 impl Session<'_> {
-    /// Goes up the load points of one mix, which are `works` in this order, until `goal` is reached, the
+    /// Goes up the load points of one mix, which are `works` in this order, until the goal is reached, the
     /// machine refuses, or no further point fits the budget.
     ///
     /// # Errors
@@ -24,12 +24,12 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[usize],
-        (goal, precision): (RampGoal, f64),
+        plan: RampPlan,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let users =
             works.iter().map(|work| self.works[*work].name().users().unwrap_or(1)).collect();
-        let mut ramp = Ramp::new(users, goal, precision);
+        let mut ramp = Ramp::new(users, plan);
         let mut taken = vec![0; works.len()];
         let mut costs: Vec<Option<Duration>> = vec![None; works.len()];
         loop {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::climb::FRESH;
-use crate::result::load::{LoadAnswers, LoadPoint};
+use crate::result::busy_machine::BusyMachine;
+use crate::result::load::{LoadAnswers, LoadPoint, Throughput};
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use crate::store::samples::{OfRow, Point, Totals, Usage};
@@ -74,9 +75,10 @@ pub fn load_point(
         let totals = totals?;
         Some(ns(&totals.usage)? / 1e9 / totals.launches as f64)
     };
-    let deviation_ns = further(Metric::Named("finish_deviation".into()));
     let rates: Vec<f64> = points().map(|point| point.rate).collect();
     let spread = |rate: f64| Some(100.0 * MAD_TO_SD * mad(&rates)? / rate);
+    let named = |name: &str| further(Metric::Named(name.into()));
+    let interval = Throughput::of(&rates);
     Some(LoadPoint {
         users,
         spread_pct: median(&rates).and_then(spread),
@@ -85,11 +87,26 @@ pub fn load_point(
         elapsed_s: of(&|point| Some(point.elapsed_s))?,
         user_s: per_launch(|usage| usage.user_ns),
         system_s: per_launch(|usage| usage.system_ns),
-        deviation_s: deviation_ns.map(|ns| ns / 1e9),
+        deviation_s: named("finish_deviation").map(|ns| ns / 1e9),
         waiting_pct: of(&|point| Some(100.0 * f64::from(point.waiting_share?))),
         cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
         job_p99_ns: further(Metric::Latency(Percentile::P99)),
         job_p90_ns: further(Metric::Latency(Percentile::P90)),
-        job_timing_index: further(Metric::Named("job_timing_index".into())),
+        mean_job_ns: named("mean_job_time"),
+        job_timing_index: named("job_timing_index"),
+        first_finish_s: named("first_finish").map(|ns| ns / 1e9),
+        jobs_per_min_low: interval.map(|found| found.low),
+        jobs_per_min_high: interval.map(|found| found.high),
+        machine: BusyMachine {
+            psi_cpu_pct: named("psi_cpu"),
+            psi_io_pct: named("psi_io"),
+            psi_memory_pct: named("psi_memory"),
+            cpu_busy_pct: named("cpu_busy"),
+            run_queue: named("run_queue"),
+            memory_left_pct: named("memory_left"),
+            disk_busy_pct: named("disk_busy"),
+            file_bytes_per_job: named("file_bytes"),
+            device_bytes_per_job: named("device_bytes"),
+        },
     })
 }

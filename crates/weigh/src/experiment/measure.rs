@@ -208,7 +208,7 @@ impl Session<'_> {
             Plan::Net { ref grid, precision, ref trace } => {
                 self.sweep(host, &works, (grid, precision, trace.as_deref()), audience)
             }
-            Plan::Ramp { goal, precision } => self.climb(host, &works, (goal, precision), audience),
+            Plan::Ramp(plan) => self.climb(host, &works, plan, audience),
         }
     }
 

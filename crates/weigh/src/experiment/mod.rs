@@ -41,6 +41,7 @@ mod planted;
 pub mod platform;
 pub mod ramp;
 mod ranking;
+mod reaim_rules;
 pub mod request;
 pub mod resolve;
 pub mod row;

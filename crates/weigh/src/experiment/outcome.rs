@@ -159,12 +159,11 @@ fn instead_of_a_result(launched: &Launched) -> String {
 
 /// Refuses a load of which not every user did every job.
 fn is_all_done(sample: Sample, load: &UserLoad, launched: &Launched) -> Result<Sample, String> {
-    let expected = load.all_jobs() as f64;
-    if sample.operations != expected || sample.unit.as_deref() != Some(UserLoad::UNIT) {
-        return Err(format!("it reported {} of {expected} jobs", sample.operations));
+    if !load.is_done(sample.operations) || sample.unit.as_deref() != Some(UserLoad::UNIT) {
+        return Err(format!("it reported {} of {} jobs", sample.operations, load.all_jobs()));
     }
     sample.hold_against_wall_time(launched.wall_ns)?;
-    let rate = expected * 60e9 / sample.elapsed_ns as f64;
+    let rate = sample.operations * 60e9 / sample.elapsed_ns as f64;
     match (sample.rate() / rate - 1.0).abs() <= RATE_TOLERANCE {
         true => Ok(sample),
         false => {

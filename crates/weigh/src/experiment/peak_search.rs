@@ -2,7 +2,7 @@
 //! of pairs, so that a drift of the machine reaches both. What was chosen for its high rate is not believed
 //! for it: the pairs that are judged are taken afterwards.
 
-use super::ramp::{Ramp, RampGoal, RampStep};
+use super::ramp::{Ramp, RampGoal, RampPlan, RampStep};
 use paired::estimate::median;
 
 /// A point counts as better than another if its median exceeds that by more: re-aim's 1 %.
@@ -19,7 +19,7 @@ impl PeakSearch {
     /// At least one point.
     pub fn new(users: &[usize]) -> PeakSearch {
         // The interval at the peak is the business of the pairs that are judged.
-        let ramp = || Ramp::new(users.to_vec(), RampGoal::Peak, 0.0);
+        let ramp = || Ramp::new(users.to_vec(), RampPlan::doubling(RampGoal::Peak, 0.0));
         PeakSearch { ramps: [ramp(), ramp()] }
     }
 

@@ -1,10 +1,13 @@
 //! Which load point of a mix is measured next: more and more users until the throughput no longer grows,
 //! then the points around the best one, then fresh samples at that one alone. What was chosen for its high
 //! rate is not believed for it: the highest of several noisy rates is too high. What is left of the budget
-//! goes to the points that have too few samples to show a spread.
+//! goes to the points that have too few samples, in random order: a drift of the machine then bends no curve.
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
 use crate::result::load::{FEWEST_FRESH, Throughput};
 use paired::estimate::median;
 
@@ -31,6 +34,31 @@ pub enum RampGoal {
     AllPoints,
 }
 
+/// By how many users the next load point has more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RampStride {
+    /// About as many as there are: it doubles them.
+    Doubling,
+    /// The next point, whichever that is.
+    Each,
+    /// re-aim's adaptive increment, which begins with this many.
+    Adaptive(usize),
+}
+
+/// How a ramp goes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RampPlan {
+    pub goal: RampGoal,
+    pub stride: RampStride,
+    /// Half the width that the interval at the peak is to have, as a share.
+    pub precision: f64,
+    /// How many samples each point has at least.
+    pub samples: usize,
+    /// Of the order in which points are repeated.
+    pub seed: u64,
+}
+
 /// What is measured next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RampStep {
@@ -44,9 +72,7 @@ pub enum RampStep {
 /// The load points, ascending in users, and what was found at each.
 pub struct Ramp {
     users: Vec<usize>,
-    goal: RampGoal,
-    /// Half the width that the interval at the peak is to have, as a share.
-    precision: f64,
+    plan: RampPlan,
     /// Jobs per minute, per point.
     explored: Vec<Vec<f64>>,
     fresh: Vec<f64>,
@@ -56,6 +82,8 @@ pub struct Ramp {
     end: usize,
     /// Points below that for which there is no time.
     passed_over: Vec<usize>,
+    /// By the rules of re-aim, which look at the last points alone, a ramp ends once.
+    has_climbed: bool,
 }
 
 impl Ramp {
@@ -63,17 +91,17 @@ impl Ramp {
     pub const TO_CHOOSE: usize = 3;
 
     /// At least one point.
-    pub fn new(users: Vec<usize>, goal: RampGoal, precision: f64) -> Ramp {
+    pub fn new(users: Vec<usize>, plan: RampPlan) -> Ramp {
         let (explored, end) = (vec![Vec::new(); users.len()], users.len());
         Ramp {
             users,
-            goal,
-            precision,
+            plan,
             explored,
             fresh: Vec::new(),
             peak: None,
             end,
             passed_over: Vec::new(),
+            has_climbed: false,
         }
     }
 
@@ -84,11 +112,11 @@ impl Ramp {
         }
         let Some(best) = self.peak.or_else(|| self.best()) else { return RampStep::Done };
         if self.peak.is_none() {
-            let around = best.saturating_sub(1)..=(best + 1).min(self.end - 1);
+            let around = self.around(best).into_iter();
             let around = around.filter(|point| !self.passed_over.contains(point));
             let fewest = around.min_by_key(|point| self.explored[*point].len());
             if let Some(point) =
-                fewest.filter(|point| self.explored[*point].len() < Ramp::TO_CHOOSE)
+                fewest.filter(|point| self.explored[*point].len() < self.plan.samples)
             {
                 return RampStep::Explore(point);
             }
@@ -99,14 +127,51 @@ impl Ramp {
         if !self.is_settled() {
             return RampStep::Fresh(best);
         }
-        let once_only = |point: &usize| (1..Ramp::TO_CHOOSE).contains(&self.explored[*point].len());
-        (0..self.end).find(once_only).map_or(RampStep::Done, RampStep::Explore)
+        self.to_repeat().map_or(RampStep::Done, RampStep::Explore)
+    }
+
+    /// A point and its neighbours; of points that were given, those that were measured.
+    fn around(&self, best: usize) -> Vec<usize> {
+        if self.plan.stride == RampStride::Doubling {
+            return (best.saturating_sub(1)..=(best + 1).min(self.end - 1)).collect();
+        }
+        let measured = self.measured();
+        let at = measured.iter().position(|point| *point == best).unwrap_or_default();
+        measured[at.saturating_sub(1)..(at + 2).min(measured.len())].to_vec()
+    }
+
+    /// Of the points that have too few samples, one of those with the fewest, at random. Where the points
+    /// were listed, that is until the interval of each is narrow enough.
+    fn to_repeat(&self) -> Option<usize> {
+        let is_enough = |rates: &[f64]| {
+            let is_settled = rates.len() >= self.plan.samples
+                && (self.plan.goal != RampGoal::AllPoints || self.is_precise(rates));
+            is_settled || rates.len() >= MOST_FRESH
+        };
+        let is_open = |point: &usize| {
+            let rates = &self.explored[*point];
+            // Those at the peak have the fresh ones besides.
+            let has_all = self.peak == Some(*point) && rates.len() >= self.plan.samples;
+            !(rates.is_empty() || has_all || is_enough(rates))
+        };
+        let taken = |point: usize| self.explored[point].len();
+        let open: Vec<usize> = (0..self.end).filter(is_open).collect();
+        let fewest = open.iter().map(|point| taken(*point)).min()?;
+        let open: Vec<usize> = open.into_iter().filter(|point| taken(*point) == fewest).collect();
+        let all: usize = self.explored.iter().map(Vec::len).sum();
+        let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed.wrapping_add(all as u64));
+        Some(open[chance.random_range(0..open.len())])
     }
 
     /// What was found there.
     pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
         match step {
-            RampStep::Explore(point) => self.explored[point].push(jobs_per_min),
+            RampStep::Explore(point) => {
+                self.explored[point].push(jobs_per_min);
+                self.has_climbed |= self.plan.stride != RampStride::Doubling
+                    && self.measured().last() == Some(&point)
+                    && self.is_at_goal(&self.measured(), point);
+            }
             RampStep::Fresh(point) => {
                 self.peak = Some(point);
                 self.fresh.push(jobs_per_min);
@@ -124,8 +189,8 @@ impl Ramp {
     /// For how many launches of a point that was not measured yet there has to be time: where the peak is
     /// wanted, for being sure of it there.
     pub fn launches_of_new_point(&self) -> u32 {
-        match self.goal {
-            RampGoal::Peak => (Ramp::TO_CHOOSE + FEWEST_FRESH) as u32,
+        match self.plan.goal {
+            RampGoal::Peak => (self.plan.samples + FEWEST_FRESH) as u32,
             _ => 1,
         }
     }
@@ -164,9 +229,9 @@ impl Ramp {
         &self.explored[point]
     }
 
-    /// The first point is measured, then each that has about twice as many users as the one before.
+    /// The first point is measured, then the next by the stride.
     fn next_to_climb(&self) -> Option<usize> {
-        if self.peak.is_some() {
+        if self.peak.is_some() || self.has_climbed {
             return None;
         }
         let measured = self.measured();
@@ -174,21 +239,37 @@ impl Ramp {
         if self.is_at_goal(&measured, last) {
             return None;
         }
-        let is_far_enough = |point: &usize| {
-            self.goal == RampGoal::AllPoints || self.users[*point] >= 2 * self.users[last]
+        let least = match self.plan.stride {
+            RampStride::Doubling => 2 * self.users[last],
+            RampStride::Each => self.users[last] + 1,
+            RampStride::Adaptive(first) => self.users[last] + self.adapted(&measured, first),
         };
         (last + 1..self.end)
-            .find(is_far_enough)
+            .find(|point| self.users[*point] >= least)
             .or_else(|| (last + 1 < self.end).then(|| self.end - 1))
+    }
+
+    /// The increment after these points, of which the first were `first` apart.
+    fn adapted(&self, measured: &[usize], first: usize) -> usize {
+        let point = |point: &usize| RampPoint {
+            users: self.users[*point] as f64,
+            jobs_per_min: median(&self.explored[*point]).unwrap_or_default(),
+        };
+        let points: Vec<RampPoint> = measured.iter().map(point).collect();
+        (1..=points.len()).fold(first, |increment, n| next_increment(increment, &points[..n]))
     }
 
     fn is_at_goal(&self, measured: &[usize], last: usize) -> bool {
         let rate = |point: usize| median(&self.explored[point]).unwrap_or_default();
         let users = self.users[last] as f64;
-        match self.goal {
+        match self.plan.goal {
             RampGoal::AllPoints => false,
             RampGoal::JobsPerUser(least) => rate(last) / users <= least,
             RampGoal::Classic => rate(last) <= users,
+            RampGoal::Peak if self.plan.stride != RampStride::Doubling => {
+                let rates: Vec<f64> = measured.iter().map(|point| rate(*point)).collect();
+                no_longer_grows(&rates)
+            }
             RampGoal::Peak => {
                 // The growth is looked for step by step, against the best of those before.
                 let mut best = 0.0;
@@ -220,11 +301,20 @@ impl Ramp {
         if taken < FEWEST_FRESH || !(taken - FEWEST_FRESH).is_multiple_of(BETWEEN_LOOKS) {
             return false;
         }
-        let is_precise = |found: Throughput| {
-            let half = (found.high / found.low).sqrt() - 1.0;
-            half <= self.precision
-        };
-        Throughput::of(&self.fresh).is_some_and(is_precise)
+        self.is_precise(&self.fresh)
+    }
+
+    fn is_precise(&self, rates: &[f64]) -> bool {
+        let half = |found: Throughput| (found.high / found.low).sqrt() - 1.0;
+        Throughput::of(rates).is_some_and(|found| half(found) <= self.plan.precision)
+    }
+}
+
+impl RampPlan {
+    /// Our own search for the peak.
+    pub fn doubling(goal: RampGoal, precision: f64) -> RampPlan {
+        let (stride, samples) = (RampStride::Doubling, Ramp::TO_CHOOSE);
+        RampPlan { goal, stride, precision, samples, seed: 0 }
     }
 }
 
@@ -237,9 +327,6 @@ pub fn default_points(most: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
 
     /// Ramps on a machine whose throughput this is, with some noise; gives the steps.
@@ -269,7 +356,7 @@ mod tests {
 
     #[test]
     fn it_climbs_by_doubling_stops_and_looks_around_the_best() {
-        let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.05);
+        let mut ramp = Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.05));
         let steps = ramped(&mut ramp, 0.0, 1, eight);
         let users: Vec<usize> = steps
             .iter()
@@ -293,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_peak_that_has_to_be_chosen_early_is_the_best_so_far() {
-        let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.05);
+        let mut ramp = Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.05));
         for users in [1.0, 2.0, 4.0, 8.0, 16.0] {
             let step = ramp.next();
             ramp.add(step, eight(users));
@@ -307,7 +394,8 @@ mod tests {
     fn noise_takes_more_fresh_samples_and_the_interval_covers_the_truth() {
         let mut covered = 0;
         for seed in 0..200 {
-            let mut ramp = Ramp::new(default_points(4096), RampGoal::Peak, 0.02);
+            let mut ramp =
+                Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.02));
             ramped(&mut ramp, 0.1, seed, eight);
             let truth = eight(ramp.users[ramp.peak.unwrap()] as f64);
             let found = Throughput::of(&ramp.fresh).unwrap();
@@ -320,7 +408,7 @@ mod tests {
     fn the_highest_of_the_explored_is_too_high_and_the_fresh_are_not() {
         let (mut explored, mut fresh) = (0.0, 0.0);
         for seed in 0..200 {
-            let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+            let mut ramp = Ramp::new(default_points(64), RampPlan::doubling(RampGoal::Peak, 0.05));
             // As fast with any number of users: whichever is chosen was lucky.
             ramped(&mut ramp, 0.1, seed, |_| 1000.0);
             let peak = ramp.peak.unwrap();
@@ -333,7 +421,7 @@ mod tests {
     #[test]
     fn each_goal_ends_the_climb_where_it_says() {
         let last = |goal| {
-            let mut ramp = Ramp::new(default_points(4096), goal, 0.05);
+            let mut ramp = Ramp::new(default_points(4096), RampPlan::doubling(goal, 0.05));
             ramped(&mut ramp, 0.0, 1, eight);
             let explored = ramp.explored.iter().rposition(|rates| !rates.is_empty());
             ramp.users[explored.unwrap()]
@@ -343,9 +431,14 @@ mod tests {
         assert_eq!(last(RampGoal::Classic), 128);
     }
 
+    fn listed(users: Vec<usize>) -> Ramp {
+        let plan = RampPlan::doubling(RampGoal::AllPoints, 0.05);
+        Ramp::new(users, RampPlan { stride: RampStride::Each, ..plan })
+    }
+
     #[test]
     fn all_points_are_taken_where_they_are_given() {
-        let mut ramp = Ramp::new(vec![1, 5, 6], RampGoal::AllPoints, 0.05);
+        let mut ramp = listed(vec![1, 5, 6]);
         let steps = ramped(&mut ramp, 0.0, 1, eight);
         assert!([0, 1, 2].iter().all(|point| steps.contains(&RampStep::Explore(*point))));
         assert_eq!(ramp.peak, Some(2));
@@ -353,7 +446,7 @@ mod tests {
 
     #[test]
     fn what_is_passed_over_takes_nothing_from_what_was_measured() {
-        let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+        let mut ramp = Ramp::new(default_points(64), RampPlan::doubling(RampGoal::Peak, 0.05));
         let mut steps = Vec::new();
         while let step @ (RampStep::Explore(point) | RampStep::Fresh(point)) = ramp.next() {
             let users = ramp.users[point];
@@ -369,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_peak_that_fails_ends_the_search() {
-        let mut ramp = Ramp::new(vec![1, 2], RampGoal::AllPoints, 0.05);
+        let mut ramp = listed(vec![1, 2]);
         while !ramp.has_peak() {
             ramp.add(ramp.next(), 100.0);
         }
@@ -380,7 +473,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_refuses_ends_it_at_the_last_point_that_it_did() {
-        let mut ramp = Ramp::new(default_points(64), RampGoal::Peak, 0.05);
+        let mut ramp = Ramp::new(default_points(64), RampPlan::doubling(RampGoal::Peak, 0.05));
         for users in [1000.0, 2000.0] {
             ramp.add(ramp.next(), users);
         }
@@ -390,5 +483,43 @@ mod tests {
         let steps = ramped(&mut ramp, 0.0, 1, eight);
         assert!(!steps.contains(&RampStep::Explore(refused)), "{steps:?}");
         assert_eq!(ramp.users[ramp.peak.unwrap()], 3);
+    }
+
+    #[test]
+    fn listed_points_repeat_in_random_order_until_each_interval_is_narrow() {
+        let mut ramp = listed(vec![1, 2, 4, 8]);
+        let steps = ramped(&mut ramp, 0.02, 1, eight);
+        let order: Vec<usize> = steps
+            .iter()
+            .filter_map(|step| match step {
+                RampStep::Explore(point) => Some(*point),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(order[..4], [0, 1, 2, 3]);
+        let is_sorted = order[6..].is_sorted();
+        assert!(!is_sorted, "{order:?}");
+        assert!(ramp.explored[..3].iter().all(|rates| rates.len() >= FEWEST_FRESH), "{order:?}");
+    }
+
+    #[test]
+    fn re_aims_increment_and_its_rule_end_a_ramp_of_its_own() {
+        let plan = RampPlan::doubling(RampGoal::Peak, 0.05);
+        let plan = RampPlan { stride: RampStride::Adaptive(1), samples: 1, ..plan };
+        let mut ramp = Ramp::new((1..=2000).collect(), plan);
+        ramped(&mut ramp, 0.0, 1, |users| 10_000.0 * users.min(40.0));
+        let climbed = ramp.measured().into_iter().map(|point| ramp.users[point]);
+        let climbed: Vec<usize> = climbed.collect();
+        assert_eq!(climbed[..9], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        // From the tenth on it takes as long with twice the users, and the steps double; then five are equal.
+        assert!(climbed.contains(&12) && climbed.len() < 24, "{climbed:?}");
+        let last = *climbed.last().unwrap();
+        assert!(last > 40, "{climbed:?}");
+
+        let stride = RampStride::Each;
+        let plan = RampPlan { stride, samples: 1, ..RampPlan::doubling(RampGoal::Classic, 0.05) };
+        let mut ramp = Ramp::new((1..=1000).step_by(10).collect(), plan);
+        ramped(&mut ramp, 0.0, 1, |_| 55.0);
+        assert_eq!(ramp.measured().last().map(|point| ramp.users[*point]), Some(61));
     }
 }

@@ -10,7 +10,7 @@ use super::asked_for::AskedFor;
 use super::contest::Contest;
 use super::effects;
 use super::platform::Observer;
-use super::ramp::RampGoal;
+use super::ramp::RampPlan;
 use super::run_progress::Progress;
 use super::surroundings::Surroundings;
 use crate::net::far_host::Agents;
@@ -135,9 +135,8 @@ pub enum Plan {
     Endure { passes: usize, per_1000s: u64 },
     /// The same with the durations and passes of the suite's original.
     Classic,
-    /// One arm alone, the load points of one mix, as many as it takes: to this goal, and to this half width
-    /// of the interval of the peak, as a share.
-    Ramp { goal: RampGoal, precision: f64 },
+    /// One arm alone, the load points of one mix, as many as it takes.
+    Ramp(RampPlan),
     /// One arm alone, all cells of a grid, until the interval of the BTU has this half width.
     /// With `trace`, all of them once more, not scored, with what W_test's interfaces carried in a file each
     /// in this directory.
@@ -157,7 +156,7 @@ impl Plan {
             Plan::Run { .. }
             | Plan::Endure { .. }
             | Plan::Classic
-            | Plan::Ramp { .. }
+            | Plan::Ramp(_)
             | Plan::Net { .. } => 1,
         }
     }

@@ -15,7 +15,7 @@ use crate::result::work_name::{BESIDE, NET, WorkName};
 use crate::workload::catalogue::{Workload, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
-use crate::workload::mix::{self, JobMix, MixFromFile, PREFIX};
+use crate::workload::mix::{self, JobMix, JobSizes, MixFromFile, PREFIX};
 use crate::workload::suite::{self, Member, Suite};
 
 /// The works that a user named, none twice.
@@ -213,24 +213,18 @@ fn loads(
     asked_for: &AskedFor,
     workloads: &[Workload],
 ) -> Result<Vec<Work>, String> {
-    let label = &name.name;
-    let mix = find_mix(label, asked_for.mixes)?;
-    for test in mix.tests.keys() {
-        let is_this = |workload: &Workload| {
-            workload.name == *test && workload.group != GROUP && workload.needs.is_none()
-        };
-        if !workloads.iter().any(is_this) {
-            return Err(format!(
-                "the mix `{}` has a test that does not exist: {}",
-                mix.name,
-                unknown(test, workloads, &[])
-            ));
-        }
-    }
+    let (bare, is_cold) = match name.name.strip_suffix(mix::COLD) {
+        Some(bare) => (bare, true),
+        None => (name.name.as_str(), asked_for.sizes.is_cold),
+    };
+    let label = format!("{bare}{}", if is_cold { mix::COLD } else { "" });
+    let mix = find_mix(bare, asked_for.mixes)?;
+    check_tests(&mix, workloads, &asked_for.surroundings)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
     let load = |users, role| {
-        let (label, mix, sizes) = (label.clone(), mix.clone(), asked_for.sizes.clone());
+        let (label, mix) = (label.clone(), mix.clone());
+        let sizes = JobSizes { is_cold, ..asked_for.sizes.clone() };
         Work::Load(Box::new(UserLoad { label, mix, users, sizes, role }))
     };
     if name.users().is_none() && asked_for.seeks_peaks {
@@ -240,6 +234,33 @@ fn loads(
     }
     let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
     Ok(users.into_iter().map(|users| load(users, LoadRole::Named)).collect())
+}
+
+/// # Errors
+/// A sentence, where a test is none, or asks a server that is not there.
+fn check_tests(
+    mix: &JobMix,
+    workloads: &[Workload],
+    surroundings: &Surroundings,
+) -> Result<(), String> {
+    for test in mix.tests.keys() {
+        let of_it = |workload: &&Workload| workload.name == *test && workload.group != GROUP;
+        let Some(workload) = workloads.iter().find(of_it) else {
+            return Err(format!(
+                "the mix `{}` has a test that does not exist: {}",
+                mix.name,
+                unknown(test, workloads, &[])
+            ));
+        };
+        let Some(need) = workload.needs.as_deref() else { continue };
+        if !surroundings.have(need)? {
+            return Err(format!(
+                "the mix `{}` has `{test}`, which asks a {need}: give one with --fixture",
+                mix.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn find_mix(label: &str, files: &[MixFromFile]) -> Result<JobMix, String> {

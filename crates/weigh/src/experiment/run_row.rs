@@ -1,9 +1,14 @@
 //! A row of a run: the rate of one workload, in one number of copies, with its spread.
 
+use crate::machine::disk_speed::DiskSpeed;
+use crate::result::load::DISK_READINGS;
 use crate::result::run::{CopiesSpread, RunRow};
 use crate::store::record::Stored;
-use crate::store::samples::OfRow;
+use crate::store::samples::{OfRow, Point};
 use paired::estimate::{geometric_mean, mad, median};
+
+const FILES: &str = DISK_READINGS[0];
+const DEVICE: &str = DISK_READINGS[1];
 
 /// Judges the samples of a work; `None` where it has no result.
 pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
@@ -21,6 +26,9 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     } else {
         middle
     };
+    let moved = moved(stored.samples.get(&(work, 0))?);
+    let most = stored.header.machine.disk.as_ref().map(DiskSpeed::most_bytes_per_s);
+    let is_cached = moved.per_s.zip(most).is_some_and(|(moved, most)| moved > most);
     Some(RunRow {
         workload: name.clone(),
         on_curve: stored.header.on_curve(work),
@@ -31,9 +39,41 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         highest: rates.iter().copied().fold(0.0, f64::max),
         samples: rates.len(),
         index: None,
+        file_bytes_per_op: moved.of_files,
+        device_bytes_per_op: moved.on_device,
+        // A fixture's files may be on another device.
+        is_cached: is_cached && stored.facts.iter().all(Vec::is_empty),
         efficiency_pct: None,
         copies: copies(copy_rates),
     })
+}
+
+/// What an operation reads and writes, in bytes.
+struct Moved {
+    of_files: Option<f64>,
+    on_device: Option<f64>,
+    /// Of files, in a second.
+    per_s: Option<f64>,
+}
+
+fn moved(row: &OfRow) -> Moved {
+    let of = |name: &str, point: usize| {
+        let further = row.further.get(point)?.iter();
+        let mut named = further.filter(|(metric, _)| metric.name() == name);
+        named.next().map(|(_, found)| found.value)
+    };
+    let per_s = |point: usize| {
+        let Point { operations, elapsed_s, .. } = row.points[point];
+        Some(of(FILES, point)? * operations / elapsed_s)
+    };
+    let middle = |of_point: &dyn Fn(usize) -> Option<f64>| {
+        median(&(0..row.points.len()).filter_map(of_point).collect::<Vec<_>>())
+    };
+    Moved {
+        of_files: middle(&|point| of(FILES, point)),
+        on_device: middle(&|point| of(DEVICE, point)),
+        per_s: middle(&per_s),
+    }
 }
 
 /// From the rates of every sample.

@@ -90,28 +90,34 @@ impl UserLoad {
 
     /// How many jobs all users do.
     pub fn all_jobs(&self) -> u64 {
-        let of_user: u64 =
-            self.mix.jobs_per_user(self.sizes.jobs).iter().map(|(_, n)| u64::from(*n)).sum();
-        of_user * self.users as u64
+        self.mix.all_jobs_per_user(self.sizes.jobs_of(&self.mix)) * self.users as u64
+    }
+
+    /// Whether a launch did what it was to do: all jobs of all users, or at least one of each for a period.
+    pub fn is_done(&self, jobs: f64) -> bool {
+        match self.sizes.period_ms {
+            Some(_) => jobs >= self.users as f64,
+            None => jobs == self.all_jobs() as f64,
+        }
     }
 
     fn pace_ms(&self) -> u64 {
-        self.sizes.pace_ms(self.users, self.all_jobs() / self.users.max(1) as u64)
+        self.sizes.pace_ms(self.users, &self.mix)
     }
 
     /// How many times as long as the launch all times of jobs together may be: users work at the same time,
     /// and where jobs begin when they are to, they wait at the same time too.
     pub fn times_at_once(&self) -> u64 {
-        match self.sizes.pace {
+        match self.sizes.pace_of(&self.mix) {
+            // In a period jobs may be done more often than once.
+            JobPace::Arriving(_) if self.sizes.period_ms.is_some() => u64::MAX,
             JobPace::Arriving(_) => self.all_jobs(),
             JobPace::AtOnce | JobPace::Thinking(_) => self.users as u64,
         }
     }
 
     fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
-        let jobs = self.mix.jobs_per_user(self.sizes.jobs);
-        let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
-        executable.load_argv(self.users, order, (&self.sizes, &self.mix), jobs)
+        executable.load_argv(self.users, order, &self.sizes, &self.mix)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk_speed::DiskSpeed;
 use super::pressure::{Pressure, psi_some};
 use super::source::Source;
 use super::surroundings::{container, distribution, hypervisor, libc_name, on_battery, runs};
@@ -75,6 +76,10 @@ pub struct Facts {
     pub psi_cpu_avg10: Option<f64>,
     /// Where the workloads' files are, e.g. `ext4 (/tmp)`; the experiment fills it in.
     pub scratch: Option<String>,
+    /// What the device below that can do, where `weigh doctor --disk` has measured it; the experiment fills
+    /// it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskSpeed>,
     /// Ticks that the hypervisor took since the boot: see [`Pressure::steal_ticks`].
     pub steal_ticks: Option<u64>,
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
@@ -134,6 +139,7 @@ impl Facts {
             load_1min: first_number(&text("/proc/loadavg")),
             psi_cpu_avg10: psi_some(source, "cpu", "avg10"),
             scratch: None,
+            disk: None,
             steal_ticks: Pressure::read_from(root).steal_ticks,
             thermal_throttles: thermal_throttles(source),
             irqbalance: runs(source, "irqbalance"),

@@ -40,7 +40,7 @@ impl BesideLoad {
     /// How COMM is told, with so many jobs of each user.
     pub fn arguments(&self, units: u64) -> Vec<String> {
         let sizes = JobSizes::default();
-        let jobs = self.mix.jobs_per_user(sizes.jobs);
+        let jobs = self.mix.jobs_per_user(sizes.jobs_of(&self.mix));
         let jobs = jobs.into_iter().filter(|(_, count)| *count > 0);
         let mut argv: Vec<String> = jobs
             .flat_map(|(test, count)| ["--beside-job".into(), format!("{test}={count}")])

@@ -1,6 +1,7 @@
 //! What a ramp found, in sentences.
 
 use crate::format;
+use crate::result::busy_machine::{BusyMachine, Resource, Saturated};
 use crate::result::load::{CROSSOVER_JOBS, FEWEST_FRESH, LoadAnswers, LoadPoint, percent_known};
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
@@ -10,7 +11,8 @@ const WAITING_PCT: f64 = 50.0;
 /// The peak, who waits there, and the crossover.
 pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
     let peak = peak(answers).or_else(|| best_without_interval(answers));
-    [peak, at_peak(answers), crossover(answers)].into_iter().flatten().collect()
+    let all = [peak, at_peak(answers), saturation(answers), knee(answers), crossover(answers)];
+    all.into_iter().chain([device(answers)]).flatten().collect()
 }
 
 fn peak(answers: &LoadAnswers) -> Option<String> {
@@ -50,10 +52,7 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
     let users = answers.peak.as_ref()?.users;
     let point @ LoadPoint { cpu_pct, waiting_pct, .. } =
         answers.points.iter().find(|point| point.users == users)?;
-    let pct = percent_known(std::iter::once(point));
-    let job_time = point.job_time_ns(pct);
-    let job_time =
-        job_time.map(|ns| format!("{pct} % of the jobs end within {}", format::time_ns(ns)));
+    let job_time = job_time(point);
     let cpu = cpu_pct.map(|pct| {
         let waiting = waiting_pct.unwrap_or_default();
         match () {
@@ -67,15 +66,85 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
             ),
         }
     });
-    let parts: Vec<String> = [job_time, cpu].into_iter().flatten().collect();
+    let run_queue = point.machine.run_queue;
+    let queue = run_queue.map(|tasks| format!("{tasks:.1} tasks run or wait for a CPU"));
+    let parts: Vec<String> = [job_time, cpu, queue].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("There, {}.", parts.join("; ")))
+}
+
+/// Within which time nearly all jobs end there.
+fn job_time(point: &LoadPoint) -> Option<String> {
+    let pct = percent_known(std::iter::once(point));
+    let ns = point.job_time_ns(pct)?;
+    Some(format!("{pct} % of the jobs end within {}", format::time_ns(ns)))
+}
+
+fn job_time_with(answers: &LoadAnswers, users: usize) -> String {
+    let point = answers.points.iter().find(|point| point.users == users);
+    point.and_then(job_time).map_or_else(String::new, |text| format!("; there, {text}"))
+}
+
+/// Which resource has no more to give, in the order in which that comes.
+fn saturation(answers: &LoadAnswers) -> Option<String> {
+    let name = |resource: Resource| match resource {
+        Resource::Cpu => "the CPUs",
+        Resource::Memory => "memory",
+        Resource::Disk => "the disk",
+    };
+    let all = [Resource::Cpu, Resource::Memory, Resource::Disk];
+    let is_known = |point: &LoadPoint| point.machine != BusyMachine::default();
+    if !answers.points.iter().any(is_known) {
+        return None;
+    }
+    let with = |one: &Saturated| {
+        format!("{} with {}", name(one.resource), format::plural(one.users, "user"))
+    };
+    let found: Vec<String> = answers.saturated.iter().map(with).collect();
+    let is_spared =
+        |resource: &&Resource| !answers.saturated.iter().any(|one| one.resource == **resource);
+    let spared: Vec<&str> = all.iter().filter(is_spared).map(|one| name(*one)).collect();
+    Some(match (found.is_empty(), spared.is_empty()) {
+        (true, _) => "Neither the CPUs nor memory nor the disk are saturated.".into(),
+        (false, true) => format!("Saturated first: {}.", found.join(", then ")),
+        (false, false) => {
+            format!("Saturated first: {}; not {}.", found.join(", then "), spared.join(" or "))
+        }
+    })
+}
+
+fn knee(answers: &LoadAnswers) -> Option<String> {
+    let knee = answers.knee.as_ref()?;
+    let range = match (knee.users_low, knee.users_high) {
+        (low, high) if low == high => String::new(),
+        (low, high) => format!(" ({low} to {high} users are as good)"),
+    };
+    let users = format::plural(knee.users, "user");
+    let there = job_time_with(answers, knee.users);
+    Some(format!("Knee (the most throughput for the time of a job): at {users}{range}{there}."))
+}
+
+/// How much of what jobs read and write is read and written by the device.
+fn device(answers: &LoadAnswers) -> Option<String> {
+    let users = answers.peak.as_ref().map(|peak| peak.users);
+    let point = answers.points.iter().find(|point| Some(point.users) == users)?;
+    let (files, device) =
+        point.machine.file_bytes_per_job.zip(point.machine.device_bytes_per_job)?;
+    Some(format!(
+        "Of files, jobs read and write {} each there, the device {}: {:.2} of it.",
+        format::bytes(files),
+        format::bytes(device),
+        device / files
+    ))
 }
 
 fn crossover(answers: &LoadAnswers) -> Option<String> {
     let last = answers.points.last()?;
     let per_user = format!("{CROSSOVER_JOBS} jobs a minute for each user");
     Some(match answers.crossover_users {
-        Some(users) => format!("Crossover ({per_user}): at {users} users."),
+        Some(users) => {
+            let there = job_time_with(answers, users);
+            format!("Crossover ({per_user}): at {users} users{there}.")
+        }
         None => format!(
             "Crossover ({per_user}): not reached with {}, each of whom gets {}.",
             format::plural(last.users, "user"),
@@ -105,7 +174,8 @@ mod tests {
             "8 fresh samples",
             "99 % of the jobs end within 12.0 ms",
             "the CPUs are 97 % busy, and are what limits it",
-            "at 200 users",
+            "at 200 users; there, 99 %",
+            "Knee (the most throughput for the time of a job): at 2 users; there, 99 %",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

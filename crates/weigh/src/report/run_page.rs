@@ -88,6 +88,7 @@ pub fn results(report: &RunReport) -> Table {
         ("lowest", Right),
         ("highest", Right),
         ("samples", Right),
+        ("device/files", Right),
         ("efficiency", Right),
         ("index", Right),
     ];
@@ -109,6 +110,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::rate(row.lowest, &row.unit),
         format::rate(row.highest, &row.unit),
         format::integer(row.samples as u64),
+        row.device_share().unwrap_or_default(),
         row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
         row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
     ]

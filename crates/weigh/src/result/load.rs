@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
 use super::work_name::{USERS, WorkName};
 use paired::estimate::median;
@@ -49,6 +50,26 @@ impl Throughput {
     }
 }
 
+/// What each sample of a load reports of itself and of the machine, besides its rate.
+pub const LOAD_READINGS: [&str; 13] = [
+    "job_timing_index",
+    "mean_job_time",
+    "finish_deviation",
+    "first_finish",
+    "psi_cpu",
+    "psi_io",
+    "psi_memory",
+    "cpu_busy",
+    "run_queue",
+    "memory_left",
+    "disk_busy",
+    "file_bytes",
+    "device_bytes",
+];
+
+/// What a sample that reads and writes files has of them: what its jobs moved, and what the device.
+pub const DISK_READINGS: [&str; 2] = ["file_bytes", "device_bytes"];
+
 /// A load point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
@@ -73,8 +94,22 @@ pub struct LoadPoint {
     pub job_p99_ns: Option<f64>,
     /// The same of 90: a sample of few jobs tells no more.
     pub job_p90_ns: Option<f64>,
+    /// How long a job takes in the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_job_ns: Option<f64>,
     /// 100 where all users take the same time.
     pub job_timing_index: Option<f64>,
+    /// When the first user was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_finish_s: Option<f64>,
+    /// Where there are enough samples: the interval of the jobs per minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs_per_min_low: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs_per_min_high: Option<f64>,
+    /// What the machine had to do meanwhile.
+    #[serde(default, flatten)]
+    pub machine: BusyMachine,
 }
 
 impl LoadPoint {
@@ -104,6 +139,40 @@ pub struct LoadAnswers {
     pub crossover_above: Option<usize>,
     /// The fewest users that are as many as there are jobs per minute.
     pub classic_crossover_users: Option<usize>,
+    pub knee: Option<LoadKnee>,
+    /// What is saturated with how many users, the first one first.
+    pub saturated: Vec<Saturated>,
+}
+
+/// Where more users begin to wait more than they get done: the highest power, throughput over the time that a
+/// job takes (Kleinrock, Power and deterministic rules of thumb, 1979).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadKnee {
+    pub users: usize,
+    /// The fewest and the most users of the points whose power is within 5 % of it.
+    pub users_low: usize,
+    pub users_high: usize,
+}
+
+impl LoadKnee {
+    /// Of more than two points. What was measured before jobs' times were kept has users over throughput.
+    fn of(points: &[LoadPoint]) -> Option<LoadKnee> {
+        let job_min = |point: &LoadPoint| {
+            let in_turns = point.users as f64 / point.jobs_per_min;
+            point.mean_job_ns.map_or(in_turns, |ns| ns / 60e9)
+        };
+        let power = |point: &LoadPoint| point.jobs_per_min / job_min(point);
+        let best = points.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?;
+        let near = points.iter().filter(|point| power(point) >= NEARLY * power(best));
+        let (low, high) = near.fold((best.users, best.users), |(low, high), point| {
+            (low.min(point.users), high.max(point.users))
+        });
+        (points.len() > 2).then_some(LoadKnee {
+            users: best.users,
+            users_low: low,
+            users_high: high,
+        })
+    }
 }
 
 /// Where throughput is highest.
@@ -124,6 +193,8 @@ pub struct LoadPeak {
 pub const CROSSOVER_JOBS: f64 = 10.0;
 /// A point so much below the best one is as good.
 const AS_GOOD: f64 = 0.99;
+/// The power is a product of two noisy numbers.
+const NEARLY: f64 = 0.95;
 
 impl LoadAnswers {
     /// From the points, and the samples that were taken at the peak after it was chosen.
@@ -147,6 +218,8 @@ impl LoadAnswers {
             crossover_users: crossover.map(|crossover| crossover.users),
             crossover_above: crossover.and_then(|crossover| crossover.above),
             classic_crossover_users: Crossover::of(&points, 1.0).map(|crossover| crossover.users),
+            knee: LoadKnee::of(&points),
+            saturated: saturated(points.iter().map(|point| (point.users, &point.machine))),
             mix: name.name.clone(),
             name,
             points,
@@ -179,10 +252,12 @@ impl LoadAnswers {
         };
         let peak = self.peak.as_ref();
         let peak = peak.map(|peak| mark("peak", [peak.users, peak.users_low, peak.users_high]));
+        let knee = self.knee.as_ref();
+        let knee = knee.map(|knee| mark("knee", [knee.users, knee.users_low, knee.users_high]));
         let crossover = self
             .crossover_users
             .map(|users| mark("crossover", [users, self.crossover_above.unwrap_or(users), users]));
-        peak.into_iter().chain(crossover).collect()
+        peak.into_iter().chain(knee).chain(crossover).collect()
     }
 }
 
@@ -249,5 +324,8 @@ mod tests {
             (Some(16), Some(200))
         );
         assert_eq!(answers.crossover_above, Some(8));
+        // 199²/2 is more than 200²/4.
+        let knee = answers.knee.unwrap();
+        assert_eq!((knee.users, knee.users_low, knee.users_high), (2, 2, 2));
     }
 }

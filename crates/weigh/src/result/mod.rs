@@ -3,6 +3,7 @@
 
 pub mod btu;
 pub mod budget;
+pub mod busy_machine;
 pub mod calibration;
 pub mod cost;
 pub mod curve;

@@ -104,6 +104,14 @@ pub struct RunRow {
     /// What it is in the index of the suite that was asked for, or of `unixbench`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<f64>,
+    /// Of an operation that reads and writes files: how much, and how much the device had to meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes_per_op: Option<f64>,
+    /// Whether that was more in a second than the device can do, as `weigh doctor --disk` found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cached: bool,
     /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency_pct: Option<f64>,
@@ -126,6 +134,13 @@ impl RunRow {
     /// What an operation takes, where the rate is one of operations done one after the other.
     pub fn time_ns(&self) -> Option<f64> {
         (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)
+    }
+
+    /// How much of what it moves the device had to, and whether it cannot have been more.
+    pub fn device_share(&self) -> Option<String> {
+        let share = self.device_bytes_per_op? / self.file_bytes_per_op?;
+        let cache = if self.is_cached { " cache" } else { "" };
+        Some(format!("{share:.2}{cache}"))
     }
 
     /// Sweeps of latencies are read as times; how a workload scales shows in its rate.

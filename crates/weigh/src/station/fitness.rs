@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::machine::disk_speed::DiskSpeed;
 use crate::machine::probes::AuditProbe;
 use crate::machine::{Facts, Probes, check};
 use linux_audit::netlink::Client;
@@ -9,7 +10,8 @@ use linux_audit::netlink::Client;
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
 /// whole sentences. `scratch` is [`Facts::scratch`].
 pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>) {
-    let mut machine = Facts { scratch, ..Facts::read() };
+    let disk = DiskSpeed::known(data_directory, &std::env::temp_dir());
+    let mut machine = Facts { scratch, disk, ..Facts::read() };
     let findings = check::check(&machine, &probe(data_directory));
     machine.worth_knowing = check::worth_knowing(&findings);
     (machine, check::warnings(&findings))

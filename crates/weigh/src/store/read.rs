@@ -14,7 +14,6 @@ use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{AxisValue, WorkName};
-use crate::workload::metric::{Metric, Percentile};
 use paired::multiplicity::Multiplicity;
 
 impl Store {
@@ -110,10 +109,8 @@ impl Store {
             })?;
         let mut gatherer = Gatherer::default();
         let mut judged = stored.header.metrics.clone();
-        // A curve over users shows how long jobs take, whatever has a verdict.
-        for percentile in [Percentile::P90, Percentile::P99] {
-            let shown = Metric::Latency(percentile);
-            if stored.header.seeks_peaks() && !judged.contains(&shown) {
+        for shown in stored.header.shown_besides() {
+            if !judged.contains(&shown) {
                 judged.push(shown);
             }
         }

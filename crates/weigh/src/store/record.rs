@@ -6,12 +6,13 @@ use super::samples::Samples;
 use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::result::curve::OnCurve;
+use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::WorkName;
 use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
-use crate::workload::metric::Metric;
+use crate::workload::metric::{Metric, Percentile};
 use crate::workload::mix;
 use crate::workload::sample::Sample;
 use crate::workload::suite::FromFile;
@@ -107,6 +108,22 @@ impl Header {
 
     pub fn seeks_peaks(&self) -> bool {
         (0..self.works.len()).any(|work| self.is_peak(work))
+    }
+
+    /// What reports show besides what is judged: of a curve over users how long jobs take and what the
+    /// machine had to do, of files what the device had to.
+    pub fn shown_besides(&self) -> Vec<Metric> {
+        let has_load = |work: &StoredWork| work.name.users().is_some();
+        let runs_load = self.kind == ExperimentKind::Run && self.works.iter().any(has_load);
+        if self.seeks_peaks() || runs_load {
+            let latencies = [Percentile::P90, Percentile::P99].map(Metric::Latency);
+            let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
+            return latencies.into_iter().chain(named).collect();
+        }
+        match self.kind {
+            ExperimentKind::Run => DISK_READINGS.map(|name| Metric::Named(name.into())).to_vec(),
+            _ => Vec::new(),
+        }
     }
 
     /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::catalogue::{self, Workload};
 use super::interpreted::{self, Interpreted, Language};
 use super::mix::{JobMix, JobPace, JobSizes};
+use crate::shell;
 use trust::path::trusted_also;
 use trust::user_file;
 
@@ -269,26 +270,52 @@ impl Executable {
         self.run_argv(workload, 1, &["--target-ms".into(), target_ms.to_string(), option.into()])
     }
 
-    /// The command of a load: so many users, each of whom does these jobs in an order of his own.
-    pub fn load_argv<'a>(
+    /// The command of a load: so many users, each of whom does the jobs of a mix in an order of his own.
+    pub fn load_argv(
         &self,
         users: usize,
         order: u64,
-        (sizes, mix): (&JobSizes, &JobMix),
-        jobs: impl Iterator<Item = (&'a str, u32)>,
+        sizes: &JobSizes,
+        mix: &JobMix,
     ) -> Vec<String> {
         let path = self.path.display().to_string();
         let mut argv = vec![path, "load".into(), "--users".into(), users.to_string()];
-        argv.extend(["--seed".into(), order.to_string()]);
-        argv.extend(["--file-kib".into(), sizes.kib_of(users, mix).to_string()]);
-        match sizes.pace {
+        let mut option = |name: &str, value: String| argv.extend([name.into(), value]);
+        option("--seed", order.to_string());
+        option("--file-kib", sizes.kib_of(users, mix).to_string());
+        match sizes.pace_of(mix) {
             JobPace::AtOnce => {}
-            JobPace::Thinking(us) => argv.extend(["--think-us".into(), us.to_string()]),
-            JobPace::Arriving(number) => {
-                argv.extend(["--jobs-per-1000s".into(), number.to_string()])
+            JobPace::Thinking(us) => option("--think-us", us.to_string()),
+            JobPace::Arriving(number) => option("--jobs-per-1000s", number.to_string()),
+        }
+        let numbers = [
+            ("--period-ms", sizes.period_ms),
+            ("--common-kib", sizes.common_kib),
+            ("--resident-mib", sizes.resident_mib.or(mix.resident_mib)),
+        ];
+        for (name, number) in numbers {
+            number.into_iter().for_each(|number| option(name, number.to_string()));
+        }
+        for directory in &sizes.disk_directories {
+            option("--disk-dir", directory.display().to_string());
+        }
+        if let Some(tree) = &sizes.disk_tree {
+            option("--disk-tree", tree.display().to_string());
+        }
+        let jobs = sizes.jobs_of(mix);
+        for (command, count) in mix.commands_per_user(jobs).into_iter().filter(|(_, n)| *n > 0) {
+            option("--command", count.to_string());
+            // They could be split when the mix was read.
+            for word in shell::words(&command.run).unwrap_or_default() {
+                option("--argument", word);
             }
         }
-        argv.extend(jobs.map(|(test, count)| format!("{test}={count}")));
+        if sizes.is_cold {
+            argv.push("--cold".into());
+        }
+        argv.push("--".into());
+        let tests = mix.jobs_per_user(jobs).into_iter().filter(|(_, count)| *count > 0);
+        argv.extend(tests.map(|(test, count)| format!("{test}={count}")));
         argv
     }
 

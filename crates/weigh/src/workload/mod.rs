@@ -17,6 +17,7 @@ pub mod mix;
 pub mod paced;
 pub mod pipes;
 pub mod place;
+pub mod reaim_config;
 pub mod sample;
 pub mod setup;
 pub mod sources;

@@ -33,15 +33,17 @@ pub enum Dialect {
     Nitzberg,
     Smalley,
     Reaim,
+    ReaimCsv,
     Whitcher,
 }
 
-const DIALECTS: [(Dialect, &str); 6] = [
+const DIALECTS: [(Dialect, &str); 7] = [
     (Dialect::UnixBench, "unixbench"),
     (Dialect::Lmbench, "lmbench"),
     (Dialect::Nitzberg, "nitzberg"),
     (Dialect::Smalley, "smalley"),
     (Dialect::Reaim, "reaim"),
+    (Dialect::ReaimCsv, "reaim-csv"),
     (Dialect::Whitcher, "whitcher"),
 ];
 
@@ -105,6 +107,7 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
         Dialect::Nitzberg => nitzberg::render(sheet),
         Dialect::Smalley => smalley::render(sheet),
         Dialect::Reaim => reaim::render(sheet),
+        Dialect::ReaimCsv => reaim::render_csv(sheet),
         Dialect::Whitcher => whitcher::render(sheet),
     }?;
     let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();

@@ -31,11 +31,46 @@ fn of_mix(answers: &LoadAnswers) -> String {
     format!("{}\n{}Max Jobs per Minute {highest:.2}\n", answers.mix, lines(&table))
 }
 
+/// re-aim's `.csv`, of one mix after the other.
+pub fn render_csv(sheet: &Sheet) -> Result<String, String> {
+    let Some(_) = sheet.loads.first() else { return render(sheet) };
+    let csv = |answers: &LoadAnswers| {
+        let lines = answers.points.iter().map(csv_line);
+        lines.fold(format!("{CSV_HEAD}\n"), |text, line| text + &line + "\n")
+    };
+    Ok(sheet.loads.iter().map(csv).collect::<Vec<_>>().join("\n"))
+}
+
+/// The longest and the shortest that a user took are last.
+const CSV_HEAD: &str =
+    "Forks,JPM,JPM_C,JPS_C,parent_tm,childU_tm,childS_tm,std_dev,JTI,max_c,min_c";
+
+fn csv_line(point: &LoadPoint) -> String {
+    let number = |value: f64| format!("{value:.2}");
+    let or_not = |value: Option<f64>| value.map_or(String::new(), number);
+    let of_user = point.jobs_per_min / point.users as f64;
+    [
+        point.users.to_string(),
+        number(point.jobs_per_min),
+        number(of_user),
+        number(of_user / 60.0),
+        number(point.elapsed_s),
+        or_not(point.user_s),
+        or_not(point.system_s),
+        or_not(point.deviation_s),
+        point.job_timing_index.map_or(String::new(), |index| format!("{}", index.trunc())),
+        number(point.elapsed_s),
+        or_not(point.first_finish_s),
+    ]
+    .join(",")
+}
+
 /// Times in seconds, of one launch: its median, and the sum over all users.
 fn cells(point: &LoadPoint) -> Vec<String> {
     let number = |value: f64| format!("{value:.2}");
     let or_not = |value: Option<f64>| value.map_or("n/a".into(), number);
-    let deviation_pct = point.deviation_s.map(|deviation| 100.0 * deviation / point.elapsed_s);
+    // Over the mean of the users' times, which is what the index is made of.
+    let deviation_pct = point.job_timing_index.map(|index| 100.0 - index);
     vec![
         point.users.to_string(),
         number(point.elapsed_s),
@@ -58,24 +93,23 @@ mod tests {
         let point = LoadPoint {
             users: 4,
             jobs_per_min: 2400.0,
-            spread_pct: None,
             samples: 1,
             elapsed_s: 10.0,
             user_s: Some(15.5),
             system_s: Some(3.25),
             deviation_s: Some(0.5),
-            waiting_pct: None,
-            cpu_pct: None,
-            job_p99_ns: None,
-            job_p90_ns: None,
             job_timing_index: Some(95.9),
+            first_finish_s: Some(8.75),
+            ..LoadPoint::default()
         };
+        let csv = csv_line(&point);
+        assert_eq!(csv, "4,2400.00,600.00,10.00,10.00,15.50,3.25,0.50,95,10.00,8.75");
         let answers = LoadAnswers::new("load:x".into(), vec![point], None);
         let text = of_mix(&answers);
         let words: Vec<&str> = text.lines().nth(2).unwrap().split_whitespace().collect();
         assert_eq!(
             words,
-            ["4", "10.00", "3.25", "15.50", "2400.00", "600.00", "0.50", "5.00", "95"]
+            ["4", "10.00", "3.25", "15.50", "2400.00", "600.00", "0.50", "4.10", "95"]
         );
         assert!(text.ends_with("Max Jobs per Minute 2400.00\n"), "{text}");
     }

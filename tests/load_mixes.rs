@@ -1,0 +1,165 @@
+//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; and that nothing of
+//! it is left when it is killed.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+use serde_json::Value;
+use support::processes::signal;
+use support::{Home, Turn, is_root, wait_until};
+
+/// Nobody's.
+const UNUSED: u32 = 61_234;
+const LONG: Duration = Duration::from_secs(30);
+
+/// What a user of re-aim has: two files, its table and its CSV.
+#[test]
+fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("workfile.mine", "FILESIZE: 20 K\nPOOLSIZE: 10 K\n30 disk_brd\n10 getppid\n");
+    let [one, two] = ["one", "two"].map(|name| home.path(name));
+    [&one, &two].into_iter().for_each(|path| fs::create_dir(path).unwrap());
+    let config = format!(
+        "FILESIZE 10k\nDISKDIR {}\nDISKDIR {}\nSTARTUSERS 1\nENDUSERS 3\nINCREMENT 2\nJOBS 40\n",
+        one.display(),
+        two.display()
+    );
+    home.file("reaim.config", &config);
+    let arguments = ["load", "--workfile", "workfile.mine", "--config", "reaim.config"];
+    let options = ["--budget", "60s", "--precision", "90%", "--repeat", "1"];
+    home.succeed(&[&arguments[..], &options].concat()).assert_says(&["load:workfile.mine"]);
+    let points = home.json()["loads"][0]["points"].clone();
+    let users: Vec<u64> =
+        points.as_array().unwrap().iter().map(|p| p["users"].as_u64().unwrap()).collect();
+    assert_eq!(users, [1, 3]);
+    // Three of four jobs read 30 KiB, of three users 23: the workfile's sizes.
+    let kib = points[0]["file_bytes_per_job"].as_f64().unwrap() / 1024.0;
+    assert!((kib - 0.75 * 30.0).abs() < 0.1, "{points:#}");
+    for directory in [one, two] {
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+    }
+    let csv = home.succeed(&["show", "latest", "--as", "reaim-csv"]).stdout;
+    assert!(csv.starts_with("Forks,JPM,JPM_C,JPS_C,"), "{csv}");
+    fs::write(home.path("reaim.csv"), &csv).unwrap();
+    home.succeed(&["import", "reaim.csv"]).assert_says(&["3 users, jobs per minute"]);
+
+    home.file("reaim.config", "FILESIZE 10k\nUSERS 3\n");
+    home.run(&arguments).assert_error(&["reaim.config:2: `USERS` is none of"]);
+    home.run(&["load", "shared", "--workfile", "workfile.mine"]).assert_error(&["--workfile"]);
+    home.run(&["load", "--disk-dir", "./nowhere"]).assert_error(&["no such directory"]);
+    for wrong in ["0", "many"] {
+        home.run(&["load", "--increment", wrong]).assert_error(&["adaptive"]);
+    }
+}
+
+#[test]
+fn a_mix_has_programs_and_workloads_of_any_kind_among_its_jobs() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let mix = |commands: &str| {
+        format!("name = \"x\"\nsummary = \"\"\njobs = 8\n[tests]\ngetppid = 2\n{commands}")
+    };
+    let placed =
+        "\"context1@same-cpu\" = 1\n[commands.hello]\nrun = \"sh -c 'exit 0'\"\nweight = 1\n";
+    home.file("mix.toml", &mix(placed));
+    let run = |name: &str| home.run(&["run", &format!("load:./{name}:users=2"), "--samples", "3"]);
+    let outcome = run("mix.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    // One that fails is no result.
+    home.file("bad.toml", &mix("[commands.bad]\nrun = \"sh -c 'exit 3'\"\nweight = 1\n"));
+    let outcome = run("bad.toml");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["exited with status 3"]);
+    // What another user may change, root does not execute.
+    if is_root() {
+        chown(home.path("mix.toml"), Some(UNUSED), Some(UNUSED)).unwrap();
+        run("mix.toml").assert_error(&["root does not run its commands"]);
+    }
+}
+
+/// Cold and warm are different rows; what is cold comes from the device.
+#[test]
+fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("reads.toml", "name = \"reads\"\nsummary = \"\"\n[tests]\ndisk_rd = 1\n");
+    let place = format!("fs:dir={}", env!("CARGO_TARGET_TMPDIR"));
+    let device = |cold: &[&str]| {
+        let arguments = ["run", "load:./reads.toml:users=1", "--samples", "3", "--fixture", &place];
+        let outcome = home.succeed(&[&arguments[..], &["--file-size", "1m"], cold].concat());
+        (outcome, home.json()["results"][0].clone())
+    };
+    let (_, warm) = device(&[]);
+    let (_, cold) = device(&["--cold"]);
+    assert_eq!(warm["workload"], "load:./reads.toml");
+    assert_eq!(cold["workload"], "load:./reads.toml@cold");
+    // A file system without a device has none to read from.
+    let moved = |row: &Value| row["device_bytes_per_op"].as_f64();
+    if let (Some(warm), Some(cold)) = (moved(&warm), moved(&cold)) {
+        assert!(cold > warm + 500e3, "{warm} {cold}");
+    }
+}
+
+/// System V objects and mounts of this machine, and loop devices over files of this home.
+fn traces(home: &Home) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for table in ["sem", "shm"] {
+        let text = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
+        let ids = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1));
+        found.extend(ids.map(|id| format!("{table} {id}")));
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    found.extend(mounts.lines().map(str::to_owned));
+    let here = home.directory.path().display().to_string();
+    for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let file = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        found.extend(file.contains(&here).then_some(file));
+    }
+    found
+}
+
+/// Whoever dies: weigh, the driver, or a user.
+#[test]
+fn a_ramp_that_is_killed_leaves_nothing() {
+    let _turn = Turn::take();
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(41);
+    let raw = if is_root() { "disk_raw_rw = 1\n" } else { "" };
+    let tests = format!("[tests]\nshared_memory = 1\nfifo_test = 1\ndisk_rr = 1\n{raw}");
+    for kill in 0..support::hard(4, 60) {
+        let home = Home::new();
+        home.file("mine.toml", &format!("name = \"mine\"\nsummary = \"\"\n{tests}"));
+        let before = traces(&home);
+        let mut command = home.command(support::program());
+        let load = ["load", "./mine.toml", "--users", "3,9,27", "--jobs", "2000"];
+        command.args(load).args(["--budget", "20s"]);
+        let running = home.start(command);
+        std::thread::sleep(Duration::from_millis(chance.random_range(100..3000)));
+        let loads = home.processes_of("load --users");
+        let victim = match loads.get(chance.random_range(0..loads.len().max(1))) {
+            Some(one) if kill % 3 != 0 => *one,
+            _ => running.pid(),
+        };
+        signal(victim, Signal::KILL);
+        // Where a user of a later load point was killed, those before have their results.
+        running.finish();
+        let is_gone = || {
+            home.processes().is_empty()
+                && home.leftovers().is_empty()
+                && traces(&home).difference(&before).next().is_none()
+        };
+        assert!(
+            wait_until(LONG, is_gone),
+            "{:?} {:?} {:?}",
+            home.describe_processes(),
+            home.leftovers(),
+            traces(&home).difference(&before).collect::<Vec<_>>()
+        );
+    }
+}
