@@ -289,7 +289,7 @@ impl Bench<'_> {
                 let read = |file: &&str| std::fs::read_to_string(file).unwrap_or_default();
                 let is_there =
                     |text: String| text.lines().any(|l| l.contains(&port) && l.contains(" 0A "));
-                Ok(files.iter().map(|file| read(file)).any(is_there))
+                Ok(files.iter().map(read).any(is_there))
             };
             host.run(is_listed).unwrap_or(false)
         };

@@ -155,6 +155,14 @@ mod tests {
 
     /// Odd values of each option that takes one; of a command's own where it takes others.
     const VALUES: &[(&str, &[&str])] = &[
+        ("pass", LENGTHS),
+        ("for", TIMES),
+        ("from-spec", &["spec.toml"]),
+        ("spec", &["spec.toml"]),
+        ("trace", &["packets", "a b"]),
+        ("token-file", &["/etc/weigh token"]),
+        ("passive", &["p.lab"]),
+        ("active", &["a.lab", "10.0.0.2:7000"]),
         ("as", &["off,on", "none"]),
         ("base", &["seccomp", "audit:backlog=64,wait=0"]),
         ("beside", WORKLOADS),
