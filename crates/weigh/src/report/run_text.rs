@@ -213,12 +213,17 @@ fn curve_lines(
                 run_page::spread(row),
                 efficiency.unwrap_or_default(),
                 of_load.and_then(|load| job_time_at(load, point.x, pct)).unwrap_or_default(),
-                chart.marks.iter().filter(|mark| mark.x == point.x).map(|m| &*m.text).collect(),
+                marks_at(chart, point.x),
             ];
             Some(curve_text::PlotRow { cells, share: point.y / longest })
         })
         .collect();
     curve_text::lines(&curve.series, &columns, &points, width, colour)
+}
+
+fn marks_at(chart: &Chart, x: f64) -> String {
+    let there = chart.marks.iter().filter(|mark| mark.x == x);
+    there.map(|mark| mark.text.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Within which time so many per cent of the jobs end with so many users.
