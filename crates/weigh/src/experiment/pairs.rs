@@ -86,7 +86,7 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                first_s: first_s(both),
+                first_s: first_s(both, is_in_turns(of_row, first)),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 cpu_ns_per_op: baseline
@@ -103,13 +103,18 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
         .collect()
 }
 
-/// How long its first sample took. Where both lived at the same time, that is half of what both were timed
-/// for.
-fn first_s([first, second]: [&Point; 2]) -> f64 {
-    match second.started_s - first.started_s {
-        apart if apart < first.elapsed_s => (first.elapsed_s + second.elapsed_s) / 2.0,
-        apart => apart,
+/// How long its first sample took. Where both took turns, that is half of what both were timed for.
+fn first_s([first, second]: [&Point; 2], in_turns: bool) -> f64 {
+    match in_turns {
+        true => (first.elapsed_s + second.elapsed_s) / 2.0,
+        false => second.started_s - first.started_s,
     }
+}
+
+/// Whether the sample took turns with another.
+fn is_in_turns(of_row: &OfRow, sample: usize) -> bool {
+    let further = of_row.further.get(sample).into_iter().flatten();
+    further.into_iter().any(|(metric, _)| *metric == Metric::AllTime)
 }
 
 /// What both samples of the pair that begins with `first` have of other metrics.

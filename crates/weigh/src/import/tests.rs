@@ -257,8 +257,10 @@ fn the_time_of_an_import_grows_as_its_file() {
     let (short, long) = (long_files(1_000), long_files(1_000 * TIMES as usize));
     for ((format, short), (_, long)) in short.iter().zip(&long) {
         let least_s = |text| (0..3).map(|_| handle(format, text)).fold(f64::INFINITY, f64::min);
-        let ratio = handle(format, long) / least_s(short);
-        assert!(ratio < 3.0 * TIMES, "{format}: {ratio:.1} times as long");
+        let ratios = (0..5).map(|_| handle(format, long) / least_s(short));
+        // On a busy machine CPU time is stretched too, but not each time.
+        let ratios: Vec<f64> = ratios.take_while(|ratio| *ratio >= 3.0 * TIMES).collect();
+        assert!(ratios.len() < 5, "{format}: {ratios:.1?} times as long");
     }
 }
 
