@@ -115,9 +115,15 @@ impl Layout {
         width: usize,
     ) -> Layout {
         let useful = bar.map_or(0, |bar| bar.useful + GAP);
+        // There may be thousands of columns: they are not added up again for each.
+        let mut taken = used(&widths);
         for columns in expendable {
-            if used(&widths) + useful > width {
-                columns.iter().for_each(|column| widths[*column] = 0);
+            if taken + useful > width {
+                for column in columns {
+                    let gap = if widths[*column] > 0 { GAP } else { 0 };
+                    taken = taken.saturating_sub(widths[*column] + gap);
+                    widths[*column] = 0;
+                }
             }
         }
         if let Some(first) = widths.first().copied() {
