@@ -68,12 +68,12 @@ fn a_mix_has_programs_and_workloads_of_any_kind_among_its_jobs() {
     };
     let placed =
         "\"context1@same-cpu\" = 1\n[commands.hello]\nrun = \"sh -c 'exit 0'\"\nweight = 1\n";
-    home.file("mix.toml", &mix(placed));
+    home.file("mix.toml", mix(placed));
     let run = |name: &str| home.run(&["run", &format!("load:./{name}:users=2"), "--samples", "3"]);
     let outcome = run("mix.toml");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     // One that fails is no result.
-    home.file("bad.toml", &mix("[commands.bad]\nrun = \"sh -c 'exit 3'\"\nweight = 1\n"));
+    home.file("bad.toml", mix("[commands.bad]\nrun = \"sh -c 'exit 3'\"\nweight = 1\n"));
     let outcome = run("bad.toml");
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["exited with status 3"]);
@@ -134,7 +134,7 @@ fn a_ramp_that_is_killed_leaves_nothing() {
     let tests = format!("[tests]\nshared_memory = 1\nfifo_test = 1\ndisk_rr = 1\n{raw}");
     for kill in 0..support::hard(4, 60) {
         let home = Home::new();
-        home.file("mine.toml", &format!("name = \"mine\"\nsummary = \"\"\n{tests}"));
+        home.file("mine.toml", format!("name = \"mine\"\nsummary = \"\"\n{tests}"));
         let before = traces(&home);
         let mut command = home.command(support::program());
         let load = ["load", "./mine.toml", "--users", "3,9,27", "--jobs", "2000"];
