@@ -10,7 +10,7 @@ use support::{Home, Turn};
 /// Hyperfine's meanings: all in order, the warm-ups prepared too, and in the command to do it again.
 #[test]
 fn all_is_run_when_it_should_be() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "compare",
@@ -47,7 +47,7 @@ fn all_is_run_when_it_should_be() {
 /// `/proc/self/status` shows the filter that the treated command has.
 #[test]
 fn what_prepares_is_neither_treated_nor_timed() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "compare",
@@ -73,7 +73,7 @@ fn what_prepares_is_neither_treated_nor_timed() {
 
 #[test]
 fn what_fails_or_hangs_is_named_and_ended() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     for (option, line, said) in [
         ("--prepare", "echo no such thing >&2; exit 3", "exited with status 3: no such thing"),
@@ -95,7 +95,7 @@ fn what_fails_or_hangs_is_named_and_ended() {
 /// Where a launcher lies in memory would otherwise be the same in all samples of an arm.
 #[test]
 fn every_pair_has_new_launchers() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome =
         home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", "echo $PPID >> parents"]);

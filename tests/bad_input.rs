@@ -200,7 +200,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
 
 #[test]
 fn damage_within_the_database_is_found_where_it_is_read() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.succeed(&["run", "getppid", "--samples", "3"]);
     let mut bytes = fs::read(home.database()).unwrap();
@@ -240,7 +240,7 @@ fn a_database_where_none_can_be_is_named() {
 
 #[test]
 fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
     home.run(&experiment).assert_error(&["cannot write no/such/file"]);
@@ -254,7 +254,7 @@ fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
 
 #[test]
 fn a_command_that_fails_gives_no_number() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.run(&["compare", "none", "--", "/no/such/command"])
         .assert_error(&["/no/such/command", "No such file"]);
@@ -274,7 +274,7 @@ fn a_command_that_fails_gives_no_number() {
 /// A sample is refused that no program can have measured, however plausible it looks.
 #[test]
 fn a_sample_that_cannot_be_gives_no_number() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     for (sample, said) in [
         (r#"{"operations":5,"elapsed_ns":60000000000}"#, "but ran for"),
@@ -296,7 +296,7 @@ fn a_sample_that_cannot_be_gives_no_number() {
 /// What it counts itself and whole runs are two metrics: the ratio of one to the other is no effect.
 #[test]
 fn a_command_that_stops_printing_its_sample_gives_no_number() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let sample = r#"echo "{\"operations\":50,\"elapsed_ns\":100000,\"rate\":5.0$$}""#;
     for (first, then) in [(sample, "echo a warning"), ("echo a warning", sample)] {

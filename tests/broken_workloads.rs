@@ -84,7 +84,7 @@ fn assert_all_fail(broken: &[(&str, &str)], more: &[&str]) {
 
 #[test]
 fn a_wrong_result_or_a_bad_end_is_a_failure() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let broken = [
         ("broken-wrong", "were done"),
         ("broken-early", "it printed no result"),
@@ -96,7 +96,7 @@ fn a_wrong_result_or_a_bad_end_is_a_failure() {
 
 #[test]
 fn a_sample_that_cannot_be_is_a_failure() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let broken = [
         ("broken-zero", "it reported 0 operations in 70000000 ns"),
         ("broken-nan", "it printed no result, but {\"operations\":NaN"),
@@ -113,7 +113,7 @@ fn a_sample_that_cannot_be_is_a_failure() {
 
 #[test]
 fn what_hangs_is_killed_with_all_that_it_started() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let reason = "it did not end within 3 s and was killed (see `--timeout`)";
     let broken = ["broken-hang", "broken-stop", "broken-session"].map(|name| (name, reason));
     assert_all_fail(&broken, &["--timeout", "3s"]);
@@ -121,7 +121,7 @@ fn what_hangs_is_killed_with_all_that_it_started() {
 
 #[test]
 fn a_flood_of_output_takes_no_memory_and_is_a_failure() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let broken = ["broken-stdout", "broken-stderr", "broken-chatter"];
     let mut running = compare(&home, &broken, &["none"]);
@@ -154,7 +154,7 @@ fn memory_of_launchers(home: &Home) -> u64 {
 /// It would seem that no two operations fit the target; and the clock would be read around each.
 #[test]
 fn a_first_operation_that_is_held_up_leaves_the_sample_as_it_is() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let directory = tempfile::tempdir().unwrap();
     let sample = Command::new(build())
         .args(["run", "broken-slow-start", "--target-ms", "20", "--slices"])
@@ -170,7 +170,7 @@ fn a_first_operation_that_is_held_up_leaves_the_sample_as_it_is() {
 
 #[test]
 fn what_fails_later_keeps_the_samples_that_it_made() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = compare(&home, &["broken-later"], &["none"]).finish();
     let json = assert_unharmed(&home, &outcome);
@@ -186,7 +186,7 @@ fn what_fails_later_keeps_the_samples_that_it_made() {
 
 #[test]
 fn the_arm_in_which_it_fails_is_named() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = compare(&home, &["broken-filter"], &["seccomp"]).finish();
     let json = assert_unharmed(&home, &outcome);
@@ -206,7 +206,7 @@ fn auditing_is_put_back_whatever_the_workload_does() {
 /// Neither is a wrong result: the sample is good, and the rest is ours to clear away.
 #[test]
 fn a_process_and_files_that_a_workload_leaves_are_removed() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = compare(&home, &["broken-child", "broken-files"], &["none"]).finish();
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
@@ -218,7 +218,7 @@ fn a_process_and_files_that_a_workload_leaves_are_removed() {
 
 #[test]
 fn the_report_says_whose_workloads_were_measured() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let path = build().canonicalize().unwrap().display().to_string();
     let warning = format!("The workloads are those of {path}, not the embedded ones.");

@@ -23,7 +23,7 @@ fn sha256(facts: &str) -> &str {
 
 #[test]
 fn what_is_built_without_optimisation_is_slower_and_the_report_says_what_it_is() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let label = "build:cflags=-O0 -DUNUSED_WORDS='a b;$(false)'";
     let arguments = ["compare", label, "-w", "dhry2reg", "-w", "spawn", "--pairs", "8"];
@@ -54,7 +54,7 @@ fn what_is_built_without_optimisation_is_slower_and_the_report_says_what_it_is()
 
 #[test]
 fn the_same_flags_are_the_same_build_and_another_compiler_is_another() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut arms = vec!["build"];
     arms.extend(has("clang").then_some("build:cc=clang"));
@@ -104,7 +104,7 @@ fn a_command_is_nobodys_build() {
 
 #[test]
 fn an_executable_that_is_replaced_meanwhile_is_no_evidence() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut running =
         home.start(home.weigh(&["compare", "build", "-w", "getppid", "--pairs", "900"]));

@@ -19,7 +19,7 @@ fn halved(home: &Home, options: &[&str]) -> Outcome {
 
 #[test]
 fn the_gate_is_in_the_exit_status_and_in_every_report() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("summary.md", "before\n");
     let options = ["--fail-above", "10%", "--junit", "j.xml", "--github-summary=summary.md"];
@@ -49,7 +49,7 @@ fn the_gate_is_in_the_exit_status_and_in_every_report() {
 
 #[test]
 fn inconclusive_may_be_good_enough() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     // So far apart that eight pairs decide nothing.
     let noisy = "n=$(od -An -N2 -tu2 /dev/urandom); \
@@ -66,7 +66,7 @@ fn inconclusive_may_be_good_enough() {
 
 #[test]
 fn experiments_have_names_and_are_found_by_them() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let run = |options: &[&str]| {
         home.succeed(&[&["run", "getppid", "--samples", "3"], options].concat());
@@ -103,7 +103,7 @@ fn experiments_have_names_and_are_found_by_them() {
 
 #[test]
 fn what_is_forgotten_is_gone_and_the_file_gets_shorter() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.succeed(&["run", "getppid", "--samples", "300", "--sample", "10ms", "--name", "big"]);
     home.succeed(&["run", "getppid", "--samples", "3", "--name", "small"]);
@@ -130,7 +130,7 @@ fn what_is_forgotten_is_gone_and_the_file_gets_shorter() {
 
 #[test]
 fn a_run_is_a_table_in_every_format() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let shown = home.succeed(&["run", "syscall", "--samples", "3", "--as", "unixbench"]);
     shown.assert_says(&["System Call Overhead", "15000.0", "FINAL SCORE"]);

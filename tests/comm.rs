@@ -292,7 +292,7 @@ fn bytes_that_were_not_sent_so_have_no_rate() {
 
 #[test]
 fn whoever_is_killed_nothing_of_the_cell_is_left_and_the_peer_serves_the_next() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(15);
     for kill in 0..support::hard(8, 60) {
         let bench = Bench::new();

@@ -10,7 +10,7 @@ fn assert_measured(outcome: &Outcome) {
 
 #[test]
 fn identical_arms_give_the_documented_json() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment = [
         "compare",
@@ -66,7 +66,7 @@ fn order(home: &Home) -> Vec<[i64; 4]> {
 
 #[test]
 fn the_same_seed_gives_the_same_order_and_another_another() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let orders = ["11", "11", "12"].map(|seed| {
         let home = Home::new();
         assert_measured(&home.run(&[
@@ -91,7 +91,7 @@ fn the_same_seed_gives_the_same_order_and_another_another() {
 
 #[test]
 fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "compare",
@@ -115,7 +115,7 @@ fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
 
 #[test]
 fn the_exit_status_says_whether_a_limit_was_exceeded() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     // A command that says itself what it did: half as much under the filter, whatever else runs here.
     let rate = "if grep -q 'Seccomp:.*2' /proc/self/status; then n=50; else n=100; fi";
@@ -137,7 +137,7 @@ fn the_exit_status_says_whether_a_limit_was_exceeded() {
 
 #[test]
 fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let whole = home.run(&[
         "compare",
@@ -179,7 +179,7 @@ fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
 
 #[test]
 fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file(
         "no-unlink.json",
@@ -210,7 +210,7 @@ fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
 
 #[test]
 fn several_treatments_are_held_against_one_baseline() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "compare",
@@ -248,7 +248,7 @@ fn several_treatments_are_held_against_one_baseline() {
 
 #[test]
 fn a_second_experiment_at_the_same_time_is_refused() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut first =
         home.start(home.weigh(&["compare", "none", "-w", "getppid", "--pairs", "2000"]));
@@ -264,7 +264,7 @@ fn a_second_experiment_at_the_same_time_is_refused() {
 
 #[test]
 fn another_promise_and_another_length_are_kept_with_the_experiment() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let how = ["--fdr", "--sample", "20ms", "--budget", "4s", "--no-detail", "--json", "-"];
     let outcome = home.run(&[&["compare", "none", "-w", "getppid"], &how[..]].concat());
@@ -278,7 +278,7 @@ fn another_promise_and_another_length_are_kept_with_the_experiment() {
 
 #[test]
 fn two_processes_are_weighed_on_one_cpu_and_on_two() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let arguments =
         ["compare", "none", "-w", "context1", "--pairs", "8", "--no-detail", "--json", "-"];

@@ -60,7 +60,7 @@ fn signal(pid: i32, signal: Signal) {
 
 #[test]
 fn the_rates_of_the_copies_add_up() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     for workload in ["getppid", "context1@same-cpu", "fsbuffer", "execl"] {
         let sample = bench.home.start(bench.command(workload, 3, 20)).finish().json();
@@ -78,7 +78,7 @@ fn the_rates_of_the_copies_add_up() {
 
 #[test]
 fn no_copy_starts_before_the_last_is_ready() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     let mut running = bench.home.start(bench.command("getppid", 2, 2000));
     assert!(wait_until(LIMIT, || children(running.pid()).len() == 3), "{}", running.said());
@@ -98,7 +98,7 @@ fn no_copy_starts_before_the_last_is_ready() {
 
 #[test]
 fn a_copy_that_fails_fails_the_sample_in_its_own_words() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     let mut command = bench.command("dc", 3, 20);
     command.env("PATH", "/nowhere");
@@ -118,7 +118,7 @@ fn a_copy_that_fails_fails_the_sample_in_its_own_words() {
 
 #[test]
 fn nothing_is_left_where_the_driver_is_killed() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     for workload in ["shell8", "context1@cross-cpu", "compile", "fsdisk"] {
         let mut running = bench.home.start(bench.command(workload, 2, 5000));
@@ -133,7 +133,7 @@ fn nothing_is_left_where_the_driver_is_killed() {
 
 #[test]
 fn weigh_names_the_copies_and_tells_how_they_differ() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let run = ["run", "getppid", "pipe", "--copies", "2", "--samples", "3", "--json", "-"];
     let report = home.succeed(&run).json();

@@ -19,7 +19,7 @@ fn rows(report: &Value) -> Vec<(String, f64, String)> {
 
 #[test]
 fn several_numbers_of_copies_are_a_curve() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let report = home
         .succeed(&[&["run", "getppid", "--copies", "1..2", "--json", "-"][..], &SHORT].concat())
@@ -40,7 +40,7 @@ fn several_numbers_of_copies_are_a_curve() {
 
 #[test]
 fn a_sweep_is_a_table_in_the_text_and_a_curve_in_the_html() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let page = home.path("r.html");
     let names =
@@ -64,7 +64,7 @@ fn a_sweep_is_a_table_in_the_text_and_a_curve_in_the_html() {
 
 #[test]
 fn a_comparison_of_a_sweep_has_a_chart_of_its_effects() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "compare",

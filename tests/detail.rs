@@ -19,7 +19,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn every_row_tells_how_long_its_operations_take_and_what_they_use() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment =
         ["compare", "none", "-w", "getppid", "-w", "stat", "--pairs", "8", "--json", "-"];
@@ -59,7 +59,7 @@ fn every_row_tells_how_long_its_operations_take_and_what_they_use() {
 
 #[test]
 fn it_can_be_left_out() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment =
         ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--json", "-"];
@@ -72,7 +72,7 @@ fn it_can_be_left_out() {
 
 #[test]
 fn a_command_has_its_runs() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment = ["compare", "none", "--pairs", "20", "--json", "-", "--", "true"];
     let json = home.run(&experiment).json();
@@ -86,7 +86,7 @@ fn a_command_has_its_runs() {
 
 #[test]
 fn treatments_prove_themselves_in_force_for_it_too() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment =
         ["compare", "seccomp:compares=2000", "-w", "getppid", "--pairs", "8", "--json", "-"];
@@ -112,7 +112,7 @@ fn in_the_pass(home: &Home, treatment: &str) -> Running {
 
 #[test]
 fn ctrl_c_keeps_what_there_is() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let running = in_the_pass(&home, "none");
     kill_process(Pid::from_raw(running.pid()).unwrap(), Signal::INT).unwrap();

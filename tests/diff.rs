@@ -32,7 +32,7 @@ fn diff(home: &Home, ids: [&str; 2], more: &[&str]) -> Outcome {
 
 #[test]
 fn a_rate_that_changed_is_told_with_the_caveat() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home();
     let (before, after) = (measure(&home, 1000), measure(&home, 900));
     let outcome = diff(&home, [&before, &after], &[]);
@@ -57,7 +57,7 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
 
 #[test]
 fn the_exit_status_of_two_runs_is_about_their_rates() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let run = || {
         let run = ["run", "getppid", "--samples", "8", "--json", "-"];
@@ -81,7 +81,7 @@ fn the_exit_status_of_two_runs_is_about_their_rates() {
 
 #[test]
 fn what_cannot_be_held_against_each_other_is_refused() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home();
     let own = measure(&home, 1000);
     let stat = home.run(&["compare", "none", "-w", "stat", "--pairs", "8", "--json", "-"]).json();

@@ -95,7 +95,7 @@ fn this_machine_is_looked_at_without_being_changed() {
 /// The audit status too, which root can see: without it every report said that it is not visible.
 #[test]
 fn an_experiment_keeps_what_the_doctor_finds() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let noted = |json: Value| -> Vec<String> {
         let findings = json["findings"].as_array().unwrap().clone();

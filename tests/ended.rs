@@ -27,7 +27,7 @@ fn assert_nothing_runs(home: &Home) {
 /// As systemd ends a service: SIGTERM to every process of it, in any order.
 #[test]
 fn sigterm_to_all_processes_keeps_the_verdict() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(6);
     for end in 0..6 {
         let home = Home::new();
@@ -53,7 +53,7 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
 /// A shell that executes `weigh` in its own place leaves it the processes that it had started.
 #[test]
 fn what_ran_before_weigh_is_not_ended_by_it() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     for arguments in ["compare none -w getppid --pairs 8 --no-detail", "profile -- true"] {
         let mut command = home.command("sh");
@@ -85,7 +85,7 @@ fn start_daemons(home: &Home, before: &[&str]) -> Running {
 
 #[test]
 fn a_killed_launcher_takes_all_along_that_its_worker_started() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let running = start_daemons(&home, &["compare", "none", "--budget", "60s"]);
     home.processes_of("__launcher").iter().for_each(|pid| signal(*pid, Signal::KILL));
@@ -120,7 +120,7 @@ fn so_does_either_process_of_an_audited_launcher() {
 
 #[test]
 fn a_killed_weigh_takes_all_along_that_its_workers_started() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut running = start_daemons(&home, &["compare", "none", "--budget", "60s"]);
     running.kill();

@@ -47,7 +47,7 @@ fn each_file_system_is_made_mounted_and_named() {
         println!("skipped: needs root");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let kinds =
         ["ext4", "xfs", "btrfs"].into_iter().filter(|kind| has_program(&format!("mkfs.{kind}")));
@@ -74,7 +74,7 @@ fn a_command_is_told_where_and_finds_it_new() {
         println!("skipped: needs root");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let script = "test -z \"$(ls \"$WEIGH_DIRECTORY\" | grep -v lost+found)\" && \
         stat -f -c %T \"$WEIGH_DIRECTORY\" >>kinds && touch \"$WEIGH_DIRECTORY/file\"";
@@ -99,7 +99,7 @@ fn a_command_is_told_where_and_finds_it_new() {
 
 #[test]
 fn a_directory_of_the_disk_needs_no_root_and_stays_as_it_was() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let disk = home.path("disk");
     fs::create_dir(&disk).unwrap();
@@ -119,7 +119,7 @@ fn a_file_system_that_is_taken_away_fails_the_experiment() {
         println!("skipped: needs root");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let command = ["compare", "fs:tmpfs", "--budget", "60s", "--", "sleep", "1"];
     let mut running = home.start(home.weigh(&command));
@@ -149,7 +149,7 @@ fn a_file_system_that_is_taken_away_fails_the_experiment() {
 
 #[test]
 fn neighbours_are_there_for_every_sample_and_their_end_fails_the_row() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let slow = ["compare", "busy:processes=2", "--budget", "60s", "--", "sleep", "0.3"];
     let mut running = home.start(home.weigh(&slow));
@@ -169,7 +169,7 @@ fn neighbours_are_there_for_every_sample_and_their_end_fails_the_row() {
 /// What a fixture starts is of its arm, and proved like the worker.
 #[test]
 fn a_treatment_reaches_what_a_fixture_starts() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let command =
         ["compare", "busy+seccomp", "--base", "busy", "--budget", "60s", "--", "sleep", "0.5"];
@@ -190,7 +190,7 @@ fn a_treatment_reaches_what_a_fixture_starts() {
 
 #[test]
 fn whatever_is_killed_nothing_of_it_stays() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(13);
     let fixture = if is_root() { "fs:ext4+busy" } else { "busy" };
     for kill in 0..support::hard(4, 60) {

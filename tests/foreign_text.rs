@@ -126,7 +126,7 @@ fn of_what_is_stored_in_every_report() {
 
 #[test]
 fn of_what_a_command_says_when_it_fails() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let script = home.file("fail.sh", format!("printf '%s' '{PLANT}' >&2\nexit 3\n"));
     let script = script.to_str().unwrap();

@@ -31,7 +31,7 @@ fn of_the_database_ends_the_experiment_and_keeps_what_was_stored() {
     if !may_mount() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "2000"];
     let outcome = run_on_small_disk(&home, "data", "300k", &experiment);
@@ -115,7 +115,7 @@ fn of_the_audit_log_ends_the_experiment_and_keeps_the_verdict() {
 
 #[test]
 fn of_the_reports_keeps_nothing_from_the_terminal() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let kinds: [&[&str]; 2] = [
         &["compare", "none", "-w", "getppid", "--pairs", "8"],
@@ -131,7 +131,7 @@ fn of_the_reports_keeps_nothing_from_the_terminal() {
 /// Whatever it is that cannot be opened, the message says why.
 #[test]
 fn too_few_open_files_are_called_that() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut refused = 0;
     for limit in (4..28).step_by(3) {

@@ -37,7 +37,7 @@ fn begin(home: &Home, script: &Path) -> Outcome {
 
 #[test]
 fn pairs_are_added_and_all_of_them_are_judged_together() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let script = home.file("work", COMMAND);
     begin(&home, &script);
@@ -69,7 +69,7 @@ fn pairs_are_added_and_all_of_them_are_judged_together() {
 
 #[test]
 fn a_half_pair_that_a_kill_left_is_no_part_of_any_pair() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let script = home.file("work", COMMAND);
     let experiment = ["compare", "none", "--budget", "60s", "--", "sh", script.to_str().unwrap()];
@@ -98,7 +98,7 @@ fn a_half_pair_that_a_kill_left_is_no_part_of_any_pair() {
 
 #[test]
 fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let works = ["-w", "getppid", "-w", "stat"];
     let experiment =
@@ -121,7 +121,7 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
 
 #[test]
 fn an_experiment_in_sets_gets_another_set() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let sets =
         ["compare", "none", "-w", "getppid", "--margin", "0.001%", "--sets", "2", "--budget", "2s"];
@@ -134,7 +134,7 @@ fn an_experiment_in_sets_gets_another_set() {
 
 #[test]
 fn what_changed_is_refused_and_the_experiment_is_as_before() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let profile = r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#;
     let file = home.file("profile.json", profile);
@@ -169,7 +169,7 @@ fn what_changed_is_refused_and_the_experiment_is_as_before() {
 
 #[test]
 fn what_cannot_be_gone_on_with_says_why() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail"]);
     let id = id(&home);

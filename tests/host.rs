@@ -225,7 +225,7 @@ fn found_holder(running: &Running) -> Option<Pid> {
 
 #[test]
 fn two_machines_are_measured_side_by_side_and_nothing_is_left_there() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let Some(machine) = Machine::start(&home) else { return };
     let label = format!("{}::nice:5", machine.label());
@@ -250,7 +250,7 @@ fn two_machines_are_measured_side_by_side_and_nothing_is_left_there() {
 
 #[test]
 fn a_connection_that_is_cut_costs_a_pair_and_one_that_goes_with_us_leaves_nothing() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let Some(machine) = Machine::start(&home) else { return };
     let label = machine.label();
@@ -307,7 +307,7 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
 /// connection that anybody tells: ssh has to notice by itself.
 #[test]
 fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let Some(machine) = Machine::start_behind_a_link(&home) else { return };
     let network = machine.network.as_ref().unwrap();

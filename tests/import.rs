@@ -118,7 +118,7 @@ fn foreign_names_are_only_shown() {
 
 #[test]
 fn an_experiment_of_weigh_survives_the_journey() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let (home, other) = (Home::new(), Home::new());
     let command =
         ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--json", "r.json"];
@@ -147,7 +147,7 @@ fn an_experiment_of_weigh_survives_the_journey() {
 /// The tables that are made of what was measured here.
 #[test]
 fn what_was_measured_is_shown_as_the_old_tables() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let command = [
         "compare",

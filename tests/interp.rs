@@ -37,7 +37,7 @@ fn sentences(facts: &Value) -> String {
 fn the_interpreter_of_each_arm_is_its_own_and_tells_its_configuration() {
     let Some(perl) = installed("perl") else { return };
     let home = Home::new();
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     for name in ["perl-one", "perl-two"] {
         fs::copy(&perl, home.path("tmp").join(name)).unwrap();
     }
@@ -81,7 +81,7 @@ fn another_language_than_the_programs_is_refused_before_anything_is_measured() {
 #[test]
 fn a_missing_interpreter_is_one_sentence_and_the_rest_runs() {
     let home = Home::new();
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bin = home.path("tmp").join("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
@@ -99,7 +99,7 @@ fn a_missing_interpreter_is_one_sentence_and_the_rest_runs() {
 fn a_program_with_a_wrong_result_has_no_rate() {
     let Some(perl) = installed("perl") else { return };
     let home = Home::new();
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     // As perl, but 6765 is 6766 in all that it prints.
     let script = format!("#!/bin/sh\n{} \"$@\" | sed s/6765/6766/\n", perl.display());
     let wrong = home.file("tmp/wrong-perl", script);

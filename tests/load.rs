@@ -90,7 +90,7 @@ fn each_user_does_every_job_and_the_rate_is_of_the_slowest() {
 
 #[test]
 fn many_users_start_and_none_is_lost() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let program = workloads(&home);
     let users = support::hard(1000, 5000);
@@ -103,7 +103,7 @@ fn many_users_start_and_none_is_lost() {
 
 #[test]
 fn a_user_or_a_driver_that_is_killed_gives_no_rate_and_leaves_nothing() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(14);
     for kill in 0..support::hard(8, 60) {
         let home = Home::new();
@@ -134,7 +134,7 @@ fn a_user_or_a_driver_that_is_killed_gives_no_rate_and_leaves_nothing() {
 
 #[test]
 fn a_ramp_finds_a_peak_with_its_interval() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments =
@@ -155,7 +155,7 @@ fn a_ramp_finds_a_peak_with_its_interval() {
 
 #[test]
 fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("workfile.mine", "# re-aim's\n30 stat\n10 getppid\n");
     let label = "load:./workfile.mine:users=3";
@@ -183,7 +183,7 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
 /// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
 #[test]
 fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
@@ -233,7 +233,7 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
         println!("skipped: needs root, to be another user with no process yet");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments = ["./mine.toml", "--users", "1,4,500"];

@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// What a user of re-aim has: two files, its table and its CSV.
 #[test]
 fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("workfile.mine", "FILESIZE: 20 K\nPOOLSIZE: 10 K\n30 disk_brd\n10 getppid\n");
     let [one, two] = ["one", "two"].map(|name| home.path(name));
@@ -61,7 +61,7 @@ fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
 
 #[test]
 fn a_mix_has_programs_and_workloads_of_any_kind_among_its_jobs() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mix = |commands: &str| {
         format!("name = \"x\"\nsummary = \"\"\njobs = 8\n[tests]\ngetppid = 2\n{commands}")
@@ -87,7 +87,7 @@ fn a_mix_has_programs_and_workloads_of_any_kind_among_its_jobs() {
 /// Cold and warm are different rows; what is cold comes from the device.
 #[test]
 fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("reads.toml", "name = \"reads\"\nsummary = \"\"\n[tests]\ndisk_rd = 1\n");
     let place = format!("fs:dir={}", env!("CARGO_TARGET_TMPDIR"));

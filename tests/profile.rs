@@ -98,7 +98,7 @@ fn a_command_that_fails_has_no_profile() {
 #[test]
 fn a_server_is_ended_after_its_time_and_that_is_no_failure() {
     let home = Home::new();
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let script = "trap 'exit 9' TERM; while :; do :; done";
     let outcome = home.succeed(&["profile", "--for", "5s", "--", "/bin/sh", "-c", script]);
     let profile = written(&home);
@@ -140,7 +140,7 @@ fn ctrl_c_keeps_what_was_counted_and_ends_the_command() {
 #[test]
 fn a_running_process_is_watched_and_goes_on() {
     let home = Home::new();
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let server = start_server(&home);
     let pid = server.pid().to_string();
     let outcome = home.succeed(&["profile", "--pid", &pid, "--for", "5s"]);

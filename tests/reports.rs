@@ -32,7 +32,7 @@ fn home_with_an_experiment() -> (Home, String) {
 
 #[test]
 fn every_format_is_written_and_exported_alike() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let (home, id) = home_with_an_experiment();
     for (format, file, part) in [
         ("--json", "r.json", "weighbridge/experiment/2"),
@@ -65,7 +65,7 @@ fn has_word(text: &str, word: &str) -> bool {
 
 #[test]
 fn an_anonymised_report_names_neither_the_machine_nor_its_boot() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let (home, compared) = home_with_an_experiment();
     home.succeed(&["run", "getppid", "--samples", "3"]);
     let ran =
@@ -96,7 +96,7 @@ fn an_anonymised_report_names_neither_the_machine_nor_its_boot() {
 
 #[test]
 fn the_html_needs_nothing_from_elsewhere() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let (home, _) = home_with_an_experiment();
     let html = fs::read_to_string(home.path("r.html")).unwrap();
     for from_elsewhere in ["src=\"http", "href=\"http", "@import", "url(http", "<link"] {
@@ -107,7 +107,7 @@ fn the_html_needs_nothing_from_elsewhere() {
 
 #[test]
 fn a_run_is_exported_as_json_html_and_text() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.succeed(&["run", "getppid", "--samples", "3"]).assert_says(&["getppid", "ops/s"]);
     let id = home.query_text("SELECT id FROM experiment");
@@ -139,7 +139,7 @@ fn completions_and_man_pages_are_generated() {
 /// One file, copied to a machine with nothing, in a directory with nothing, and no environment.
 #[test]
 fn the_program_alone_is_enough() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     fs::create_dir(home.path("alone")).unwrap();
     fs::copy(program(), home.path("alone/weigh")).unwrap();
@@ -176,7 +176,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 #[test]
 fn every_sample_is_stored_with_what_others_took_and_every_row_has_its_bound() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--csv", "r.csv"]);
     let json = home.json();

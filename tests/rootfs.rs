@@ -55,7 +55,7 @@ fn listing(directory: &Path) -> Vec<(std::path::PathBuf, u64, std::time::SystemT
 
 #[test]
 fn a_tar_is_weighed_against_a_directory_which_stays_as_it_is() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let (one, other) = (tiny(&home, "one"), tiny(&home, "other"));
     let before = listing(&one);
@@ -95,7 +95,7 @@ fn command_in(home: &Home, label: &str, name: &str) -> Outcome {
 
 #[test]
 fn a_command_runs_in_the_root_and_what_it_writes_is_gone_with_the_pair() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "lonely");
     assert_measured(&home, &command_in(&home, &label(&root), "lonely"));
@@ -111,7 +111,7 @@ fn a_command_runs_in_the_root_and_what_it_writes_is_gone_with_the_pair() {
 
 #[test]
 fn the_layers_of_an_image_make_the_root() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "layers");
     let saved = docker_save(&home, &root, "upper");
@@ -126,7 +126,7 @@ fn the_layers_of_an_image_make_the_root() {
 
 #[test]
 fn a_squashfs_is_mounted_for_us_alone() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "squashed");
     let Some(image) = squashfs(&root) else { return };
@@ -137,7 +137,7 @@ fn a_squashfs_is_mounted_for_us_alone() {
 
 #[test]
 fn one_root_that_takes_the_static_build_alone_gives_it_to_all() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let (bare, tiny) = (bare(&home, "bare"), tiny(&home, "tiny"));
     let base = label(&tiny);
@@ -153,7 +153,7 @@ fn one_root_that_takes_the_static_build_alone_gives_it_to_all() {
 
 #[test]
 fn another_treatment_is_applied_in_the_root() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let base = label(&tiny(&home, "filtered"));
     let treated = format!("{base}::seccomp:compares=2000");
@@ -169,7 +169,7 @@ fn what_a_workload_needs_around_it_is_in_the_root_too() {
         println!("skipped: needs root");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let disk = home.path("disk");
     fs::create_dir(&disk).unwrap();
@@ -196,7 +196,7 @@ fn what_is_done_in_the_root_is_audited() {
 /// Somebody puts another mark above the root: what is entered then is not proved to be it.
 #[test]
 fn a_root_that_is_not_the_one_fails_the_experiment() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = label(&tiny(&home, "swapped"));
     let arguments = ["compare", &root, "-w", "getppid", "--pairs", "500"];
@@ -215,7 +215,7 @@ fn a_root_that_is_not_the_one_fails_the_experiment() {
 /// Samples from before and after are of two systems.
 #[test]
 fn a_directory_that_is_changed_meanwhile_fails_the_experiment() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "edited");
     let arguments = ["compare", &label(&root), "-w", "getppid", "--pairs", "2000"];
@@ -235,7 +235,7 @@ fn what_is_mounted_in_a_directory_is_told_to_be_absent() {
         println!("skipped: needs root");
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let (root, other) = (tiny(&home, "with mounts"), home.path("other"));
     fs::create_dir_all(root.join("mnt/in it")).unwrap();
@@ -254,7 +254,7 @@ fn what_is_mounted_in_a_directory_is_told_to_be_absent() {
 
 #[test]
 fn another_root_than_before_does_not_go_on() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "changing");
     let packed = tar(&root, "tar", "");
@@ -295,7 +295,7 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
 /// Through `/proc` a link could lead to the root of any process.
 #[test]
 fn a_link_in_a_root_leads_nothing_out_of_it() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outside = home.path("outside");
     fs::create_dir(&outside).unwrap();
@@ -331,7 +331,7 @@ fn root_enters_nothing_that_others_can_change() {
 /// In every form, without root: by a user namespace.
 #[test]
 fn an_ordinary_user_weighs_roots_where_he_may() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     fs::copy(program(), home.path("weigh")).unwrap();
     fs::set_permissions(home.path("weigh"), fs::Permissions::from_mode(0o755)).unwrap();

@@ -9,7 +9,7 @@ use support::{Home, Turn};
 /// The size of the environment moves the stack, and with it the time.
 #[test]
 fn every_launch_has_an_environment_of_another_size() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let line = "echo ${#WEIGH_PADDING} >> sizes";
     let sizes = || -> Vec<usize> {
@@ -38,7 +38,7 @@ fn every_launch_has_an_environment_of_another_size() {
 /// first, and Wilcoxon's test assumes that they do not.
 #[test]
 fn only_without_a_fixed_number_of_pairs_do_the_first_choose_the_length() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let piloted = |how: [&str; 2]| {
         let compare = ["compare", "none", "-w", "getppid", "--no-detail", how[0], how[1]];

@@ -24,7 +24,7 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
     if !is_root() {
         return println!("skipped: needs root");
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let sites =
         ["apache-mod-php", "apache-fpm", "nginx-fpm"].map(|s| format!("app:web.cookie@{s}"));
@@ -64,7 +64,7 @@ fn without_a_server_the_others_are_measured() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let script =
         "for f in /usr/sbin/nginx; do [ ! -e $f ] || mount --bind /dev/null $f; done; exec \"$@\"";
@@ -87,7 +87,7 @@ fn what_the_server_used_is_in_the_cpu_time() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let program = make_workloads("servers", &[]).join("weigh-workloads");
     let run = format!("{} run app:kv.get-set --operations 20000", program.display());
@@ -108,7 +108,7 @@ fn a_treatment_reaches_the_server() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let command = ["compare", "seccomp", "-w", "app:kv.get-set@redis", "--budget", "60s"];
     let mut running = home.start(home.weigh(&command));
@@ -130,7 +130,7 @@ fn a_server_of_all_arms_is_a_treatment_like_others() {
     if !has("mariadb") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let command = ["compare", "mariadb:relaxed", "--base", "mariadb", "-w", "app:db.transaction"];
     let outcome = home.run(&[&command[..], &["--pairs", "8", "--no-detail"]].concat());
@@ -152,7 +152,7 @@ fn a_disk_without_room_for_a_database_is_said() {
     if !has("mariadb") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let script = "mount -t tmpfs -o size=60m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
     let mut command = home.command("unshare");
@@ -174,7 +174,7 @@ fn a_server_that_is_killed_gives_no_rate() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let mut running = home.start(home.weigh(&[
         "compare",
@@ -212,7 +212,7 @@ fn whatever_is_killed_nothing_of_it_stays() {
     if there.is_empty() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(16);
     for kill in 0..support::hard(6, 60) as usize {
         let home = open_home();
@@ -242,7 +242,7 @@ fn rows_that_are_lost_are_found_by_the_reconciliation() {
     if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let program = make_workloads("servers", &[]).join("weigh-workloads");
     let script = format!(
@@ -265,7 +265,7 @@ fn a_second_client_sees_the_same_server() {
     if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let script = "mariadb -N -u root -S ${WEIGH_DATABASE#mariadb:} weigh \
                   -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >seen";

@@ -34,7 +34,7 @@ fn run(home: &Home, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn seccomp_is_weighed_without_root() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home_of_nobody();
     // Many comparisons: a call takes several times as long.
     let outcome = run(
@@ -49,7 +49,7 @@ fn seccomp_is_weighed_without_root() {
 
 #[test]
 fn the_default_filter_is_weighed_without_root() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home_of_nobody();
     let outcome = run(&home, &["compare", "seccomp", "-w", "getppid", "--pairs", "8"]);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
@@ -62,7 +62,7 @@ fn a_server_is_measured_without_root() {
     if !std::path::Path::new("/usr/bin/redis-server").exists() {
         return println!("skipped: redis-server is not installed");
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home_of_nobody();
     let outcome = run(&home, &["run", "app:kv.get-set", "--samples", "3"]);
     if outcome.code == Some(2) {
@@ -84,7 +84,7 @@ fn auditing_is_refused_and_what_is_missing_is_named() {
 
 #[test]
 fn without_a_treatment_seccomp_is_weighed_and_the_reason_given() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home_of_nobody();
     let outcome = run(&home, &["compare", "-w", "getppid", "--pairs", "8"]);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
@@ -135,7 +135,7 @@ fn a_database_that_may_not_be_written_is_named() {
 /// As on a read-only file system: neither the file nor anything beside it can be written.
 #[test]
 fn a_database_that_can_only_be_read_is_shown() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home_of_nobody();
     let compare = ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail"];
     assert!(matches!(run(&home, &compare).code, Some(0 | 3)));

@@ -36,7 +36,7 @@ fn lines(home: &Home, file: &str) -> Vec<String> {
 
 #[test]
 fn the_slower_command_is_slower_and_all_are_in_order() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let commands = ["versus", QUICK, SLOW, "sleep 0.01; sleep 0.02"];
     let outcome = home.succeed(&[&commands[..], &ENOUGH].concat());
@@ -71,7 +71,7 @@ fn the_slower_command_is_slower_and_all_are_in_order() {
 
 #[test]
 fn the_faster_command_is_faster_and_a_gate_knows_the_slower() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", SLOW, QUICK, "-n", "before"];
     home.succeed(&[&words[..], &ENOUGH].concat()).assert_says(&[
@@ -90,7 +90,7 @@ fn the_faster_command_is_faster_and_a_gate_knows_the_slower() {
 /// Equal ones are equivalent once the pairs are enough, and never different.
 #[test]
 fn equal_commands_are_not_different() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", "sleep 0.02", "sleep 0.02", "--margin", "40%", "--budget", "5s"];
     assert_done(&home.run(&words));
@@ -101,7 +101,7 @@ fn equal_commands_are_not_different() {
 
 #[test]
 fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let killed = "kill -9 $$";
     let missing = "no-such-command-7";
@@ -122,7 +122,7 @@ fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
 
 #[test]
 fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&["versus", "echo no >&2; exit 4", QUICK, SLOW]);
     outcome.assert_error(&["there is no result", "it exited with status 4: no"]);
@@ -132,7 +132,7 @@ fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
 
 #[test]
 fn exit_statuses_that_are_expected_are_fine() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let [quick, slow] = ["sleep 0.01; exit 3", "sleep 0.06; exit 1"];
     let ends = |option: &[&str]| {
@@ -149,7 +149,7 @@ fn exit_statuses_that_are_expected_are_fine() {
 /// Not only of what is kept, which is the end.
 #[test]
 fn all_of_the_output_is_compared() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let many = |first: &str| format!("echo {first}; seq 100000");
     let [same, first, last, shorter] =
@@ -193,7 +193,7 @@ fn all_of_the_output_is_compared() {
 
 #[test]
 fn output_is_shown_on_request() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "echo one two", "echo three >&2", "--show-output", "--pairs", "8"];
     let outcome = home.run(&words);
@@ -203,7 +203,7 @@ fn output_is_shown_on_request() {
 
 #[test]
 fn each_command_has_its_own_preparation() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.run(&[
         "versus",
@@ -236,7 +236,7 @@ fn each_command_has_its_own_preparation() {
 
 #[test]
 fn a_shell_is_chosen_or_none() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let by_bash = ["versus", "-S", "bash --norc", "echo ${BASH_VERSION:+bash} >> log", "true"];
     assert_done(&home.run(&[&by_bash[..], &["--pairs", "8"]].concat()));
@@ -259,7 +259,7 @@ fn a_shell_is_chosen_or_none() {
 /// The start of the shell is most of what a built-in takes.
 #[test]
 fn it_is_told_when_a_shell_is_most_of_the_time() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     assert_done(&home.run(&["versus", "true", ":", "--pairs", "8"]));
     let warnings = home.json()["warnings"].to_string();
@@ -270,7 +270,7 @@ fn it_is_told_when_a_shell_is_most_of_the_time() {
 
 #[test]
 fn another_session_goes_on_with_the_same_programs_only() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let script = |name: &str, line: &str| {
         let path = home.file(name, format!("#!/bin/sh\n{line}\n"));

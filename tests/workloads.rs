@@ -9,7 +9,7 @@ use support::{Home, Turn};
 
 #[test]
 fn every_kind_of_workload_gives_a_rate() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let listed = home.succeed(&["list", "workloads", "--json"]).json();
     let workloads = listed["workloads"].as_array().unwrap();
@@ -45,7 +45,7 @@ fn every_kind_of_workload_gives_a_rate() {
 
 #[test]
 fn every_unixbench_has_its_index() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let suites = ["unixbench", "unixbench-3.11", "unixbench-4.1"];
     let options = ["--samples", "3", "--sample", "10ms", "--json", "-"];
@@ -100,7 +100,7 @@ fn every_unixbench_has_its_index() {
 /// another.
 #[test]
 fn a_suite_of_ones_own_has_its_index() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let file = home.path("my suite.toml");
     let member = |name: &str, baseline: f64| {

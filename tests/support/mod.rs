@@ -42,15 +42,24 @@ pub fn hard(usual: u64, hard: u64) -> u64 {
     }
 }
 
-/// The machine to oneself: what is measured meanwhile, or done to the kernel's audit configuration,
-/// is done by one test at a time, whatever test program it is in.
+/// A place among the tests that measure, whatever test program they are in. A test that takes it has the
+/// machine to itself: it does something to the kernel (auditing, settings), looks at what there is one of, or
+/// is about how much noise there is. Those that share it run side by side.
 pub struct Turn(File);
 
 impl Turn {
     pub fn take() -> Turn {
+        Turn::wait(FlockOperation::LockExclusive)
+    }
+
+    pub fn share() -> Turn {
+        Turn::wait(FlockOperation::LockShared)
+    }
+
+    fn wait(operation: FlockOperation) -> Turn {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("turn.lock");
         let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        flock(&lock, operation).unwrap();
         Turn(lock)
     }
 }

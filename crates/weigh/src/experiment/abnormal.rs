@@ -16,6 +16,8 @@ const LEAST_SAMPLES: usize = 5;
 const FAR: f64 = 3.0;
 pub const TIMEOUTS: &str = "timeouts";
 pub const RETRANSMISSIONS: &str = "retransmissions";
+pub const DROPPED: &str = "dropped_packets";
+pub const DROPPED_BY_QUEUE: &str = "queue_dropped_packets";
 
 /// Those of which TCP was watched, the worst first.
 pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
@@ -33,6 +35,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
                 is_far: seen.is_far,
                 timeouts: seen.timeouts as u64,
                 retransmissions: seen.retransmissions as u64,
+                dropped: seen.dropped as u64,
                 connections: watch.connections,
             })
         })
@@ -64,6 +67,7 @@ struct SeenSample {
     is_far: bool,
     timeouts: f64,
     retransmissions: f64,
+    dropped: f64,
 }
 
 impl SeenSample {
@@ -82,6 +86,7 @@ impl SeenSample {
             is_far: rates.len() >= LEAST_SAMPLES && (rate - middle).abs() > FAR * deviation(&rates),
             timeouts: reading(TIMEOUTS),
             retransmissions: reading(RETRANSMISSIONS),
+            dropped: reading(DROPPED) + reading(DROPPED_BY_QUEUE),
         })
     }
 }

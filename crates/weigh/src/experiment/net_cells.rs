@@ -28,8 +28,8 @@ pub const READINGS: [&str; 13] = [
     DATAGRAMS_LOST,
     DATAGRAMS_REORDERED,
     "datagrams_duplicated",
-    "dropped_packets",
-    "queue_dropped_packets",
+    super::abnormal::DROPPED,
+    super::abnormal::DROPPED_BY_QUEUE,
     "overruns",
 ];
 

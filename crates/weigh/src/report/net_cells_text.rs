@@ -104,7 +104,6 @@ fn abnormal(net: &NetAnswers) -> Table {
         ("why", Left),
     ];
     let rows = net.abnormal.iter().take(MOST_ABNORMAL).map(|one| {
-        let dropped: usize = one.connections.iter().map(|of| of.drops_us.len()).sum();
         vec![
             format::label(&one.cell),
             format::integer(u64::from(one.bytes)),
@@ -112,7 +111,7 @@ fn abnormal(net: &NetAnswers) -> Table {
             format::rate(one.rate, BITS),
             format::rate(one.median, BITS),
             format::integer(one.retransmissions),
-            format::integer(dropped as u64),
+            format::integer(one.dropped),
             one.reason(),
         ]
     });

@@ -76,6 +76,8 @@ pub struct Abnormal {
     /// How often TCP waited in vain for an acknowledgement (RTO).
     pub timeouts: u64,
     pub retransmissions: u64,
+    /// Packets that the wires dropped, as told or for want of room.
+    pub dropped: u64,
     pub connections: Vec<WatchedConnection>,
 }
 

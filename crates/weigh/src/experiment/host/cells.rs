@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::around::neutral;
 use super::{Host, SampleError, padding};
+use crate::experiment::abnormal::{DROPPED, DROPPED_BY_QUEUE};
 use crate::experiment::net_answers::{
     ACTIVITY_RATE, ACTIVITY_SLOWDOWN, COMM_SLOWDOWN, FoundCell, LOST_PACKETS, class_metric, scored,
 };
@@ -262,8 +263,8 @@ fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
     };
     let mut readings = vec![count(LOST_PACKETS, losses.not_meant)];
     if GridLink::is_over_wire(grid.link.as_ref(), cell) {
-        readings.push(count("dropped_packets", losses.meant));
-        readings.push(count("queue_dropped_packets", losses.by_queue));
+        readings.push(count(DROPPED, losses.meant));
+        readings.push(count(DROPPED_BY_QUEUE, losses.by_queue));
         readings.push(count("overruns", losses.overruns));
     }
     readings

@@ -66,7 +66,9 @@ fn figure(one: &Abnormal, number: usize, connection: &WatchedConnection) -> Opti
         acknowledged => line(|look| look.2),
         drops => drops.collect::<String>(),
         again => again.collect::<String>(),
-        dropped => connection.drops_us.len(),
+        dropped => format::integer(one.dropped),
+        is_dropped => one.dropped > 0,
+        has_times => !connection.drops_us.is_empty(),
         most => format!("{} KB", format::integer(most / 1000)),
         to => format::time_ns(f64::from(end_us) * 1e3),
     })
@@ -101,6 +103,7 @@ mod tests {
             is_far: true,
             timeouts: 1,
             retransmissions: 1,
+            dropped: drops_us.len() as u64,
             connections: vec![WatchedConnection { every_us: 1000, looks, drops_us }],
         }
     }
