@@ -182,7 +182,9 @@ impl Home {
             entries.map(|entry| entry.unwrap().path()).collect()
         };
         let mut left = list("tmp");
-        left.extend(list("state/weighbridge").into_iter().filter(|path| !path.ends_with("lock")));
+        // Guests are built once, and kept.
+        let is_kept = |path: &PathBuf| ["lock", "vm"].iter().any(|name| path.ends_with(name));
+        left.extend(list("state/weighbridge").into_iter().filter(|path| !is_kept(path)));
         left
     }
 

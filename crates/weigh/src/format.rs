@@ -7,7 +7,7 @@ mod duration;
 mod number;
 mod percent;
 
-pub use duration::{added_ns, change_ns, factor, time_ns};
+pub use duration::{added_instructions, added_ns, change_ns, factor, time_ns};
 pub use number::{number, number_with};
 pub use percent::{confidence, interval, margin, percent, signed, unsigned};
 

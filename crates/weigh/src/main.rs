@@ -11,6 +11,7 @@ use weighbridge::printable;
 use weighbridge::testbed;
 use weighbridge::treatment::audit::stream;
 use weighbridge::treatment::elsewhere::arrival;
+use weighbridge::treatment::guest::{inside, port};
 use weighbridge::treatment::{self, guard};
 use weighbridge::workload::{launcher, launcher_process, paced};
 
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(arrival::SUBCOMMAND) => arrival::run(arguments),
+        Some(inside::SUBCOMMAND) => inside::run(),
+        Some(port::SUBCOMMAND) => port::run(arguments),
         Some(carry::SUBCOMMAND) => carry::run(arguments),
         Some(relay::SUBCOMMAND) => relay::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),

@@ -155,7 +155,7 @@ impl CompareArgs {
             true => combinations(&self.base, &self.treatments)?,
             false => std::iter::once(&self.base).chain(&self.treatments).cloned().collect(),
         };
-        let arms =
+        let arms: Vec<String> =
             labels.iter().map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let pairing = &self.pairing;
         let seed = pairing.seed();
@@ -171,6 +171,7 @@ impl CompareArgs {
         };
         let names = WorkName::names_of(&workloads)?;
         let all_time = self.turns.then_some(Metric::AllTime);
+        let budget = pairing.budget(&arms);
         let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         Ok(Request {
             kind: ExperimentKind::Compare,
@@ -188,7 +189,7 @@ impl CompareArgs {
             copies: vec![self.copies],
             again: again.to_string(),
             seed,
-            budget: pairing.budget,
+            budget,
             margin: pairing.margin,
             design: pairing.design(),
             sample_ms: self.sample.map(value::whole_ms),

@@ -37,6 +37,8 @@ Examples:
       What the device below the directory for temporary files can do; --disk=DIR for another.
   sudo weigh doctor --install apps
       The servers that `weigh run app` measures, from Debian's packages; asks first, starts none.
+  sudo weigh doctor --install vm
+      What `weigh compare vm:…` builds and boots virtual machines with.
 
 Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, that of the command.";
 
@@ -57,7 +59,7 @@ pub struct DoctorArgs {
     /// Change what can be changed and restored safely, while COMMAND runs or until Ctrl-C
     #[arg(long)]
     fix: bool,
-    /// Install the servers that workloads ask, with apt-get; none of them is started
+    /// Install the servers that workloads ask, or what virtual machines need, with apt-get; nothing is started
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
     /// Measure what the device below DIR can do, without the page cache, and keep it for reports [default:

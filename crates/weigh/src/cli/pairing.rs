@@ -30,10 +30,11 @@ use paired::multiplicity::Multiplicity;
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]
 pub struct Pairing {
-    /// Stop measuring after this time, even if some rows have no verdict yet
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = value::duration)]
+    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; 15m where arms
+    /// are virtual machines]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
-    pub budget: Duration,
+    budget: Option<Duration>,
     /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
@@ -72,7 +73,18 @@ pub struct Pairing {
     pub names: Names,
 }
 
+/// What a verdict takes of most workloads, and of guests that are booted for each pair of theirs.
+const BUDGET: Duration = Duration::from_secs(120);
+const BUDGET_OF_GUESTS: Duration = Duration::from_secs(900);
+
 impl Pairing {
+    /// How long arms of these labels are measured.
+    pub fn budget(&self, arms: &[String]) -> Duration {
+        let is_guest = |label: &String| label == "vm" || label.starts_with("vm:");
+        let default = if arms.iter().any(is_guest) { BUDGET_OF_GUESTS } else { BUDGET };
+        self.budget.unwrap_or(default)
+    }
+
     /// The seed that was given, or one that is drawn now.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(|| rand::random::<u32>().into())
@@ -104,7 +116,7 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let interrupted = listen_for_signals()?;
-                go_on::run(id, self.budget, None, &store, context, &interrupted)?
+                go_on::run(id, self.budget(&[]), None, &store, context, &interrupted)?
             }
             None => self.begin(&request()?, &store, context)?,
         };
@@ -117,7 +129,7 @@ impl Pairing {
     fn begin(&self, request: &Request, store: &Store, context: &Context) -> Result<Done, String> {
         let interrupted = listen_for_signals()?;
         let (margin_pct, sets) = (self.margin * 100.0, self.sets as usize);
-        let mut audience = Terminal::of_pairs(context.color, margin_pct, self.budget, sets);
+        let mut audience = Terminal::of_pairs(context.color, margin_pct, request.budget, sets);
         execute(request, store, &mut audience, &interrupted)
     }
 

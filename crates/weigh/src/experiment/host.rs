@@ -32,7 +32,8 @@ use crate::station::arms::{Arms, ArmsError, Proved};
 use crate::store::record::{Measured, Startup};
 use crate::store::{self, Store};
 use crate::treatment::guard::Guard;
-use crate::treatment::{Evidence, TreatmentError};
+use crate::treatment::{Evidence, PairDraw, TreatmentError};
+use crate::workload::clock::PlaceClock;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
 use crate::workload::metric::{Direction, Metric};
@@ -117,6 +118,11 @@ impl<'a> Host<'a> {
         host.start_neutral()?;
         host.start_peers()?;
         Ok(host)
+    }
+
+    /// Whether what is measured is time in all arms.
+    pub fn counts_time(&self) -> bool {
+        (0..self.arms.count()).all(|arm| self.arms.place(arm).clock == PlaceClock::Time)
     }
 
     /// From now on samples of this work are so long.
@@ -216,10 +222,11 @@ impl<'a> Host<'a> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
     fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
+        let draw = PairDraw { chance, round: (slot.set, slot.pair) };
         let needs = self.site.works[slot.unit.work].needs();
         for arm in order_of_launchers(slot) {
             self.arms.need(arm, &needs);
-            self.arms.renew(arm, chance).map_err(|error| match error {
+            self.arms.renew(arm, draw).map_err(|error| match error {
                 ArmsError::Launcher(error) => SampleError::Stop(error.into()),
                 other => other.into(),
             })?;
@@ -317,6 +324,8 @@ impl Host<'_> {
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         let work = &self.site.works[self.launched_for(slot)];
         let sample = work.read(&launched).map_err(SampleError::Workload)?;
+        let clock = self.arms.place(slot.arm).clock;
+        let sample = clock.read(sample, &work.unit()).map_err(SampleError::Workload)?;
         let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
         self.lengths[slot.unit.work].learn(&sample, started.elapsed());
@@ -351,7 +360,9 @@ impl Host<'_> {
             Some((metric.clone(), amount.log()?))
         });
         let readings = Readings { rate, logs: logs.collect() };
-        self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
+        if self.arms.place(slot.arm).clock == PlaceClock::Time {
+            self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
+        }
         let BesidesSample { started_s, padding_bytes, evidence, disturbance } = found;
         let measured = Measured {
             work: slot.unit.work,

@@ -235,7 +235,8 @@ impl Session<'_> {
         let coins = |set| Coins::new(self.request.seed, set, *sessions);
         let mut rows: Vec<RowState> = units.iter().map(|unit| self.row(*unit, design)).collect();
         effects::attach(&mut rows, &self.request.arms, design);
-        let has_detail = set == 0 && self.request.detail && self.request.command.is_none();
+        let has_detail =
+            set == 0 && self.request.detail && self.request.command.is_none() && host.counts_time();
         let budget = self.request.budget / planned;
         let had = |unit: &Unit| match self.works[unit.work].has_detail() {
             true => self.earlier.detail(unit),

@@ -94,7 +94,19 @@ pub fn go_on(
 /// Where an arm is on another machine, all that is done has to be had there.
 fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     let of = |reach| treatments.iter().find(|named| named.treatment.reach() == reach);
-    let Some(elsewhere) = of(Reach::Elsewhere) else { return Ok(()) };
+    let is_guest = |named: &Named| named.treatment.reach() == Reach::Guest;
+    if let (Some(guest), Some(other)) =
+        (of(Reach::Guest), treatments.iter().find(|named| !is_guest(named)))
+    {
+        return Err(format!(
+            "`{}` is a virtual machine, and `{}` is none: what would differ most is the virtual machine. \
+             Compare guests with guests: --base vm",
+            guest.label, other.label
+        ));
+    }
+    let Some(elsewhere) = of(Reach::Guest).or_else(|| of(Reach::Elsewhere)) else {
+        return Ok(());
+    };
     if let Some(named) = of(Reach::System) {
         return Err(not_elsewhere(&elsewhere.label, &named.label));
     }

@@ -24,6 +24,7 @@ use crate::result::summary::{
 use crate::result::versus::Versus;
 use crate::store::record::{ExperimentKind, Header, Stored};
 use crate::treatment::differences::differences;
+use crate::workload::clock::{PATH_LENGTH, is_path_length};
 use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
 use paired::betting::Betting;
@@ -34,6 +35,10 @@ use paired::forecast::{Forecast, forecast};
 use paired::judge::{Judgement, judge_rows};
 use paired::parallel::map_rows;
 use paired::stalls;
+
+/// What a reader must know of it first.
+const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million instructions (Ginstr) of an \
+     emulated CPU, which has no caches, no TLB and no mitigations.";
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {
@@ -53,7 +58,11 @@ pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
     let (results, effects) = rows(stored);
     let mut warnings = stored.warnings.clone();
-    warnings.extend(disturbed::warning(&results));
+    if results.iter().any(|row| row.metric == PATH_LENGTH) {
+        warnings.insert(0, NOT_TIME.into());
+    } else {
+        warnings.extend(disturbed::warning(&results));
+    }
     let versus = ranking::versus(stored, &results);
     warnings.extend(versus.as_ref().and_then(Versus::warning));
     Summary {
@@ -191,7 +200,7 @@ fn row(
     Row {
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
-        metric: "rate".into(),
+        metric: if is_path_length(&unit) { PATH_LENGTH } else { "rate" }.into(),
         cost: AddedCost::of(&work.name, &unit, baseline, effect_pct),
         unit,
         baseline,

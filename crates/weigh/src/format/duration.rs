@@ -30,6 +30,16 @@ pub fn added_ns(ns: f64) -> String {
     format!("{}{text}", if ns < 0.0 { "−" } else { "+" })
 }
 
+/// The same in instructions: `+1,000 instr`.
+pub fn added_instructions(number: f64) -> String {
+    let text = super::group(&format!("{:.0}", number.abs()));
+    match text.as_str() {
+        _ if !number.is_finite() => NONE.to_owned(),
+        "0" => "0 instr".to_owned(),
+        _ => format!("{}{text} instr", if number < 0.0 { "−" } else { "+" }),
+    }
+}
+
 /// How many times as long something takes, with three digits: `×2.04`, `×262`.
 pub fn factor(factor: f64) -> String {
     match factor {

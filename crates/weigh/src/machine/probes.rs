@@ -14,6 +14,8 @@ pub struct Probes {
     pub audit: Option<AuditProbe>,
     /// What the kernel's clock is corrected by.
     pub clock_correction: Option<ClockCorrection>,
+    /// Packages without which no virtual machine of ours can be booted; the caller fills that in too.
+    pub guests_lack: Option<Vec<&'static str>>,
     /// The room in each directory that was asked about and exists.
     pub space: Vec<Space>,
 }
@@ -56,6 +58,7 @@ impl Probes {
             counters: Some(Counter::of_user().map(drop).map_err(|error| error.to_string())),
             audit: None,
             clock_correction: clock_correction(),
+            guests_lack: None,
             space: places.iter().filter_map(space).collect(),
         }
     }

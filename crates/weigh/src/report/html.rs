@@ -103,7 +103,7 @@ fn page(s: &Summary) -> Value {
     // Figures have no intervals to draw, and their table shows them as they were written.
     let figures_read = s.imported.as_ref().filter(|imported| imported.is_figures());
     let is_measured = figures_read.is_none();
-    let has_added = s.results.iter().any(|row| row.cost.added_ns_per_op.is_some());
+    let has_added = s.results.iter().any(|row| row.cost.has_added());
     let end_s = drift::end_s(&s.results);
     let drifts = s.results.iter().filter_map(|row| drift::figure(row, several, end_s));
     let rows = by_treatment(s).into_iter().flat_map(|(_, rows)| forest::ordered(rows));

@@ -55,7 +55,7 @@ impl<'a> Results<'a> {
         }
         widths[0] = widths[0].min(longest_name);
         // Nothing is added to an operation where the rates are of no operations.
-        if summary.results.iter().all(|row| row.cost.added_ns_per_op.is_none()) {
+        if !summary.results.iter().any(|row| row.cost.has_added()) {
             widths[ADDED] = 0;
         }
         let layout = Layout::new(widths.to_vec(), EXPENDABLE, Some(BAR), width);

@@ -20,6 +20,9 @@ pub struct AddedCost {
     /// copies, which do many operations at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_ns_per_op: Option<f64>,
+    /// The same of a path length, in instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added_instructions_per_op: Option<f64>,
 }
 
 impl AddedCost {
@@ -32,15 +35,31 @@ impl AddedCost {
             "lpm" => Some(60e9 / baseline),
             _ => None,
         };
-        let added = factor.zip(time_ns).and_then(|(factor, ns)| finite((factor - 1.0) * ns));
-        AddedCost { factor, added_ns_per_op: added }
+        let instructions = match unit {
+            _ if workload.copies() > 1 => None,
+            "ops/Ginstr" | "runs/Ginstr" => Some(1e9 / baseline),
+            _ => None,
+        };
+        let added = |of_one: Option<f64>| {
+            factor.zip(of_one).and_then(|(factor, one)| finite((factor - 1.0) * one))
+        };
+        let (added_ns_per_op, added_instructions_per_op) = (added(time_ns), added(instructions));
+        AddedCost { factor, added_ns_per_op, added_instructions_per_op }
+    }
+
+    /// Whether it is known what an operation takes more.
+    pub fn has_added(&self) -> bool {
+        self.added_ns_per_op.or(self.added_instructions_per_op).is_some()
     }
 
     /// Both in words, `×2.04` and `+112 ns`; empty where there is none.
     pub fn texts(&self) -> [String; 2] {
         [
             self.factor.map(format::factor).unwrap_or_default(),
-            self.added_ns_per_op.map(format::added_ns).unwrap_or_default(),
+            self.added_ns_per_op
+                .map(format::added_ns)
+                .or_else(|| self.added_instructions_per_op.map(format::added_instructions))
+                .unwrap_or_default(),
         ]
     }
 }
@@ -67,7 +86,10 @@ mod tests {
     #[test]
     fn half_the_rate_is_twice_the_time() {
         let cost = AddedCost::of(&"getppid".into(), "ops/s", 1e6, -50.0);
-        assert_eq!(cost, AddedCost { factor: Some(2.0), added_ns_per_op: Some(1000.0) });
+        assert_eq!(
+            cost,
+            AddedCost { factor: Some(2.0), added_ns_per_op: Some(1000.0), ..AddedCost::default() }
+        );
         assert_eq!(cost.texts(), ["×2.00", "+1.00 µs"]);
         let run = AddedCost::of(&"make".into(), "runs/s", 2.0, -20.0);
         assert_eq!(run.texts(), ["×1.25", "+125 ms"]);
@@ -75,6 +97,13 @@ mod tests {
             AddedCost::of(&"shell1".into(), "lpm", 6000.0, 25.0).texts(),
             ["×0.80", "−2.00 ms"]
         );
+    }
+
+    #[test]
+    fn of_a_path_length_the_cost_is_in_instructions() {
+        let cost = AddedCost::of(&"getppid".into(), "ops/Ginstr", 1e6, -50.0);
+        assert_eq!((cost.added_ns_per_op, cost.added_instructions_per_op), (None, Some(1000.0)));
+        assert_eq!(cost.texts(), ["×2.00", "+1,000 instr"]);
     }
 
     #[test]

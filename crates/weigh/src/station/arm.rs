@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::treatment::{self, Named, Treatment};
+use crate::treatment::{self, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
 use crate::workload::member::{MemberDuring, MemberSeen, Raise};
@@ -125,12 +125,12 @@ impl Arm {
         self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
     }
 
-    /// From the next launcher on, what its treatment varies is another, by this chance.
+    /// From the next launcher on, what its treatment varies is that of this pair.
     ///
     /// # Errors
     /// Where its place is gone, and cannot be had again.
-    pub fn vary(&mut self, chance: u64) -> Result<(), ArmsError> {
-        self.place = self.named.treatment.vary(self.place.clone(), chance)?;
+    pub fn vary(&mut self, draw: PairDraw) -> Result<(), ArmsError> {
+        self.place = self.named.treatment.vary(self.place.clone(), draw)?;
         Ok(())
     }
 

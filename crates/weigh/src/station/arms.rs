@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::arm::Arm;
 pub use super::arm::ArmsError;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Named, Role, Treatment, on_demand};
+use crate::treatment::{Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
@@ -263,12 +263,12 @@ impl<'a> Arms<'a> {
 
     /// A new launcher, with what is made afresh around a sample: where a process lies in memory, or how a
     /// server started, may make all samples a little faster or slower, and no coin would take that out. What
-    /// else its treatment varies from pair to pair, it varies by this chance.
+    /// else its treatment varies from pair to pair is that of this one.
     ///
     /// # Errors
     /// Where it does not start.
-    pub fn renew(&mut self, arm: usize, chance: u64) -> Result<(), ArmsError> {
-        self.arms[arm].vary(chance)?;
+    pub fn renew(&mut self, arm: usize, draw: PairDraw) -> Result<(), ArmsError> {
+        self.arms[arm].vary(draw)?;
         self.arms[arm].renew(self.bench.interrupted)
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::machine::disk_speed::DiskSpeed;
 use crate::machine::probes::AuditProbe;
 use crate::machine::{Facts, Probes, check};
+use crate::treatment::guest;
 use linux_audit::netlink::Client;
 
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
@@ -24,7 +25,7 @@ pub fn probe(data_directory: &Path) -> Probes {
     let audit = audit.map(|status| AuditProbe { enabled: status.enabled, daemon_pid: status.pid });
     let mut places = vec![std::env::temp_dir(), existing(data_directory)];
     places.dedup();
-    Probes { audit, ..Probes::read(&places) }
+    Probes { audit, guests_lack: Some(guest::lacking()), ..Probes::read(&places) }
 }
 
 /// The directory that holds what does not exist yet.

@@ -4,8 +4,8 @@
 use super::guard::Guard;
 use super::kind::none;
 use super::{
-    Bench, Evidence, Kind, Launch, Occupied, Reach, Role, Treatment, TreatmentError, build,
-    not_elsewhere,
+    Bench, Evidence, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError,
+    build, not_elsewhere,
 };
 use crate::label::Term;
 use crate::result::quantity::EvidenceQuantity;
@@ -49,7 +49,8 @@ impl Combined {
             }
         }
         let of = |reach| parts.iter().find(|(_, part)| part.reach() == reach);
-        if let Some(((there, _), (name, _))) = of(Reach::Elsewhere).zip(of(Reach::System)) {
+        let elsewhere = of(Reach::Guest).or_else(|| of(Reach::Elsewhere));
+        if let Some(((there, _), (name, _))) = elsewhere.zip(of(Reach::System)) {
             return Err(not_elsewhere(there, name));
         }
         Ok(Combined { parts })
@@ -94,8 +95,8 @@ impl Treatment for Combined {
         self.all().fold(place, |place, part| part.place(place))
     }
 
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
-        self.parts.iter_mut().try_fold(place, |place, (_, part)| part.vary(place, chance))
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        self.parts.iter_mut().try_fold(place, |place, (_, part)| part.vary(place, draw))
     }
 
     fn reach(&self) -> Reach {

@@ -39,6 +39,7 @@ pub mod elsewhere;
 mod evidence;
 mod furnished;
 pub mod guard;
+pub mod guest;
 pub mod journal;
 pub mod no_daemons;
 pub mod rebuild;
@@ -153,6 +154,15 @@ impl Role {
     }
 }
 
+/// Which pair begins, the same in both of its arms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairDraw {
+    /// Drawn for this pair.
+    pub chance: u64,
+    /// The set and the number of the pair: rows that are measured one after the other have the same.
+    pub round: (usize, usize),
+}
+
 /// What exists once in the kernel and a treatment changes: two cannot both have it in one experiment, unless
 /// both take turns at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +180,8 @@ pub enum Reach {
     System,
     /// Another machine.
     Elsewhere,
+    /// A virtual machine of its own, which is compared with its like alone.
+    Guest,
 }
 
 /// A treatment with its parameters. The defaults are those of one that changes nothing; its proof has none.
@@ -223,13 +235,13 @@ pub trait Treatment {
         place
     }
 
-    /// A pair of its arm begins: the place of its arm, where that varies from pair to pair. `chance` is drawn
-    /// for this pair, and is the same in both of its arms.
+    /// A pair of its arm begins: the place of its arm, where that varies from pair to pair, or from round to
+    /// round.
     ///
     /// # Errors
     /// Where there is no such place any more.
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
-        let _ = chance;
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        let _ = draw;
         Ok(place)
     }
 
@@ -552,7 +564,7 @@ mod tests {
         );
         assert!(refused("seccomp:filters=1").contains("does not take `filters=`"));
         assert!(refused("none:x").contains("it takes nothing"));
-        assert!(refused("vm:kernel=x::seccomp").contains("no such place `vm`"));
+        assert!(refused("cm:kernel=x::seccomp").contains("no such place `cm`"));
         assert!(refused("seccomp:").contains("^ character 9"));
     }
 

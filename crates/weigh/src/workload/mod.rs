@@ -2,6 +2,7 @@
 //! are launched, and how a sample is read. This room knows no other.
 
 pub mod catalogue;
+pub mod clock;
 pub mod desk;
 pub mod detail;
 pub mod executable;

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use super::clock::PlaceClock;
 use super::executable::Executable;
 use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
@@ -21,6 +22,7 @@ pub struct LaunchPlace {
     /// The command that reaches a launcher elsewhere, and passes its stdin and stdout on; empty where it is
     /// this very program.
     pub reached_by: Vec<String>,
+    pub clock: PlaceClock,
 }
 
 impl LaunchPlace {
@@ -31,7 +33,8 @@ impl LaunchPlace {
     pub fn here(scratch: PathBuf) -> Result<LaunchPlace, String> {
         let executable = Executable::unpack(&scratch)?;
         let work_directory = scratch.clone();
-        Ok(LaunchPlace { executable, scratch, work_directory, reached_by: Vec::new() })
+        let (reached_by, clock) = (Vec::new(), PlaceClock::Time);
+        Ok(LaunchPlace { executable, scratch, work_directory, reached_by, clock })
     }
 
     /// Whether it is this machine.

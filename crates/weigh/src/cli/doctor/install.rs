@@ -1,4 +1,5 @@
-//! `weigh doctor --install apps`: the servers that workloads ask, from the distribution's packages.
+//! `weigh doctor --install`: the servers that workloads ask, or what boots virtual machines, from the
+//! distribution's packages.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use super::{Signals, put_back_what_was_left, run_command};
 use crate::cli::{ask, output};
 use crate::fixture::{FIXTURES, FixtureKind};
 use crate::treatment::guard::Guard;
-use crate::treatment::{no_daemons, undoings};
+use crate::treatment::{guest, no_daemons, undoings};
 use trust::program;
 
 /// What can be installed.
@@ -17,6 +18,47 @@ use trust::program;
 pub enum Installable {
     /// The servers that the suite `app` measures
     Apps,
+    /// What builds and boots virtual machines
+    Vm,
+}
+
+/// What is missing of it, in words and as packages, and what can be done with all of it.
+struct Missing {
+    names: String,
+    packages: BTreeSet<&'static str>,
+    use_it: &'static str,
+}
+
+impl Installable {
+    fn missing(self) -> Missing {
+        match self {
+            Installable::Apps => {
+                let kinds: Vec<&dyn FixtureKind> = FIXTURES
+                    .iter()
+                    .copied()
+                    .filter(|kind| !kind.packages().is_empty() && kind.probe().obstacle().is_some())
+                    .collect();
+                let names: Vec<&str> = kinds.iter().map(|kind| FixtureKind::name(*kind)).collect();
+                // Two of them may need the same.
+                let packages = kinds.iter().flat_map(|kind| kind.packages()).copied().collect();
+                let use_it = "`weigh run app` measures them";
+                Missing { names: names.join(", "), packages, use_it }
+            }
+            Installable::Vm => Missing {
+                names: "virtual machines".into(),
+                packages: guest::lacking().into_iter().collect(),
+                use_it: "`weigh compare vm:selinux --base vm -w unixbench` boots guests",
+            },
+        }
+    }
+
+    /// As it is written.
+    fn name(self) -> &'static str {
+        match self {
+            Installable::Apps => "apps",
+            Installable::Vm => "vm",
+        }
+    }
 }
 
 /// Installs what is missing, after a question.
@@ -24,22 +66,13 @@ pub enum Installable {
 /// # Errors
 /// A sentence: there is no apt-get, or no root, or the answer is no.
 pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
-    let Installable::Apps = what;
-    let missing: Vec<&dyn FixtureKind> = FIXTURES
-        .iter()
-        .copied()
-        .filter(|kind| !kind.packages().is_empty() && kind.probe().obstacle().is_some())
-        .collect();
-    if missing.is_empty() {
-        output::note("All servers are there: `weigh run app` measures them.");
+    let Missing { names, packages, use_it } = what.missing();
+    if packages.is_empty() {
+        output::note(&format!("All of it is there: {use_it}."));
         return Ok(0);
     }
-    let names: Vec<&str> = missing.iter().map(|kind| FixtureKind::name(*kind)).collect();
-    // Two of them may need the same.
-    let packages: BTreeSet<&str> =
-        missing.iter().flat_map(|kind| kind.packages()).copied().collect();
     let packages: Vec<&str> = packages.into_iter().collect();
-    let (names, listed) = (names.join(", "), packages.join(" "));
+    let listed = packages.join(" ");
     let Some(apt) = program::find("apt-get")? else {
         return Err(format!(
             "{names}: there is no apt-get here; install what your distribution calls (in Debian) {listed}"
@@ -47,7 +80,8 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
     };
     if !geteuid().is_root() {
         return Err(format!(
-            "{names}: installing needs root: sudo weigh doctor --install apps, or apt-get install {listed}"
+            "{names}: installing needs root: sudo weigh doctor --install {}, or apt-get install {listed}",
+            what.name()
         ));
     }
     if !is_sure {
@@ -65,7 +99,7 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
     let code = installed?;
     left?;
     match code {
-        0 => output::note("Done: `weigh run app` measures them."),
+        0 => output::note(&format!("Done: {use_it}.")),
         _ => return Err(format!("apt-get failed with status {code}; what it said is above")),
     }
     Ok(0)

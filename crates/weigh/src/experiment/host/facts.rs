@@ -1,6 +1,7 @@
 //! What the arms of a host say of themselves, for the report.
 
 use super::{Host, Site, Stop};
+use crate::treatment::PairDraw;
 
 impl Host<'_> {
     /// Stores what the treatments say of themselves and of the baseline.
@@ -24,7 +25,7 @@ impl Host<'_> {
     /// Where they do not start.
     pub fn begin_passes(&mut self, work: usize) -> Result<(), Stop> {
         self.arms.need(0, &self.site.works[work].needs());
-        Ok(self.arms.renew(0, 0)?)
+        Ok(self.arms.renew(0, PairDraw::default())?)
     }
 
     /// Stores a sentence with what is said of the arm.

@@ -77,6 +77,23 @@ pub(super) fn counters(seen: &CheckInput) -> Option<Finding> {
     })
 }
 
+/// What is missing disturbs no measurement, so it is told here alone.
+pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
+    let lacking = seen.probes.guests_lack.as_ref()?;
+    let found = |now: String, effect| Finding::new("Virtual machines", Good, now, effect);
+    Some(match lacking.is_empty() {
+        true => found(
+            "can be built and booted".into(),
+            "SELinux, kernels and options of the boot can be weighed in guests (vm).",
+        ),
+        false => found(
+            format!("cannot be booted without {}", lacking.join(", ")),
+            "SELinux, kernels and options of the boot cannot be weighed in guests (vm).",
+        )
+        .fix("`sudo weigh doctor --install vm` installs it."),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::probes::AuditProbe;
@@ -98,6 +115,16 @@ mod tests {
         assert_eq!((finding.severity, finding.now.as_str()), (Good, "1 in force"));
         let open = [safe[0], (l1tf.as_str(), "Vulnerable: no microcode")];
         assert_eq!(found(&open, "Mitigations").unwrap().now, "1 in force, none for l1tf");
+    }
+
+    #[test]
+    fn what_guests_lack_is_told_with_what_installs_it() {
+        let of =
+            |guests_lack| with(Probes { guests_lack, ..Probes::default() }, "Virtual machines");
+        assert_eq!(of(None), None);
+        assert_eq!(of(Some(Vec::new())).unwrap().fix, None);
+        let lacking = of(Some(vec!["qemu-system-x86", "mmdebstrap"])).unwrap();
+        assert!(lacking.now.ends_with("qemu-system-x86, mmdebstrap") && lacking.fix.is_some());
     }
 
     #[test]

@@ -97,6 +97,7 @@ const CHECKS: &[Check] = &[
     kernel::audit,
     kernel::counters,
     others::hypervisor,
+    kernel::guests,
 ];
 
 /// Does all checks.

@@ -47,6 +47,8 @@ fn converted(rate: f64, unit: &str) -> (f64, String) {
     match unit {
         "ops/s" | "runs/s" => (1e6 / rate, "µs".into()),
         "lpm" => (60e3 / rate, "ms".into()),
+        "ops/Ginstr" | "runs/Ginstr" => (1e9 / rate, "instr".into()),
+        "KB/Ginstr" => (1e9 / rate, "instr/KB".into()),
         "KBps" => (rate / 1024.0, "MB/s".into()),
         other => (rate, format::label(other)),
     }

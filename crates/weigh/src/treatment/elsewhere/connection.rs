@@ -15,6 +15,7 @@ use crate::orphans;
 use crate::own_program::{self, Helper};
 use crate::shell::command_line;
 use crate::treatment::TreatmentError;
+use crate::workload::clock::PlaceClock;
 use crate::workload::launcher;
 use crate::workload::place::LaunchPlace;
 
@@ -66,8 +67,8 @@ impl Connection {
         let reached_by = ssh.over(socket, &launcher);
         let scratch = PathBuf::from(directory);
         let executable = arrival.executable.clone();
-        let place =
-            LaunchPlace { executable, work_directory: scratch.clone(), scratch, reached_by };
+        let (work_directory, clock) = (scratch.clone(), PlaceClock::Time);
+        let place = LaunchPlace { executable, work_directory, scratch, reached_by, clock };
         Ok(Connection { holder, place, arrival })
     }
 

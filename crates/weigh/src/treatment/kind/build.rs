@@ -15,7 +15,7 @@ use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::rebuild::compiler::Compiler;
 use crate::treatment::rebuild::{LINKS, Link, build, digest_of_sources};
-use crate::treatment::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
+use crate::treatment::{Bench, Evidence, Kind, Launch, PairDraw, Treatment, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::sources::{COMPILER, FLAGS};
 use trust::program;
@@ -159,8 +159,8 @@ impl Treatment for Rebuilt {
         }
     }
 
-    fn vary(&mut self, place: LaunchPlace, chance: u64) -> Result<LaunchPlace, TreatmentError> {
-        self.drawn = (chance % LINKS as u64) as usize;
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        self.drawn = (draw.chance % LINKS as u64) as usize;
         Ok(self.place(place))
     }
 

@@ -13,7 +13,9 @@ use crate::orphans::wait_until;
 use crate::treatment::elsewhere::Ssh;
 use crate::treatment::elsewhere::connection::Connection;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Kind, Launch, Reach, Treatment, TreatmentError, absolute};
+use crate::treatment::{
+    Bench, Evidence, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError, absolute,
+};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
@@ -143,7 +145,7 @@ impl Treatment for Visit {
         self.connection.as_ref().map_or(place, |connection| connection.place.clone())
     }
 
-    fn vary(&mut self, place: LaunchPlace, _: u64) -> Result<LaunchPlace, TreatmentError> {
+    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
         if self.connection.as_mut().is_some_and(|connection| !connection.is_lost()) {
             return Ok(place);
         }

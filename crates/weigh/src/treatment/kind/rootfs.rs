@@ -8,7 +8,7 @@ use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError,
+    Bench, Evidence, Kind, Launch, PairDraw, Parameter, Probe, Treatment, TreatmentError,
 };
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
@@ -127,7 +127,7 @@ impl Treatment for Elsewhere {
         place
     }
 
-    fn vary(&mut self, place: LaunchPlace, _: u64) -> Result<LaunchPlace, TreatmentError> {
+    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
         self.source.check_now_and_then().map_err(|problem| self.is_another(&problem))?;
         Ok(place)
     }

@@ -252,6 +252,23 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
     Ok(Filled { packed: Some(packed), devices: unpacking.devices, ..Filled::default() })
 }
 
+/// Unpacks an archive or an image into `base`, as [`TREE`].
+///
+/// # Errors
+/// Where it cannot be unpacked here.
+pub(super) fn fill_tree(
+    source: &RootSource,
+    base: &Path,
+    bench: &Bench,
+) -> Result<(), TreatmentError> {
+    fill(source, base, bench).map(drop).map_err(|error| match error {
+        ArchiveError::Interrupted => TreatmentError::Interrupted,
+        ArchiveError::Unusable(problem) => {
+            TreatmentError::Unavailable(format!("{}: {problem}", source.shown()))
+        }
+    })
+}
+
 /// How many files, directories and links there are; not of what is mounted in it.
 fn count(tree: &Path) -> io::Result<u64> {
     let own = fs::metadata(tree)?.dev();

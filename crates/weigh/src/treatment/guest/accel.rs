@@ -1,0 +1,103 @@
+//! How a guest's CPU is made: by the hardware, which gives time, or by an emulator that counts instructions,
+//! which gives path length. Which of them, a guest decides that is tried: a `/dev/kvm` that is there may hang.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::{BootPlan, Guest};
+use crate::machine::boot_id;
+use crate::treatment::TreatmentError;
+use crate::workload::clock::PlaceClock;
+
+const DEVICE: &str = "/dev/kvm";
+/// With KVM a guest is up in two or three seconds.
+const TRIED_FOR: Duration = Duration::from_secs(30);
+/// What is known of this boot, so that it is tried once.
+const KNOWN: &str = "kvm";
+/// As `shift` says: its clock goes on by 2¹ ns for an instruction.
+const NS_EACH: u32 = 2;
+
+/// What it means for a result.
+pub const MEANING: &str = "they count instructions, and all results are path lengths (instructions per \
+     operation), not times. They see no caches, TLBs, mitigations or waits for memory, and each step of a repeated \
+     string instruction counts as one.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    Kvm,
+    Counting,
+}
+
+impl Accel {
+    /// What qemu is told.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Accel::Kvm => &["-accel", "kvm", "-cpu", "host"],
+            Accel::Counting => &[
+                "-accel",
+                "tcg,thread=single",
+                "-cpu",
+                "max",
+                "-icount",
+                "shift=1,sleep=off,align=off",
+                "-rtc",
+                "base=2026-01-01T00:00:00,clock=vm",
+            ],
+        }
+    }
+
+    /// What a guest's clock counts.
+    pub fn clock(self) -> PlaceClock {
+        match self {
+            Accel::Kvm => PlaceClock::Time,
+            Accel::Counting => PlaceClock::Instructions { ns_each: NS_EACH },
+        }
+    }
+}
+
+/// Why there is no KVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kvm {
+    Works,
+    Not(String),
+}
+
+/// Whether it works here. `plan` is booted with it where that is not known of this boot of the machine;
+/// `directory` keeps it, and `announce` is told before.
+///
+/// # Errors
+/// Where the user gave up.
+pub fn find(
+    plan: &BootPlan,
+    directory: &Path,
+    interrupted: &AtomicBool,
+    announce: &dyn Fn(&str),
+) -> Result<Kvm, TreatmentError> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
+        return Ok(Kvm::Not(format!("{DEVICE}: {error}")));
+    }
+    let known = std::fs::read_to_string(directory.join(KNOWN)).unwrap_or_default();
+    let boot = boot_id();
+    if let Some((of, found)) = known.trim_end().split_once(' ').filter(|(of, _)| *of == boot) {
+        let _ = of;
+        return Ok(if found == "works" { Kvm::Works } else { Kvm::Not(found.to_owned()) });
+    }
+    announce(&format!(
+        "Trying whether a guest boots with KVM (at most {} s).",
+        TRIED_FOR.as_secs()
+    ));
+    let mut guest = Guest::start(plan)?;
+    let (found, text) = match guest.arrive(interrupted, Some(TRIED_FOR)) {
+        Ok(_) => (Kvm::Works, "works".to_owned()),
+        Err(TreatmentError::Interrupted) => return Err(TreatmentError::Interrupted),
+        Err(_) => {
+            let why = format!("{DEVICE} is there, but a guest does not boot with it");
+            (Kvm::Not(why.clone()), why)
+        }
+    };
+    // Not to know it costs half a minute the next time.
+    let _ = std::fs::write(directory.join(KNOWN), format!("{boot} {text}\n"));
+    Ok(found)
+}

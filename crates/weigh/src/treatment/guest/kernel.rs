@@ -1,0 +1,345 @@
+//! A kernel for guests: from a package of the distribution, or a file; and those of its modules that a guest
+//! needs before it has a root file system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::builder::{Step, Workshop, unavailable};
+use crate::treatment::TreatmentError;
+use crate::treatment::digest::digest_of_file;
+use trust::program;
+
+/// Where nobody says otherwise.
+#[cfg(target_arch = "x86_64")]
+const PACKAGE: &str = "linux-image-cloud-amd64";
+#[cfg(not(target_arch = "x86_64"))]
+const PACKAGE: &str = "linux-image-cloud-arm64";
+/// The drivers of all that a guest has, and of its root file system.
+const NEEDED: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4"];
+/// What these ask for by another name, where it is a module.
+const ASKED_FOR: [&str; 2] = ["crc32c_generic", "crc32c_cryptoapi"];
+/// A package that is only a name for another leads to one such.
+const MOST_NAMES: usize = 3;
+/// Where the header of an image for x86 has its magic number, and the place of the release.
+const HEADER: usize = 0x202;
+const MAGIC: &[u8] = b"HdrS";
+const RELEASE_AT: usize = 0x20e;
+const HEADER_GAP: usize = 0x200;
+const LONGEST_RELEASE: usize = 100;
+
+/// One that is on disk.
+#[derive(Clone)]
+pub struct GuestKernel {
+    pub image: PathBuf,
+    pub release: String,
+    /// By name, in the order in which they are loaded.
+    pub modules: Vec<(String, Vec<u8>)>,
+    pub digest: String,
+}
+
+impl GuestKernel {
+    /// The one that is named: a path, a package, or by nothing the distribution's.
+    ///
+    /// # Errors
+    /// Where there is none, or it lacks a driver that a guest needs.
+    pub fn find(
+        named: Option<&str>,
+        workshop: &mut Workshop,
+    ) -> Result<GuestKernel, TreatmentError> {
+        let refused = |problem: String| {
+            TreatmentError::Unavailable(format!(
+                "the kernel {}: {problem}",
+                named.unwrap_or(PACKAGE)
+            ))
+        };
+        match named {
+            Some(path) if path.contains('/') => {
+                GuestKernel::of_file(Path::new(path)).map_err(refused)
+            }
+            _ => {
+                let directory = of_package(named.unwrap_or(PACKAGE), workshop)?;
+                GuestKernel::unpacked(&directory).map_err(refused)
+            }
+        }
+    }
+
+    fn unpacked(directory: &Path) -> Result<GuestKernel, String> {
+        let say = |error: io::Error| error.to_string();
+        let files = fs::read_dir(directory.join("boot")).map_err(say)?;
+        let names = files.flatten().map(|entry| entry.path());
+        let is_image = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"))
+        };
+        let image = names.filter(is_image).min().ok_or("its package has no kernel in /boot")?;
+        let roots = ["lib/modules", "usr/lib/modules"].map(|path| directory.join(path));
+        let releases = roots.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
+        let tree = releases.map(|entry| entry.path()).min();
+        let tree = tree.ok_or("its package has no modules")?;
+        GuestKernel::with(image, &tree)
+    }
+
+    fn of_file(image: &Path) -> Result<GuestKernel, String> {
+        let release = release_of(image)?;
+        let beside = image.parent().unwrap_or(Path::new("/"));
+        let trees = [
+            beside.join("../lib/modules"),
+            beside.join("lib/modules"),
+            beside.join("modules"),
+            PathBuf::from("/lib/modules"),
+        ];
+        let tree = trees.iter().map(|tree| tree.join(&release)).find(|tree| tree.is_dir());
+        let tree = tree.ok_or_else(|| {
+            format!(
+                "its modules are not here: {release} is looked for in ../lib/modules, lib/modules and modules \
+                 beside it, and in /lib/modules"
+            )
+        })?;
+        GuestKernel::with(image.to_owned(), &tree)
+    }
+
+    fn with(image: PathBuf, tree: &Path) -> Result<GuestKernel, String> {
+        let release = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let modules = Modules::in_tree(tree)?.needed(&release)?;
+        let digest = digest_of_file(&image).map_err(|error| error.to_string())?;
+        Ok(GuestKernel { image, release, modules, digest })
+    }
+}
+
+/// What an image for x86 says of itself.
+fn release_of(image: &Path) -> Result<String, String> {
+    let mut head = vec![0; 1 << 16];
+    let mut file = fs::File::open(image).map_err(|error| error.to_string())?;
+    let length = read_up_to(&mut file, &mut head).map_err(|error| error.to_string())?;
+    let none = "it is no kernel that qemu can start: name a vmlinuz (bzImage)";
+    release_in(&head[..length]).ok_or_else(|| none.to_owned())
+}
+
+fn read_up_to(file: &mut fs::File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(length)
+}
+
+fn release_in(head: &[u8]) -> Option<String> {
+    let at = |offset: usize| head.get(offset).copied().map(usize::from);
+    (head.get(HEADER..HEADER + MAGIC.len())? == MAGIC).then_some(())?;
+    let begin = at(RELEASE_AT)? + (at(RELEASE_AT + 1)? << 8) + HEADER_GAP;
+    let text = head.get(begin..(begin + LONGEST_RELEASE).min(head.len()))?;
+    let end = text.iter().position(|byte| *byte == 0 || *byte == b' ')?;
+    let release = std::str::from_utf8(&text[..end]).ok()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+~-".contains(c);
+    (!release.is_empty() && release.chars().all(is_plain)).then(|| release.to_owned())
+}
+
+/// A package's files, unpacked once.
+fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentError> {
+    let refused =
+        |problem: String| TreatmentError::Unavailable(format!("the kernel {name}: {problem}"));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
+        return Err(refused("it is neither a path nor the name of a package".into()));
+    }
+    let (package, version) = real_package(name).map_err(refused)?;
+    let kept = format!("kernel-{package}_{}", version.replace(['/', ':'], "-"));
+    workshop.have(&kept, |step, whole| {
+        let get = format!("{package}={version}");
+        let what = format!("Fetching the kernel {package}");
+        step.run(&what, &["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", &get])?;
+        let files = fs::read_dir(step.beside).map_err(unavailable)?.flatten();
+        let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
+        let deb = files.map(|entry| entry.path()).find(is_package);
+        let deb = deb.ok_or_else(|| refused("apt-get has fetched nothing".into()))?;
+        unpack(step, &deb, whole)
+    })
+}
+
+fn unpack(step: &Step, deb: &Path, whole: &Path) -> Result<(), TreatmentError> {
+    let (deb, whole) = (deb.to_string_lossy(), whole.to_string_lossy());
+    step.run("Unpacking the kernel", &["dpkg-deb", "-x", &deb, &whole]).map(drop)
+}
+
+/// The package that has the files, and its version: what is called by a series leads to the newest of it.
+fn real_package(name: &str) -> Result<(String, String), String> {
+    let mut name = name.to_owned();
+    for _ in 0..MOST_NAMES {
+        let shown = shown(&name)?;
+        let field = |key: &str| {
+            let line = shown.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+            line.map(str::to_owned)
+        };
+        let version = field("Version").ok_or_else(|| {
+            format!("apt knows no package {name}: apt-get update, or name a file (kernel=PATH)")
+        })?;
+        let depends = field("Depends").unwrap_or_default();
+        let other = depends.split([',', '|']).map(str::trim).find_map(|one| {
+            let word = one.split_whitespace().next()?;
+            word.starts_with("linux-image-").then(|| word.to_owned())
+        });
+        match other {
+            Some(other) => name = other,
+            None => return Ok((name, version)),
+        }
+    }
+    Err("its package leads from one name to the next".into())
+}
+
+fn shown(name: &str) -> Result<String, String> {
+    let apt = program::find("apt-cache")?
+        .ok_or("there is no apt here to fetch it with: name a file that is here (kernel=PATH)")?;
+    let output = Command::new(apt)
+        .args(["show", "--no-all-versions", "--", name])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// All modules of a kernel.
+struct Modules {
+    files: BTreeMap<String, PathBuf>,
+    built_in: BTreeSet<String>,
+}
+
+impl Modules {
+    fn in_tree(tree: &Path) -> Result<Modules, String> {
+        let mut files = BTreeMap::new();
+        let mut open = vec![tree.join("kernel")];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => open.push(path),
+                    _ => drop(module_name(&path).map(|name| files.insert(name, path))),
+                }
+            }
+        }
+        let listed = fs::read_to_string(tree.join("modules.builtin")).unwrap_or_default();
+        let built_in = listed.lines().filter_map(|line| module_name(Path::new(line))).collect();
+        Ok(Modules { files, built_in })
+    }
+
+    /// Those that a guest needs, after those that they need.
+    fn needed(&self, release: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let lacks =
+            |name: &&&str| !self.files.contains_key(**name) && !self.built_in.contains(**name);
+        let lacking: Vec<&str> = NEEDED.iter().filter(lacks).copied().collect();
+        if !lacking.is_empty() {
+            return Err(format!(
+                "{release} lacks {}, which a guest needs: neither is it built in, nor is there a module",
+                lacking.join(", ")
+            ));
+        }
+        let mut chosen = Vec::new();
+        for name in ASKED_FOR.iter().chain(&NEEDED) {
+            self.add(name, &mut chosen)?;
+        }
+        Ok(chosen)
+    }
+
+    fn add(&self, name: &str, chosen: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
+        let Some(file) = self.files.get(name) else { return Ok(()) };
+        if chosen.iter().any(|(known, _)| known == name) {
+            return Ok(());
+        }
+        let bytes = content(file)?;
+        for other in depends(&bytes) {
+            self.add(&other, chosen)?;
+        }
+        chosen.push((name.to_owned(), bytes));
+        Ok(())
+    }
+}
+
+/// `virtio_ring` of `…/virtio-ring.ko.xz`.
+fn module_name(file: &Path) -> Option<String> {
+    let (name, _) = file.file_name()?.to_str()?.split_once(".ko")?;
+    Some(name.replace('-', "_"))
+}
+
+/// A module as the kernel takes it.
+fn content(file: &Path) -> Result<Vec<u8>, String> {
+    let say = |error: io::Error| format!("{}: {error}", file.display());
+    let tool = match file.extension().and_then(|end| end.to_str()) {
+        Some("xz") => "xz",
+        Some("zst") => "zstd",
+        Some("gz") => "gzip",
+        _ => return fs::read(file).map_err(say),
+    };
+    let found =
+        program::find(tool)?.ok_or_else(|| format!("there is no {tool} here: install it"))?;
+    let output = Command::new(found).arg("-dc").arg(file).stdin(Stdio::null()).output();
+    let output = output.map_err(say)?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(format!("{}: {}", file.display(), String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// What a module says in its `.modinfo`.
+fn depends(module: &[u8]) -> Vec<String> {
+    const KEY: &[u8] = b"\0depends=";
+    let Some(at) = module.windows(KEY.len()).position(|window| window == KEY) else {
+        return Vec::new();
+    };
+    let text = &module[at + KEY.len()..];
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let names = String::from_utf8_lossy(&text[..end]).into_owned();
+    let names = names.split(',').filter(|name| !name.is_empty());
+    names.map(|name| name.replace('-', "_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &[u8])], built_in: &str) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let path = home.path().join("kernel").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        fs::write(home.path().join("modules.builtin"), built_in).unwrap();
+        home
+    }
+
+    #[test]
+    fn what_a_module_needs_is_loaded_before_it_and_what_is_missing_is_named() {
+        let files: [(&str, &[u8]); 4] = [
+            ("drivers/virtio/virtio_pci.ko", b"x\0depends=virtio-ring,virtio\0y"),
+            ("drivers/virtio/virtio_ring.ko", b"x\0depends=\0"),
+            ("drivers/virtio/virtio.ko", b"x\0depends=virtio_ring\0"),
+            ("drivers/block/virtio_blk.ko", b"nothing"),
+        ];
+        let home = tree(&files, "kernel/fs/ext4/ext4.ko\nkernel/drivers/char/virtio_console.ko\n");
+        let chosen = Modules::in_tree(home.path()).unwrap().needed("6.1").unwrap();
+        let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["virtio_ring", "virtio", "virtio_pci", "virtio_blk"]);
+        let home = tree(&files, "kernel/fs/ext4/ext4.ko\n");
+        let problem = Modules::in_tree(home.path()).unwrap().needed("6.1").unwrap_err();
+        assert!(problem.starts_with("6.1 lacks virtio_console, which a guest needs"), "{problem}");
+    }
+
+    #[test]
+    fn an_image_says_its_release_and_foreign_bytes_say_none() {
+        let mut image = vec![0; 0x400];
+        image[HEADER..HEADER + 4].copy_from_slice(MAGIC);
+        image[RELEASE_AT + 1] = 1;
+        image[0x300..0x311].copy_from_slice(b"6.1.0-50 (a@b) #1");
+        assert_eq!(release_in(&image).as_deref(), Some("6.1.0-50"));
+        image[0x300] = b'/';
+        assert_eq!(release_in(&image), None);
+        image[RELEASE_AT + 1] = 0xff;
+        assert_eq!(release_in(&image), None);
+        assert_eq!(release_in(b"ELF"), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Virtual machines that arms are launched in: an image of a root file system that is built once and never
+//! written to, a kernel, an initramfs of ours with `weigh` as its first process, and a qemu for each boot.
+
+pub mod accel;
+mod builder;
+mod image;
+mod initramfs;
+pub mod inside;
+mod kernel;
+mod machine;
+pub mod options;
+pub mod port;
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use accel::{Accel, Kvm};
+use builder::Workshop;
+pub use image::Image;
+pub use initramfs::Initramfs;
+pub use kernel::GuestKernel;
+pub use machine::{BootPlan, Guest};
+use options::GuestOptions;
+
+use super::guard::Guard;
+use super::{Bench, TreatmentError};
+
+/// Where the workloads are in a guest, in memory.
+pub const SCRATCH: &str = "/run/weigh";
+
+/// What a guest takes here, and the Debian package that has it.
+pub const PROGRAMS: [(&str, &str); 5] = [
+    (QEMU, QEMU_PACKAGE),
+    ("mmdebstrap", "mmdebstrap"),
+    ("mke2fs", "e2fsprogs"),
+    ("dpkg-deb", "dpkg"),
+    ("unshare", "util-linux"),
+];
+
+#[cfg(target_arch = "x86_64")]
+pub const QEMU: &str = "qemu-system-x86_64";
+#[cfg(target_arch = "x86_64")]
+const QEMU_PACKAGE: &str = "qemu-system-x86";
+#[cfg(not(target_arch = "x86_64"))]
+pub const QEMU: &str = "qemu-system-aarch64";
+#[cfg(not(target_arch = "x86_64"))]
+const QEMU_PACKAGE: &str = "qemu-system-arm";
+
+/// Where a program of these is.
+///
+/// # Errors
+/// A sentence with the command that installs it.
+pub fn program(name: &str) -> Result<PathBuf, String> {
+    let package = PROGRAMS.iter().find(|(known, _)| *known == name).map_or(name, |known| known.1);
+    trust::program::find(name)?.ok_or_else(|| {
+        format!("there is no {name} here: apt-get install --no-install-recommends {package}")
+    })
+}
+
+/// The packages of those that are not here.
+pub fn lacking() -> Vec<&'static str> {
+    let is_missing = |name: &str| !matches!(trust::program::find(name), Ok(Some(_)));
+    PROGRAMS.iter().filter(|(name, _)| is_missing(name)).map(|(_, package)| *package).collect()
+}
+
+/// A name in a private directory that no other guest has.
+fn fresh(directory: &Path, what: &str) -> PathBuf {
+    directory.join(format!("{what}-{:08x}", rand::random::<u32>()))
+}
+
+/// What it takes to boot a guest again and again.
+pub struct Made {
+    pub plan: BootPlan,
+}
+
+/// Makes all of it ready, and finds out whether there is KVM where that is not known yet.
+///
+/// # Errors
+/// Where something is missing, with what gets it.
+pub fn make(
+    options: &GuestOptions,
+    bench: &Bench,
+    guard: &mut Guard,
+    known: &OnceCell<Kvm>,
+) -> Result<(Made, Kvm), TreatmentError> {
+    if let Some(file) = &bench.place.executable.foreign {
+        return Err(TreatmentError::Unavailable(format!(
+            "the workloads of {} are not in a guest: unset WEIGH_WORKLOADS",
+            file.display()
+        )));
+    }
+    for (name, _) in PROGRAMS {
+        program(name).map_err(TreatmentError::Unavailable)?;
+    }
+    let mut workshop = Workshop::open(guard, bench.interrupted)?;
+    let kernel = GuestKernel::find(options.kernel.as_deref(), &mut workshop)?;
+    let image = Image::find(options.root.as_deref(), bench, &mut workshop)?;
+    if options.selinux.is_some() && !image.is_labelled {
+        return Err(TreatmentError::Unavailable(format!(
+            "{} has no SELinux policy: it takes selinux-policy-default and policycoreutils, or what has \
+             /etc/selinux and setfiles",
+            image.shown
+        )));
+    }
+    let scratch = bench.place.scratch.clone();
+    let initramfs = Initramfs::write(&kernel, fresh(&scratch, "initramfs"))
+        .map_err(|error| TreatmentError::Unavailable(format!("the initramfs: {error}")))?;
+    let command_line = options.command_line(machine::CONSOLE);
+    let accel = Accel::Kvm;
+    let mut plan = BootPlan { kernel, image, initramfs, command_line, accel, scratch };
+    let kvm = match known.get() {
+        Some(kvm) => kvm.clone(),
+        None => {
+            let announce = |sentence: &str| eprintln!("{}", crate::printable::line(sentence));
+            accel::find(&plan, workshop.directory(), bench.interrupted, &announce)?
+        }
+    };
+    if kvm != Kvm::Works {
+        plan.accel = Accel::Counting;
+    }
+    Ok((Made { plan }, kvm))
+}

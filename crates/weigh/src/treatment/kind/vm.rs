@@ -1,0 +1,360 @@
+//! `vm`: a place. The arm is measured in a virtual machine of its own, which is booted anew for every round:
+//! what takes a boot, as SELinux, another kernel, or an option of its command line.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::kind::{Parameter, Probe};
+use crate::label::Parameters;
+use crate::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+use crate::treatment::elsewhere::arrival::Arrival;
+use crate::treatment::guard::Guard;
+use crate::treatment::guest::accel::{self, Accel, Kvm};
+use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
+use crate::treatment::guest::{BootPlan, Guest, Made, lacking, make};
+use crate::treatment::{
+    Bench, Evidence, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError,
+};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::guest_state::{GuestSeen, GuestState};
+
+pub static KIND: VirtualMachine = VirtualMachine;
+
+/// A guest that is lost so often is none to measure in.
+const LOSSES: usize = 5;
+
+/// Permissions that the kernel looked up in SELinux's cache, of any process of the guest.
+const AVC_LOOKUPS: EvidenceQuantity = EvidenceQuantity::new(
+    "avc_lookups",
+    "AVC lookups",
+    QuantityUnit::Count,
+    QuantityKind::Made,
+    None,
+);
+/// Those that were not in it.
+const AVC_MISSES: EvidenceQuantity = EvidenceQuantity::new(
+    "avc_misses",
+    "AVC misses",
+    QuantityUnit::Count,
+    QuantityKind::Made,
+    None,
+);
+
+pub struct VirtualMachine;
+
+impl Kind for VirtualMachine {
+    fn name(&self) -> &'static str {
+        "vm"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a virtual machine, booted anew for every round: SELinux, kernels, options of the boot"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { form: "selinux", help: "Debian's policy, enforcing" },
+            Parameter { form: "selinux=permissive", help: "the same, but nothing is denied" },
+            Parameter { form: "apparmor", help: "AppArmor, with no profile for what is measured" },
+            Parameter { form: "bpf-lsm", help: "the security module for BPF, with no program" },
+            Parameter { form: "audit", help: "auditing from the boot on (audit=1), without rules" },
+            Parameter { form: "cmdline=WORDS", help: "more words for the kernel's command line" },
+            Parameter {
+                form: "kernel=NAME",
+                help: "a vmlinuz with its modules, or a package's name",
+            },
+            Parameter { form: "root=PATH", help: "a root file system, as `rootfs` takes it" },
+        ]
+    }
+
+    fn is_place(&self) -> bool {
+        true
+    }
+
+    fn probe(&self) -> Probe {
+        let lacking = lacking();
+        if !lacking.is_empty() {
+            return Probe::Broken(format!(
+                "it needs packages that are not here: apt-get install --no-install-recommends {}",
+                lacking.join(" ")
+            ));
+        }
+        match rustix::process::geteuid().is_root() {
+            true => Probe::Available,
+            false => Probe::NeedsRoot("the files of a guest belong to its own root".into()),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        Ok(Box::new(Visit {
+            options: GuestOptions::of(parameters)?,
+            made: None,
+            guest: None,
+            next: None,
+            round: None,
+            boots: 0,
+            losses: 0,
+            interrupted: Arc::default(),
+        }))
+    }
+}
+
+struct Visit {
+    options: GuestOptions,
+    made: Option<Made>,
+    /// The one that is measured in, and what it says of itself.
+    guest: Option<(Guest, Arrival)>,
+    /// Where a boot disturbs no measurement: the one of the next round, which boots meanwhile.
+    next: Option<Guest>,
+    /// Whose boot it is.
+    round: Option<(usize, usize)>,
+    boots: usize,
+    losses: usize,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// What all arms find out once.
+type Found = OnceCell<Kvm>;
+
+impl Visit {
+    fn plan(&self) -> Result<&BootPlan, TreatmentError> {
+        let none = || TreatmentError::Unavailable("the guest was never made ready".into());
+        self.made.as_ref().map(|made| &made.plan).ok_or_else(none)
+    }
+
+    fn boot(&mut self) -> Result<(), TreatmentError> {
+        self.guest = None;
+        let waiting = self.next.take().and_then(Guest::living);
+        let mut guest = waiting.map_or_else(|| Guest::start(self.plan()?), Ok)?;
+        guest.thaw();
+        let arrival = guest.arrive(&self.interrupted, None)?;
+        self.boots += 1;
+        self.guest = Some((guest, arrival));
+        if self.plan()?.accel == Accel::Counting {
+            self.next = Some(Guest::start(self.plan()?)?);
+        }
+        Ok(())
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.guest.as_mut().is_none_or(|(guest, _)| guest.has_ended())
+    }
+
+    /// What a worker of this arm has to show.
+    fn check(&self, seen: &GuestSeen) -> Result<(), String> {
+        let (Ok(plan), Some((_, arrival))) = (self.plan(), &self.guest) else {
+            return Err("there is no guest".into());
+        };
+        if seen.boot != arrival.machine.boot_id {
+            return Err(format!("it ran in another boot ({})", seen.boot));
+        }
+        if seen.cmdline != plan.command_line {
+            return Err(format!("its kernel was started with `{}`", seen.cmdline));
+        }
+        let wanted: Vec<String> = self.options.modules().split(',').map(str::to_owned).collect();
+        // The kernel puts `capability` first, and adds what it is never without.
+        if let Some(missing) = wanted.iter().find(|name| !seen.modules.contains(name)) {
+            return Err(format!("`{missing}` is none of its security modules"));
+        }
+        let majors = ["selinux", "apparmor", "bpf"];
+        let is_extra = |name: &&String| majors.contains(&name.as_str()) && !wanted.contains(name);
+        if let Some(extra) = seen.modules.iter().find(is_extra) {
+            return Err(format!("`{extra}` is one of its security modules"));
+        }
+        let enforces = self.options.selinux.map(|mode| mode == SelinuxMode::Enforcing);
+        if seen.enforces != enforces {
+            return Err(format!("SELinux: enforcing is {:?}, not {enforces:?}", seen.enforces));
+        }
+        if enforces.is_some() && !seen.context.contains(":unconfined_t:") {
+            return Err(format!("its SELinux context is `{}`", seen.context));
+        }
+        if self.options.has_apparmor && seen.context != "unconfined" {
+            return Err(format!("AppArmor calls it `{}`", seen.context));
+        }
+        let audits = seen.audit.unwrap_or(0) != 0;
+        if audits != self.options.has_audit {
+            return Err(format!("auditing is {}", if audits { "on" } else { "off" }));
+        }
+        Ok(())
+    }
+
+    fn check_selinux(&self, launch: &Launch, lookups: u64) -> Result<(), String> {
+        let Some(mode) = self.options.selinux else { return Ok(()) };
+        let canary = launch.seen(GuestState::CANARY).map_err(|missing| missing.to_string())?;
+        let is_denied = canary[0] == GuestState::DENIED;
+        if is_denied != (mode == SelinuxMode::Enforcing) {
+            return Err(format!("a step that the policy forbids was {}", canary[0]));
+        }
+        match lookups {
+            0 => Err("SELinux looked up no permission meanwhile".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Treatment for Visit {
+    fn reach(&self) -> Reach {
+        Reach::Guest
+    }
+
+    fn takes_time(&self) -> Option<String> {
+        Some("Booting a guest, which is built before if there is none yet.".into())
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.interrupted = Arc::clone(bench.interrupted);
+        let known = bench.commons.of::<Found>();
+        let (made, kvm) = make(&self.options, bench, guard, &known)?;
+        let is_first = known.get().is_none();
+        let kvm = known.get_or_init(|| kvm);
+        self.made = Some(made);
+        let Kvm::Not(why) = kvm else { return Ok(Vec::new()) };
+        if let Some(problem) = self.options.unseen_by_path_length() {
+            return Err(TreatmentError::Unavailable(problem));
+        }
+        Ok(is_first
+            .then(|| format!("Guests have no KVM here ({why}): {}", accel::MEANING))
+            .into_iter()
+            .collect())
+    }
+
+    fn apply(&mut self, _: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+        self.boot()
+    }
+
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        match (&self.guest, &self.made) {
+            (Some((guest, arrival)), Some(made)) => guest.place(arrival, &made.plan),
+            _ => place,
+        }
+    }
+
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        if self.is_lost() {
+            self.losses += 1;
+            if self.losses > LOSSES {
+                let problem = format!("the guest ended by itself {LOSSES} times");
+                return Err(TreatmentError::Unavailable(problem));
+            }
+        } else if self.round == Some(draw.round) {
+            // It takes a new launcher.
+            self.guest.iter().for_each(|(guest, _)| guest.thaw());
+            return Ok(place);
+        }
+        self.round = Some(draw.round);
+        self.boot()?;
+        Ok(self.place(place))
+    }
+
+    fn setup(&self, _: bool) -> Setup {
+        Setup::default().with(GuestState {})
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        if let Some((guest, _)) = &self.guest {
+            match role {
+                Role::Treated => guest.thaw(),
+                Role::Paired | Role::Other => guest.freeze(),
+            }
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let read = |name: &str| -> Result<GuestSeen, TreatmentError> {
+            let seen = launch.seen(name)?;
+            serde_json::from_str(seen[0]).map_err(|error| {
+                TreatmentError::NotInForce(format!(
+                    "what was seen in the guest is unreadable: {error}"
+                ))
+            })
+        };
+        let (before, after) = (read(GuestState::BEFORE)?, read(GuestState::AFTER)?);
+        let own = self.guest.as_ref().map(|(_, arrival)| arrival.machine.boot_id.as_str());
+        if !launch.is_treated {
+            return match [&before, &after].iter().any(|seen| own == Some(seen.boot.as_str())) {
+                false => Ok(Evidence::default()),
+                true => Err(TreatmentError::NotInForce(
+                    "a process of another arm ran in the guest of this one".into(),
+                )),
+            };
+        }
+        let lookups = after.avc_lookups.saturating_sub(before.avc_lookups);
+        let found = self.check(&before).and_then(|()| {
+            // It has ended, and so has no context.
+            let after = GuestSeen { context: before.context.clone(), ..after.clone() };
+            self.check(&after)
+        });
+        found.and_then(|()| self.check_selinux(launch, lookups)).map_err(|problem| {
+            TreatmentError::NotInForce(format!(
+                "a process of the guest is not as it should be: {problem}"
+            ))
+        })?;
+        let misses = after.avc_misses.saturating_sub(before.avc_misses);
+        let is_counted = self.options.selinux.is_some();
+        Ok(Evidence::default()
+            .with(&AVC_LOOKUPS, is_counted.then_some(lookups))
+            .with(&AVC_MISSES, is_counted.then_some(misses)))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        self.options
+            .kernel
+            .iter()
+            .chain(&self.options.root)
+            .flat_map(|path| {
+                let path = PathBuf::from(path);
+                crate::treatment::digest::digest_of_file(&path).unwrap_or_default().into_bytes()
+            })
+            .collect()
+    }
+
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        match self.options.selinux {
+            Some(_) => vec![AVC_LOOKUPS, AVC_MISSES],
+            None => Vec::new(),
+        }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let (Some(made), Some((_, arrival))) = (&self.made, &self.guest) else { return Vec::new() };
+        let plan = &made.plan;
+        let mut facts = vec![
+            format!(
+                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It was \
+                 booted {} times, anew for every round: the interval is about the next boot.",
+                plan.kernel.release, plan.image.shown, plan.image.digest, self.boots
+            ),
+            format!("Its kernel's command line: {}", plan.command_line),
+            format!("Its security modules: {}.", arrival.machine.lsm.join(", ")),
+        ];
+        facts.push(match plan.accel {
+            Accel::Counting => format!("There is no KVM here: {}", accel::MEANING),
+            Accel::Kvm => {
+                let states = &arrival.machine.mitigations;
+                let shown = states.iter().map(|(name, state)| format!("{name}: {state}"));
+                format!(
+                    "It runs on this CPU (KVM). Vulnerabilities: {}.",
+                    shown.collect::<Vec<_>>().join("; ")
+                )
+            }
+        });
+        if arrival.executable.is_static {
+            facts.push("There the workloads are statically linked.".into());
+        }
+        facts
+    }
+
+    fn state(&self, _: bool) -> Option<&'static str> {
+        Some("a guest")
+    }
+
+    fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
+        self.guest = None;
+        self.next = None;
+        Ok(())
+    }
+}

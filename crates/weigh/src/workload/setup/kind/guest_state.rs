@@ -1,0 +1,116 @@
+//! Tells what the kernel of a guest was started with, and what its security modules say and do, for the proof.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use linux_audit::netlink::Client;
+use rustix::process::{Pid, WaitOptions, waitpid};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::setup::Act;
+
+/// What a process may not become under an enforcing policy that confines nobody else.
+const FORBIDDEN_CONTEXT: &str = "system_u:system_r:init_t:s0";
+const SELINUX: &str = "/sys/fs/selinux";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GuestState {}
+
+/// What shows of a worker and its kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GuestSeen {
+    pub boot: String,
+    pub cmdline: String,
+    /// Security modules in force.
+    pub modules: Vec<String>,
+    /// Of SELinux: whether it enforces, and whether that was tried and is so.
+    pub enforces: Option<bool>,
+    /// Of the worker; with another security module what that calls it.
+    pub context: String,
+    pub avc_lookups: u64,
+    pub avc_misses: u64,
+    /// Whether the kernel audits; `None` where it does not answer.
+    pub audit: Option<u32>,
+}
+
+impl GuestState {
+    /// When the worker has executed its program, and when it has ended.
+    pub const BEFORE: &str = "guest before";
+    pub const AFTER: &str = "guest after";
+    /// What became of a step that an enforcing policy forbids: `denied` or `allowed`.
+    pub const CANARY: &str = "selinux canary";
+    pub const DENIED: &str = "denied";
+}
+
+impl GuestSeen {
+    fn of(worker: u32) -> io::Result<GuestSeen> {
+        let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
+        let (avc_lookups, avc_misses) = avc();
+        let own = format!("/proc/{worker}/attr/current");
+        Ok(GuestSeen {
+            boot: read("/proc/sys/kernel/random/boot_id")?,
+            cmdline: read("/proc/cmdline")?,
+            modules: read("/sys/kernel/security/lsm")
+                .unwrap_or_default()
+                .split(',')
+                .map(str::to_owned)
+                .collect(),
+            enforces: read(&format!("{SELINUX}/enforce")).ok().map(|text| text == "1"),
+            // Without a module that has contexts it cannot be read.
+            context: read(&own).unwrap_or_default().trim_end_matches('\0').to_owned(),
+            avc_lookups,
+            avc_misses,
+            audit: Client::open().and_then(|mut client| client.status()).ok().map(|it| it.enabled),
+        })
+    }
+}
+
+/// How often permissions were looked up, and how often they were not in the cache, over all CPUs.
+fn avc() -> (u64, u64) {
+    let text = fs::read_to_string(format!("{SELINUX}/avc/cache_stats")).unwrap_or_default();
+    let lines = text.lines().skip(1).map(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        (numbers.first().copied().unwrap_or(0), numbers.get(2).copied().unwrap_or(0))
+    });
+    lines.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+fn put(name: &str, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+    let text = serde_json::to_string(&GuestSeen::of(worker)?)?;
+    seen.insert(name.into(), text);
+    Ok(())
+}
+
+impl Act for GuestState {
+    fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        put(GuestState::BEFORE, worker, seen)
+    }
+
+    fn look_back(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
+        put(GuestState::AFTER, worker, seen)
+    }
+
+    /// Tries what an enforcing policy forbids.
+    fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
+        if !Path::new(SELINUX).join("enforce").exists() {
+            return Ok(None);
+        }
+        // SAFETY: the launcher has one thread, so the forked child may use the heap.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let became = fs::write("/proc/self/attr/current", FORBIDDEN_CONTEXT).is_ok();
+                // SAFETY: ends the child at once, without the parent's clean-up.
+                unsafe { libc::_exit(i32::from(became)) }
+            }
+            pid => {
+                let ended = waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
+                let code = ended.and_then(|(_, status)| status.exit_status());
+                let became = if code == Some(0) { GuestState::DENIED } else { "allowed" };
+                seen.insert(GuestState::CANARY.into(), became.into());
+                Ok(Some(pid as u32))
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Layers of Landlock around each worker, which allow all but one thing that no program does; and that this
+//! one is denied, which the worker tries itself before it executes its program.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open, unlink};
+use rustix::io::Errno;
+use rustix::thread::set_no_new_privs;
+use serde::{Deserialize, Serialize};
+
+use crate::workload::setup::Act;
+
+/// All rights of the first version, and the one of them that is not given: to make a device of characters.
+const ALL_RIGHTS: u64 = (1 << 13) - 1;
+const MAKE_CHAR: u64 = 1 << 6;
+/// linux/landlock.h
+const CREATE_RULESET_VERSION: libc::c_uint = 1;
+const RULE_PATH_BENEATH: libc::c_int = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LandlockLayers {
+    pub layers: u32,
+}
+
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: libc::c_int,
+}
+
+impl LandlockLayers {
+    /// The version of the kernel's interface.
+    ///
+    /// # Errors
+    /// `ENOSYS` where it has none, `EOPNOTSUPP` where it is not among its security modules.
+    pub fn version() -> io::Result<i64> {
+        // SAFETY: it takes no structure with this flag.
+        let version = unsafe {
+            libc::syscall(
+                libc::SYS_landlock_create_ruleset,
+                std::ptr::null::<u64>(),
+                0usize,
+                CREATE_RULESET_VERSION,
+            )
+        };
+        if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
+    }
+}
+
+fn restrict() -> io::Result<()> {
+    let handled: u64 = ALL_RIGHTS;
+    // SAFETY: the structure's first version is this one number.
+    let ruleset = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size_of::<u64>(), 0)
+    };
+    if ruleset < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened for us.
+    let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as libc::c_int) };
+    let root = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let rule = PathBeneath { allowed: ALL_RIGHTS & !MAKE_CHAR, parent: root.as_raw_fd() };
+    // SAFETY: open descriptors, and a structure that lives.
+    let done = unsafe {
+        match libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            RULE_PATH_BENEATH,
+            &raw const rule,
+            0,
+        ) {
+            0 => libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0),
+            failed => failed,
+        }
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A device without a driver, which takes no privilege (a whiteout, mknod(2)): `true` where that was denied.
+fn is_denied() -> io::Result<bool> {
+    let name: PathBuf = std::env::temp_dir().join(format!(".weigh-device-{}", std::process::id()));
+    match mknodat(CWD, &name, FileType::CharacterDevice, Mode::RUSR, 0) {
+        Err(Errno::ACCESS) => Ok(true),
+        Ok(()) => unlink(&name).map(|()| false).map_err(io::Error::from),
+        Err(error) => Err(io::Error::other(format!("{}: {error}", name.display()))),
+    }
+}
+
+impl Act for LandlockLayers {
+    fn in_worker(&self) -> io::Result<()> {
+        if self.layers == 0 {
+            return Ok(());
+        }
+        set_no_new_privs(true)?;
+        (0..self.layers).try_for_each(|_| restrict())?;
+        match is_denied()? {
+            true => Ok(()),
+            false => Err(io::Error::other("Landlock does not deny what it should")),
+        }
+    }
+
+    fn forbids(&self) -> bool {
+        true
+    }
+}
