@@ -20,9 +20,8 @@ const KNOWN: &str = "kvm";
 const NS_EACH: u32 = 2;
 
 /// What it means for a result.
-pub const MEANING: &str = "they count instructions, and all results are path lengths (instructions per \
-     operation), not times. They see no caches, TLBs, mitigations or waits for memory, and each step of a repeated \
-     string instruction counts as one.";
+pub const MEANING: &str = "guests count instructions, and all results are path lengths (instructions per operation), not times. They see \
+     no caches, TLBs, mitigations or waits for memory, and each step of a repeated string instruction counts as one.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {

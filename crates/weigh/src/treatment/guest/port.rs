@@ -74,8 +74,7 @@ fn pass_on(guest: &mut UnixStream) -> io::Result<()> {
     let mut answer = Answer::default();
     let mut chunk = [0; 8192];
     loop {
-        let mut ready =
-            [PollFd::new(&*guest, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
+        let mut ready = [PollFd::new(&*guest, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut ready, None) {
             Err(rustix::io::Errno::INTR) => continue,
             other => other?,

@@ -95,7 +95,6 @@ impl Kind for VirtualMachine {
             guest: None,
             next: None,
             round: None,
-            boots: 0,
             losses: 0,
             interrupted: Arc::default(),
         }))
@@ -111,7 +110,6 @@ struct Visit {
     next: Option<Guest>,
     /// Whose boot it is.
     round: Option<(usize, usize)>,
-    boots: usize,
     losses: usize,
     interrupted: Arc<AtomicBool>,
 }
@@ -131,7 +129,6 @@ impl Visit {
         let mut guest = waiting.map_or_else(|| Guest::start(self.plan()?), Ok)?;
         guest.thaw();
         let arrival = guest.arrive(&self.interrupted, None)?;
-        self.boots += 1;
         self.guest = Some((guest, arrival));
         if self.plan()?.accel == Accel::Counting {
             self.next = Some(Guest::start(self.plan()?)?);
@@ -216,7 +213,7 @@ impl Treatment for Visit {
             return Err(TreatmentError::Unavailable(problem));
         }
         Ok(is_first
-            .then(|| format!("Guests have no KVM here ({why}): {}", accel::MEANING))
+            .then(|| format!("There is no KVM here ({why}): {}", accel::MEANING))
             .into_iter()
             .collect())
     }
@@ -324,9 +321,9 @@ impl Treatment for Visit {
         let plan = &made.plan;
         let mut facts = vec![
             format!(
-                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It was \
-                 booted {} times, anew for every round: the interval is about the next boot.",
-                plan.kernel.release, plan.image.shown, plan.image.digest, self.boots
+                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It is \
+                 booted anew for every round: the interval is about the next boot.",
+                plan.kernel.release, plan.image.shown, plan.image.digest
             ),
             format!("Its kernel's command line: {}", plan.command_line),
             format!("Its security modules: {}.", arrival.machine.lsm.join(", ")),

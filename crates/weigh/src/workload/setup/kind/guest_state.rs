@@ -83,6 +83,11 @@ fn put(name: &str, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Resu
 }
 
 impl Act for GuestState {
+    /// On one CPU, who looks while it is measured would be measured.
+    fn holds(&self) -> bool {
+        true
+    }
+
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         put(GuestState::BEFORE, worker, seen)
     }
