@@ -1,11 +1,10 @@
-//! `vm`: arms in virtual machines. The guests of these tests have a shell and its libraries, and a kernel of the
-//! distribution that is fetched once and kept between runs.
+//! `vm`: arms in virtual machines. The guests of these tests have a shell and its libraries, and a kernel of
+//! the distribution that is fetched once and kept between runs.
 
 mod support;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use support::roots::{mounts, tiny};
@@ -113,7 +112,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_booted() {
     let refused = |arguments: &[&str], parts: &[&str]| home.run(arguments).assert_error(parts);
     refused(&["compare", "vm:selinux"], &["is a virtual machine", "--base vm"]);
     refused(&["compare", "vm:selinux,apparmor", "--base", "vm"], &["two arms"]);
-    refused(&["compare", "vm::thp", "--base", "vm"], &["`vm` is another machine", "`thp`"]);
+    refused(&["compare", "vm::thp:never", "--base", "vm"], &["`vm` is another machine", "`thp`"]);
     refused(&["compare", "vm:x", "--base", "vm"], &["does not take `x`"]);
 }
 

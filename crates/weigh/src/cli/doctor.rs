@@ -59,7 +59,8 @@ pub struct DoctorArgs {
     /// Change what can be changed and restored safely, while COMMAND runs or until Ctrl-C
     #[arg(long)]
     fix: bool,
-    /// Install the servers that workloads ask, or what virtual machines need, with apt-get; nothing is started
+    /// Install the servers that workloads ask, or what virtual machines need, with apt-get; nothing is
+    /// started
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
     /// Measure what the device below DIR can do, without the page cache, and keep it for reports [default:

@@ -37,8 +37,8 @@ use paired::parallel::map_rows;
 use paired::stalls;
 
 /// What a reader must know of it first.
-const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million instructions (Ginstr) of an \
-     emulated CPU, which has no caches, no TLB and no mitigations.";
+const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
+     instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {

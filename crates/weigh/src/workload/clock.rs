@@ -48,8 +48,8 @@ fn in_instructions(sample: Sample, unit: &str, ns_each: f64) -> Result<Sample, S
         let (used, elapsed) = ((user + system) as f64, sample.elapsed_ns as f64);
         if used + TICK_NS < elapsed * LEAST_SHARE {
             return Err(format!(
-                "it waited for {:.0} % of its time: without KVM a guest counts instructions, and waiting takes \
-                 none",
+                "it waited for {:.0} % of its time: without KVM a guest counts instructions, and waiting \
+                 takes none",
                 (1.0 - used / elapsed) * 100.0
             ));
         }

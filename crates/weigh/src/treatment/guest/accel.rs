@@ -1,5 +1,6 @@
-//! How a guest's CPU is made: by the hardware, which gives time, or by an emulator that counts instructions,
-//! which gives path length. Which of them, a guest decides that is tried: a `/dev/kvm` that is there may hang.
+//! How a guest's CPU is made: by the hardware, which gives time, or by an emulator that counts
+//! instructions, which gives path length. A guest that is tried decides which: a `/dev/kvm` may be there and
+//! hang.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -20,8 +21,9 @@ const KNOWN: &str = "kvm";
 const NS_EACH: u32 = 2;
 
 /// What it means for a result.
-pub const MEANING: &str = "guests count instructions, and all results are path lengths (instructions per operation), not times. They see \
-     no caches, TLBs, mitigations or waits for memory, and each step of a repeated string instruction counts as one.";
+pub const MEANING: &str = "guests count instructions, and all results are path lengths \
+     (instructions per operation), not times. They see no caches, TLBs, mitigations or waits for memory, \
+     and each step of a repeated string instruction counts as one.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {

@@ -1,5 +1,6 @@
-//! What is built once and kept: in a directory below that of the state, each thing under a name that says what
-//! went in. It is made in a directory beside, which the guard removes, and gets its name when it is whole.
+//! What is built once and kept: in a directory below that of the state, each thing under a name that says
+//! what went in. It is made in a directory beside, which the guard removes, and gets its name when it is
+//! whole.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -65,7 +66,7 @@ impl<'a> Workshop<'a> {
     pub fn have(
         &mut self,
         name: &str,
-        make: impl FnOnce(&Step, &Path) -> Result<(), TreatmentError>,
+        make: impl FnOnce(&BuildStep, &Path) -> Result<(), TreatmentError>,
     ) -> Result<PathBuf, TreatmentError> {
         let wanted = self.directory.join(name);
         if wanted.is_dir() {
@@ -89,7 +90,7 @@ impl<'a> Workshop<'a> {
         scratch::create(&beside).map_err(|error| within(&beside, &error))?;
         let whole = beside.join("whole");
         let made = fs::create_dir(&whole).map_err(|error| within(&whole, &error));
-        let step = Step { interrupted: self.interrupted, beside: &beside };
+        let step = BuildStep { interrupted: self.interrupted, beside: &beside };
         let made = made.and_then(|()| make(&step, &whole)).and_then(|()| {
             // It has its name only when all of it is on disk.
             sync();
@@ -101,13 +102,13 @@ impl<'a> Workshop<'a> {
 }
 
 /// What a step of building has.
-pub struct Step<'a> {
+pub struct BuildStep<'a> {
     interrupted: &'a AtomicBool,
     /// For what is not kept.
     pub beside: &'a Path,
 }
 
-impl Step<'_> {
+impl BuildStep<'_> {
     /// Runs a program in mount and process namespaces of its own, so that nothing of it outlives it; `what`
     /// is told while it takes. Gives what it printed.
     ///
@@ -188,8 +189,8 @@ fn last_words(said: &str) -> String {
     .iter()
     .any(|words| said.contains(words))
     {
-        ". The distribution's mirror cannot be reached: connect this machine, or name a root file system and a \
-         kernel that are here (vm:root=PATH,kernel=PATH)"
+        ". The distribution's mirror cannot be reached: connect this machine, or name a root file system and \
+         a kernel that are here (vm:root=PATH,kernel=PATH)"
     } else if said.contains("Unable to locate package") || said.contains("No packages found") {
         ". apt's lists may be missing or old: apt-get update"
     } else {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-use super::builder::{Step, Workshop, unavailable, within};
+use super::builder::{BuildStep, Workshop, unavailable, within};
 use super::program;
 use crate::treatment::digest::hex;
 use crate::treatment::rootfs::{RootForm, RootSource, fill_tree};
@@ -97,8 +97,8 @@ fn suite() -> Result<String, String> {
     match (field("ID").as_str(), field("VERSION_CODENAME")) {
         ("debian", suite) if !suite.is_empty() => Ok(suite),
         (other, _) => Err(format!(
-            "guests are built from Debian's packages, and this system is `{other}`: name a root file system and a \
-             kernel that are here (vm:root=PATH,kernel=PATH)"
+            "guests are built from Debian's packages, and this system is `{other}`: name a root file \
+             system and a kernel that are here (vm:root=PATH,kernel=PATH)"
         )),
     }
 }
@@ -113,11 +113,11 @@ fn candidates() -> String {
     text.lines().filter(|line| line.contains("Candidate:")).collect()
 }
 
-fn tree(step: &Step) -> PathBuf {
+fn tree(step: &BuildStep) -> PathBuf {
     step.beside.join("tree")
 }
 
-fn debootstrap(step: &Step, suite: &str) -> Result<(), TreatmentError> {
+fn debootstrap(step: &BuildStep, suite: &str) -> Result<(), TreatmentError> {
     let tool = program("mmdebstrap").map_err(TreatmentError::Unavailable)?;
     let (tool, tree) = (tool.display().to_string(), tree(step).display().to_string());
     let include = format!("--include={PACKAGES}");
@@ -127,7 +127,7 @@ fn debootstrap(step: &Step, suite: &str) -> Result<(), TreatmentError> {
     step.run(&format!("Building a guest of Debian {suite} (once)"), &words).map(drop)
 }
 
-fn copy(source: &RootSource, step: &Step, bench: &Bench) -> Result<(), TreatmentError> {
+fn copy(source: &RootSource, step: &BuildStep, bench: &Bench) -> Result<(), TreatmentError> {
     let tree = tree(step);
     match source.form {
         RootForm::Directory => {
@@ -145,7 +145,7 @@ fn copy(source: &RootSource, step: &Step, bench: &Bench) -> Result<(), Treatment
 }
 
 /// Labels the tree, and makes an image of it.
-fn finish(step: &Step, whole: &Path) -> Result<(), TreatmentError> {
+fn finish(step: &BuildStep, whole: &Path) -> Result<(), TreatmentError> {
     step.goes_on()?;
     let tree = tree(step);
     for name in ["proc", "sys", "dev", "run", "tmp"] {
@@ -192,7 +192,7 @@ fn mib(tree: &Path) -> std::io::Result<u64> {
             }
         }
     }
-    Ok(blocks * 512 >> 20)
+    Ok((blocks * 512) >> 20)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::builder::{Step, Workshop, unavailable};
+use super::builder::{BuildStep, Workshop, unavailable};
 use crate::treatment::TreatmentError;
 use crate::treatment::digest::digest_of_file;
 use trust::program;
@@ -93,8 +93,8 @@ impl GuestKernel {
         let tree = trees.iter().map(|tree| tree.join(&release)).find(|tree| tree.is_dir());
         let tree = tree.ok_or_else(|| {
             format!(
-                "its modules are not here: {release} is looked for in ../lib/modules, lib/modules and modules \
-                 beside it, and in /lib/modules"
+                "its modules are not here: {release} is looked for in ../lib/modules, lib/modules and \
+                 modules beside it, and in /lib/modules"
             )
         })?;
         GuestKernel::with(image.to_owned(), &tree)
@@ -161,7 +161,7 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
     })
 }
 
-fn unpack(step: &Step, deb: &Path, whole: &Path) -> Result<(), TreatmentError> {
+fn unpack(step: &BuildStep, deb: &Path, whole: &Path) -> Result<(), TreatmentError> {
     let (deb, whole) = (deb.to_string_lossy(), whole.to_string_lossy());
     step.run("Unpacking the kernel", &["dpkg-deb", "-x", &deb, &whole]).map(drop)
 }

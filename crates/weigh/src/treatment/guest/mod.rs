@@ -68,12 +68,8 @@ fn fresh(directory: &Path, what: &str) -> PathBuf {
     directory.join(format!("{what}-{:08x}", rand::random::<u32>()))
 }
 
-/// What it takes to boot a guest again and again.
-pub struct Made {
-    pub plan: BootPlan,
-}
-
-/// Makes all of it ready, and finds out whether there is KVM where that is not known yet.
+/// Makes all ready that it takes to boot a guest again and again, and finds out whether there is KVM where
+/// that is not known yet.
 ///
 /// # Errors
 /// Where something is missing, with what gets it.
@@ -82,7 +78,7 @@ pub fn make(
     bench: &Bench,
     guard: &mut Guard,
     known: &OnceCell<Kvm>,
-) -> Result<(Made, Kvm), TreatmentError> {
+) -> Result<(BootPlan, Kvm), TreatmentError> {
     if let Some(file) = &bench.place.executable.foreign {
         return Err(TreatmentError::Unavailable(format!(
             "the workloads of {} are not in a guest: unset WEIGH_WORKLOADS",
@@ -118,5 +114,5 @@ pub fn make(
     if kvm != Kvm::Works {
         plan.accel = Accel::Counting;
     }
-    Ok((Made { plan }, kvm))
+    Ok((plan, kvm))
 }

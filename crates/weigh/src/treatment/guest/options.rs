@@ -86,8 +86,8 @@ impl GuestOptions {
         self.words().find(name).map(|word| {
             format!(
                 "`{word}` changes what the CPU does, not which instructions it executes, and without KVM \
-                 a guest counts instructions alone: no cost would be shown, and that would be wrong. It takes \
-                 a machine with a working /dev/kvm"
+                 a guest counts instructions alone: no cost would be shown, and that would be wrong. It \
+                 takes a machine with a working /dev/kvm"
             )
         })
     }

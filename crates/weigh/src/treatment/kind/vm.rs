@@ -13,7 +13,7 @@ use crate::treatment::elsewhere::arrival::Arrival;
 use crate::treatment::guard::Guard;
 use crate::treatment::guest::accel::{self, Accel, Kvm};
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
-use crate::treatment::guest::{BootPlan, Guest, Made, lacking, make};
+use crate::treatment::guest::{BootPlan, Guest, lacking, make};
 use crate::treatment::{
     Bench, Evidence, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError,
 };
@@ -89,9 +89,9 @@ impl Kind for VirtualMachine {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(Visit {
+        Ok(Box::new(GuestVisit {
             options: GuestOptions::of(parameters)?,
-            made: None,
+            plan: None,
             guest: None,
             next: None,
             round: None,
@@ -101,9 +101,9 @@ impl Kind for VirtualMachine {
     }
 }
 
-struct Visit {
+struct GuestVisit {
     options: GuestOptions,
-    made: Option<Made>,
+    plan: Option<BootPlan>,
     /// The one that is measured in, and what it says of itself.
     guest: Option<(Guest, Arrival)>,
     /// Where a boot disturbs no measurement: the one of the next round, which boots meanwhile.
@@ -115,12 +115,12 @@ struct Visit {
 }
 
 /// What all arms find out once.
-type Found = OnceCell<Kvm>;
+type KvmFound = OnceCell<Kvm>;
 
-impl Visit {
+impl GuestVisit {
     fn plan(&self) -> Result<&BootPlan, TreatmentError> {
         let none = || TreatmentError::Unavailable("the guest was never made ready".into());
-        self.made.as_ref().map(|made| &made.plan).ok_or_else(none)
+        self.plan.as_ref().ok_or_else(none)
     }
 
     fn boot(&mut self) -> Result<(), TreatmentError> {
@@ -192,7 +192,7 @@ impl Visit {
     }
 }
 
-impl Treatment for Visit {
+impl Treatment for GuestVisit {
     fn reach(&self) -> Reach {
         Reach::Guest
     }
@@ -203,11 +203,11 @@ impl Treatment for Visit {
 
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         self.interrupted = Arc::clone(bench.interrupted);
-        let known = bench.commons.of::<Found>();
-        let (made, kvm) = make(&self.options, bench, guard, &known)?;
+        let known = bench.commons.of::<KvmFound>();
+        let (plan, kvm) = make(&self.options, bench, guard, &known)?;
         let is_first = known.get().is_none();
         let kvm = known.get_or_init(|| kvm);
-        self.made = Some(made);
+        self.plan = Some(plan);
         let Kvm::Not(why) = kvm else { return Ok(Vec::new()) };
         if let Some(problem) = self.options.unseen_by_path_length() {
             return Err(TreatmentError::Unavailable(problem));
@@ -223,8 +223,8 @@ impl Treatment for Visit {
     }
 
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        match (&self.guest, &self.made) {
-            (Some((guest, arrival)), Some(made)) => guest.place(arrival, &made.plan),
+        match (&self.guest, &self.plan) {
+            (Some((guest, arrival)), Some(plan)) => guest.place(arrival, plan),
             _ => place,
         }
     }
@@ -317,8 +317,7 @@ impl Treatment for Visit {
     }
 
     fn facts(&self) -> Vec<String> {
-        let (Some(made), Some((_, arrival))) = (&self.made, &self.guest) else { return Vec::new() };
-        let plan = &made.plan;
+        let (Some(plan), Some((_, arrival))) = (&self.plan, &self.guest) else { return Vec::new() };
         let mut facts = vec![
             format!(
                 "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It is \

@@ -1,4 +1,5 @@
-//! Tells what the kernel of a guest was started with, and what its security modules say and do, for the proof.
+//! Tells what the kernel of a guest was started with, and what its security modules say and do, for the
+//! proof.
 
 use std::collections::BTreeMap;
 use std::path::Path;
