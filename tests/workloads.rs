@@ -7,8 +7,18 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use support::{Home, Turn};
 
+/// In two tests, which run side by side.
 #[test]
-fn every_kind_of_workload_gives_a_rate() {
+fn every_kind_of_workload_of_one_half_gives_a_rate() {
+    assert_gives_rates(0);
+}
+
+#[test]
+fn every_kind_of_workload_of_the_other_half_gives_a_rate() {
+    assert_gives_rates(1);
+}
+
+fn assert_gives_rates(half: usize) {
     let _turn = Turn::share();
     let home = Home::new();
     let listed = home.succeed(&["list", "workloads", "--json"]).json();
@@ -24,7 +34,7 @@ fn every_kind_of_workload_gives_a_rate() {
     let alone = workloads.iter().filter(|w| w["needs"].is_null() && w["group"] != "interp");
     let names: Vec<&str> = alone.filter(is_first).map(|w| w["name"].as_str().unwrap()).collect();
     // In parts: all of them take longer than a test waits for one command.
-    for part in names.chunks(30) {
+    for part in names.chunks(20).skip(half).step_by(2) {
         let mut arguments = vec!["run", "--samples", "3", "--sample", "10ms", "--json", "-"];
         arguments.extend(part);
         let report = home.succeed(&arguments).json();
