@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::build::make_workloads;
+use support::wait_until;
 use weighbridge::profile::ptrace;
 
 /// Both builds of the workloads as they are in this tree, the dynamic one first.
@@ -205,21 +206,33 @@ fn a_share_is_planted_in_a_sample_that_is_held_up() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
-    let usual: Value = serde_json::from_slice(&run(0).output().unwrap().stdout).unwrap();
-    // Twenty operations: of a sample that runs for three tenths of its time there are six.
-    let ppm = 20_000_000 / usual["operations"].as_u64().unwrap();
     for _ in 0..8 {
+        // The machine may be half as fast a moment later, so what is usual is known from just before.
+        let usual: Value = serde_json::from_slice(&run(0).output().unwrap().stdout).unwrap();
+        // Twenty operations: of a sample that runs for three tenths of its time there are six.
+        let ppm = 20_000_000 / usual["operations"].as_u64().unwrap();
         let mut child = run(ppm).spawn().unwrap();
         let pid = Pid::from_child(&child);
         while child.try_wait().unwrap().is_none() {
-            for (signal, held_ms) in [(Signal::STOP, 7), (Signal::CONT, 3)] {
-                kill_process(pid, signal).unwrap();
-                thread::sleep(Duration::from_millis(held_ms));
-            }
+            kill_process(pid, Signal::STOP).unwrap();
+            thread::sleep(Duration::from_millis(7));
+            kill_process(pid, Signal::CONT).unwrap();
+            let (number, ran_before) = (child.id(), ran_ns(child.id()));
+            thread::sleep(Duration::from_millis(3));
+            // Where others have the CPUs it did not run by then, and there was no batch that nobody held up.
+            let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+            let has_run = || has_ended(&mut child) || ran_ns(number) > ran_before + 1_000_000;
+            wait_until(Duration::from_secs(1), has_run);
         }
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// For how long a process had a CPU; 0 of one that is gone.
+fn ran_ns(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    text.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or_default()
 }
 
 /// What is wrong with what a workload declares: launches of few and of more operations differ by what

@@ -86,14 +86,23 @@ pub fn wait_until(deadline: Instant, mut is_so: impl FnMut() -> bool) -> bool {
 
 /// All that descend from this process now.
 pub fn descendants() -> impl Iterator<Item = Pid> {
-    let mut found: Vec<Pid> = children().collect();
+    below("self").into_iter()
+}
+
+/// All that descend from that process now, its children first.
+pub fn descendants_of(process: u32) -> Vec<Pid> {
+    below(&process.to_string())
+}
+
+fn below(process: &str) -> Vec<Pid> {
+    let mut found: Vec<Pid> = children_of(process).collect();
     let mut looked_at = 0;
     while let Some(pid) = found.get(looked_at) {
         let theirs: Vec<Pid> = children_of(&pid.as_raw_nonzero().to_string()).collect();
         found.extend(theirs);
         looked_at += 1;
     }
-    found.into_iter()
+    found
 }
 
 fn children() -> impl Iterator<Item = Pid> {

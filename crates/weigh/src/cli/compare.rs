@@ -11,7 +11,9 @@ use super::mixes::Mixes;
 use super::net;
 use super::net_hosts::NetHosts;
 use super::pairing::Pairing;
+use super::profiler::Profiler;
 use super::{Context, copies, output, value};
+use crate::experiment::around::Around;
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
@@ -110,6 +112,8 @@ pub struct CompareArgs {
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
     #[command(flatten)]
+    profiler: Profiler,
+    #[command(flatten)]
     mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
     #[arg(long)]
@@ -184,7 +188,10 @@ impl CompareArgs {
             beside: self.beside.clone(),
             command: (!self.command.is_empty()).then(|| self.command.clone()),
             contest: None,
-            around: self.hooks.around(self.prepare.clone(), Vec::new()),
+            around: Around {
+                profiler: self.profiler.line(),
+                ..self.hooks.around(self.prepare.clone(), Vec::new())
+            },
             agents: self.hosts.agents()?,
             copies: vec![self.copies],
             again: again.to_string(),

@@ -45,7 +45,7 @@ pub fn run(
 
 /// What a stored experiment would run, and where; and its treatments, which may read files.
 fn what_it_runs(origin: &Origin) -> Vec<String> {
-    let Around { setup, prepare, prepare_arms, cleanup, .. } = &origin.request.around;
+    let Around { setup, prepare, prepare_arms, cleanup, profiler, .. } = &origin.request.around;
     let shell = |line: &String| command_line(["sh", "-c", line]);
     let command = origin.request.command.iter();
     let command = command.map(|words| command_line(words.iter().map(String::as_str)));
@@ -54,7 +54,8 @@ fn what_it_runs(origin: &Origin) -> Vec<String> {
         origin.request.contest.iter().flat_map(|contest| contest.argvs().unwrap_or_default());
     let contenders = argvs.map(|words| command_line(words.iter().map(String::as_str)));
     let commands = command.chain(contenders);
-    let mut lines: Vec<String> = before.chain(commands).chain(cleanup.iter().map(shell)).collect();
+    let after = cleanup.iter().chain(profiler).map(shell);
+    let mut lines: Vec<String> = before.chain(commands).chain(after).collect();
     if !lines.is_empty() {
         lines.insert(0, command_line(["cd", &origin.directory.display().to_string()]));
     }

@@ -35,6 +35,7 @@ impl Hooks {
             setup: self.setup.clone(),
             cleanup: self.cleanup.clone(),
             warm_ups: self.warmup,
+            profiler: None,
         }
     }
 }

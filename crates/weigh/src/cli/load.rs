@@ -9,6 +9,7 @@ use super::again::Again;
 use super::mixes::Mixes;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
+use super::profiler::Profiler;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
@@ -102,6 +103,8 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
+    profiler: Profiler,
+    #[command(flatten)]
     names: Names,
     #[command(flatten)]
     output: RunOutput,
@@ -133,7 +136,7 @@ impl LoadArgs {
             beside: Vec::new(),
             command: None,
             contest: None,
-            around: Around::default(),
+            around: Around { profiler: self.profiler.line(), ..Around::default() },
             agents: None,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),

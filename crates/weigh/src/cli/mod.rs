@@ -41,6 +41,7 @@ mod net_rank;
 mod output;
 mod pairing;
 mod profile;
+mod profiler;
 mod restore;
 mod rules;
 mod run;

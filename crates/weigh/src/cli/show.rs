@@ -187,8 +187,10 @@ fn anonymise_run(stored: &mut Stored) -> Result<(), serde_json::Error> {
     stored.header.machine = scrubber.machine(&stored.header.machine)?;
     let failures = stored.failures.iter_mut().map(|failure| &mut failure.reason);
     let files = stored.header.suites.iter_mut().map(|suite| &mut suite.file);
+    let profiles = stored.profiles.iter_mut().flat_map(|profiled| &mut profiled.arms);
+    let profiles = profiles.map(|arm| &mut arm.printed);
     let warnings = stored.warnings.iter_mut();
-    let texts = warnings.chain(&mut stored.failure).chain(failures).chain(files);
+    let texts = warnings.chain(&mut stored.failure).chain(failures).chain(files).chain(profiles);
     for text in texts.chain([&mut stored.header.command]) {
         *text = scrubber.text(text);
     }

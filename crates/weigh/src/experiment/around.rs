@@ -1,4 +1,4 @@
-//! What a user has run around the launches of his command, as hyperfine does: never timed, and never treated.
+//! What a user has run around the launches, as hyperfine does: never timed, and never treated.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct Around {
     pub cleanup: Option<String>,
     /// Launches in each arm before the first pair, which are not kept.
     pub warm_ups: u32,
+    /// Looks at the processes of one more launch in each arm, after all that counts.
+    pub profiler: Option<String>,
 }
 
 impl Around {

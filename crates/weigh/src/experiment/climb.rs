@@ -30,6 +30,18 @@ impl Session<'_> {
         let users =
             works.iter().map(|work| self.works[*work].name().users().unwrap_or(1)).collect();
         let mut ramp = Ramp::new(users, plan);
+        self.go_up(host, works, &mut ramp, audience)?;
+        let best = ramp.best().map(|best| self.unit(works[best], 0));
+        self.profile(host, best.as_slice(), audience)
+    }
+
+    fn go_up(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        ramp: &mut Ramp,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
         let mut taken = vec![0; works.len()];
         let mut costs: Vec<Option<Duration>> = vec![None; works.len()];
         loop {

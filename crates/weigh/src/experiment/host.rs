@@ -9,6 +9,7 @@ mod detail;
 mod facts;
 mod interpreters;
 pub mod passes;
+mod profiler;
 mod turns;
 
 use std::collections::BTreeMap;

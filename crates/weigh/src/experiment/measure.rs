@@ -235,6 +235,10 @@ impl Session<'_> {
         let coins = |set| Coins::new(self.request.seed, set, *sessions);
         let mut rows: Vec<RowState> = units.iter().map(|unit| self.row(*unit, design)).collect();
         effects::attach(&mut rows, &self.request.arms, design);
+        let compared: Vec<Unit> = units
+            .into_iter()
+            .filter(|unit| self.works[unit.work].role() != LoadRole::Candidate)
+            .collect();
         let has_detail =
             set == 0 && self.request.detail && self.request.command.is_none() && host.counts_time();
         let budget = self.request.budget / planned;
@@ -249,10 +253,14 @@ impl Session<'_> {
         let (rows, result) =
             run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
         result?;
-        if !has_detail {
-            return Ok(());
+        if has_detail {
+            run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
         }
-        run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)
+        drop(observer);
+        match set + 1 == sets.end {
+            true => self.profile(host, &compared, audience),
+            false => Ok(()),
+        }
     }
 
     /// With the pairs of an earlier session, where there are such.

@@ -36,9 +36,11 @@ pub mod outcome;
 pub mod pairs;
 mod peak_search;
 mod peaks;
+mod perf_report;
 #[cfg(test)]
 mod planted;
 pub mod platform;
+mod profiling;
 pub mod ramp;
 mod ranking;
 mod reaim_rules;

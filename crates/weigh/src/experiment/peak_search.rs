@@ -36,7 +36,7 @@ impl PeakSearch {
 
     /// Where an arm seems to be better at a point of its own, more samples of that and of the common one.
     fn next_to_be_sure(&self) -> Option<usize> {
-        let (best, common) = self.best_and_common()?;
+        let (best, common) = self.best_and_common(|_| true)?;
         let open = [0, 1].into_iter().filter(|arm| self.is_better(*arm, best[*arm], common));
         let open = open.flat_map(|arm| [(arm, best[arm]), (arm, common)]);
         let taken = |(arm, point): &(usize, usize)| self.ramps[*arm].explored(*point).len();
@@ -71,19 +71,28 @@ impl PeakSearch {
     ///
     /// It is the same one in both unless an arm is shown to be better at another: on a broad peak the best of
     /// a few samples is there by luck, and a comparison of different points would find a difference that
-    /// the treatment has not made.
-    pub fn chosen(&self) -> Option<[usize; 2]> {
-        let (best, common) = self.best_and_common()?;
+    /// the treatment has not made. Where `has_time` is false for a verdict there, it is the common one that is
+    /// the least below both of those for which there is.
+    pub fn chosen(&self, has_time: impl Fn([usize; 2]) -> bool) -> Option<[usize; 2]> {
+        let (best, common) = self.best_and_common(|_| true)?;
         let is_sure = |arm: usize| {
             let taken = |point: usize| self.ramps[arm].explored(point).len();
             taken(best[arm]).min(taken(common)) >= TO_BE_SURE
                 && self.is_better(arm, best[arm], common)
         };
-        Some([0, 1].map(|arm| if is_sure(arm) { best[arm] } else { common }))
+        let at = [0, 1].map(|arm| if is_sure(arm) { best[arm] } else { common });
+        let instead = || self.best_and_common(|point| has_time([point, point]));
+        match has_time(at) {
+            true => Some(at),
+            false => Some(instead().map_or(at, |(_, common)| [common, common])),
+        }
     }
 
-    /// The best point of each arm, and the one that is the least below both.
-    fn best_and_common(&self) -> Option<([usize; 2], usize)> {
+    /// The best point of each arm, and of those in question the one that is the least below both.
+    fn best_and_common(
+        &self,
+        is_in_question: impl Fn(usize) -> bool,
+    ) -> Option<([usize; 2], usize)> {
         let rate =
             |arm: usize, point: usize| median(self.ramps[arm].explored(point)).unwrap_or_default();
         let best = |arm: usize| {
@@ -95,7 +104,7 @@ impl PeakSearch {
             let of_arm = |arm: usize| rate(arm, point) / rate(arm, best[arm]);
             of_arm(0).min(of_arm(1))
         };
-        let points = self.points().into_iter();
+        let points = self.points().into_iter().filter(|point| is_in_question(*point));
         let common = points.max_by(|a, b| as_share(*a).total_cmp(&as_share(*b)))?;
         Some((best, common))
     }
@@ -133,7 +142,7 @@ mod tests {
             pairs += 1;
             assert!(pairs < 200);
         }
-        (search.chosen().unwrap().map(|point| users[point]), pairs)
+        (search.chosen(|_| true).unwrap().map(|point| users[point]), pairs)
     }
 
     fn eight(users: f64) -> f64 {
@@ -184,9 +193,13 @@ mod tests {
                 _ => {}
             }
         }
-        let chosen = search.chosen().unwrap().map(|point| users[point]);
+        let chosen = search.chosen(|_| true).unwrap().map(|point| users[point]);
         assert_eq!(chosen, [8, 2]);
         assert_eq!(search.points(), [0, 1, 2]);
-        assert_eq!(PeakSearch::new(&users).chosen(), None);
+        // Where there is no time for a verdict there, the nearest that both have and that there is for.
+        let chosen = search.chosen(|at| at[1] < 1).unwrap();
+        assert_eq!(chosen, [0, 0]);
+        assert_eq!(search.chosen(|_| false).unwrap().map(|point| users[point]), [8, 2]);
+        assert_eq!(PeakSearch::new(&users).chosen(|_| true), None);
     }
 }

@@ -19,6 +19,7 @@ use paired::judge::MIN_PAIRS;
 /// So much of the budget the searches may take together.
 const SHARE: u32 = 3;
 /// Eight pairs are the fewest for a verdict; of several claims it takes one or two more.
+const PAIRS_OF_VERDICT: u32 = (MIN_PAIRS + 2) as u32;
 /// Of a point that was not measured yet there has to be time for so many samples: it may be the peak.
 const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
 
@@ -29,6 +30,8 @@ struct Sought {
     /// The works that may be it, ascending in users.
     candidates: Vec<usize>,
     ends_at: Duration,
+    /// How many mixes the rest of the budget is for.
+    share: u32,
 }
 
 impl Session<'_> {
@@ -49,7 +52,8 @@ impl Session<'_> {
             let arms = 1..self.request.arms.len();
             let sought: Vec<(usize, usize)> =
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
-            let time = self.request.budget / SHARE / sought.len().max(1) as u32;
+            let share = sought.len().max(1) as u32;
+            let time = self.request.budget / SHARE / share;
             let mut coins = Coins::new(self.request.seed, SEARCH_SET, self.earlier.sessions);
             let mut found = Vec::new();
             for (peak, treated_arm) in sought {
@@ -59,7 +63,7 @@ impl Session<'_> {
                 };
                 let candidates = (0..self.works.len()).filter(is_its).collect();
                 let ends_at = host.elapsed() + time;
-                let sought = Sought { peak, treated_arm, candidates, ends_at };
+                let sought = Sought { peak, treated_arm, candidates, ends_at, share };
                 audience.announce(&format!(
                     "Seeking the peak of {name} without `{}` and with it: for {} at most.",
                     self.request.arms[treated_arm],
@@ -136,7 +140,8 @@ impl Session<'_> {
             let cost = costs.of_pair(point);
             self.pair_costs.extend(cost.map(|cost| ((*work, *treated_arm), cost)));
         }
-        let Some(at) = search.chosen() else { return Ok(None) };
+        let at = self.choose(host, sought, (&search, &costs), audience)?;
+        let Some(at) = at else { return Ok(None) };
         let others = search.points().into_iter().filter(|point| at != [*point, *point]);
         Ok(Some(ChosenPeak {
             work: *peak,
@@ -144,6 +149,36 @@ impl Session<'_> {
             at: at.map(|point| candidates[point]),
             points: others.map(|point| candidates[point]).collect(),
         }))
+    }
+
+    /// Where both arms are the best; or as near to it as there is time for a verdict, which is told.
+    fn choose(
+        &self,
+        host: &Host,
+        sought: &Sought,
+        (search, costs): (&PeakSearch, &Costs),
+        audience: &mut dyn Audience,
+    ) -> Result<Option<[usize; 2]>, Stop> {
+        let left = self.earlier.elapsed + self.request.budget;
+        let left = left.saturating_sub(host.elapsed()) / sought.share;
+        let at = search.chosen(|at| costs.has_time_for_verdict(at, left));
+        let best = search.chosen(|_| true);
+        let (Some(at), Some(best)) = (at, best.filter(|best| at != Some(*best))) else {
+            return Ok(at);
+        };
+        let users = |point: usize| format::plural(costs.users[point], "user");
+        let sentence = format!(
+            "The budget leaves no time for a verdict on {} where it is best ({} without `{}`, {} with it), as \
+             samples take too long there: it is compared at {}. Give --budget more time.",
+            self.works[sought.peak].name(),
+            users(best[0]),
+            self.request.arms[sought.treated_arm],
+            users(best[1]),
+            users(at[0])
+        );
+        audience.announce(&sentence);
+        self.store.add_warning(self.id, &sentence)?;
+        Ok(Some(at))
     }
 
     /// A sample of a load point, in jobs per minute; `None` where that failed. The very first one has no
@@ -209,6 +244,12 @@ impl Costs {
         })
     }
 
+    /// Whether as many pairs as a verdict takes fit the time that is left, each arm at a point of its own.
+    fn has_time_for_verdict(&self, at: [usize; 2], left: Duration) -> bool {
+        let costs = [0, 1].map(|arm| self.of_arms[arm][at[arm]]);
+        costs.into_iter().flatten().sum::<Duration>() * PAIRS_OF_VERDICT <= left
+    }
+
     /// Whether a sample fits the time `left` of the search; and, at a new point, whether as many as it may
     /// need fit that of the experiment, with those of the other arm beside them.
     fn has_time(&self, arm: usize, point: usize, left: [Duration; 2]) -> bool {
@@ -236,6 +277,8 @@ mod tests {
         assert!(!costs.has_time(0, 2, [seconds(3), seconds(52)]));
         assert!(costs.has_time(0, 1, [seconds(2), seconds(2)]));
         costs.of_arms[1][0] = Some(seconds(1));
+        assert!(costs.has_time_for_verdict([1, 0], seconds(30)), "ten pairs of two and one second");
+        assert!(!costs.has_time_for_verdict([1, 0], seconds(29)));
         assert!(!costs.has_time(0, 2, [seconds(10), seconds(59)]), "and eight of the other arm");
     }
 }

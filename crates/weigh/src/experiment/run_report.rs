@@ -45,6 +45,7 @@ pub fn report(stored: &Stored) -> RunReport {
         is_scored: is_classic || asked_for.iter().any(gives_index),
         results,
         times: times::of_run(stored),
+        profiles: stored.profiles.clone(),
         loads: load_answers(stored),
         net: net_answers(stored),
         failures: stored.failures.clone(),

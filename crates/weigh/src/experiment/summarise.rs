@@ -96,6 +96,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         effects,
         loads: compared_loads(stored),
         times: times::of_comparison(stored),
+        profiles: stored.profiles.clone(),
         failures: stored.failures.clone(),
         warnings,
         gate: stored.fail_above.map(|limit| gate(limit, stored)),

@@ -104,6 +104,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         effects: Vec::new(),
         results: Vec::new(),
         loads: Vec::new(),
+        profiles: Vec::new(),
         times: Vec::new(),
         failures: Vec::new(),
         warnings,

@@ -12,6 +12,7 @@ mod sequence;
 
 use minijinja::{Environment, Error, Value, context};
 
+use super::profiled::{self, Printout};
 use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
@@ -140,6 +141,10 @@ fn page(s: &Summary) -> Value {
         factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
+        profiles => profiled::tables(&s.profiles).iter().map(|(title, of_it)| context! {
+            title, table => table(of_it),
+        }).collect::<Vec<Value>>(),
+        printouts => printouts(&profiled::printouts(&s.profiles)),
         drifts => drifts.collect::<Vec<Value>>(),
         facts => facts::by_label(s).into_iter().map(|(label, facts)| context! {
             label,
@@ -160,6 +165,11 @@ fn page(s: &Summary) -> Value {
 fn load_figures(s: &Summary) -> Vec<Value> {
     let charts = s.loads.iter().flat_map(|load| load.charts(&s.baseline));
     charts.flat_map(|chart| chart::figures(&chart, None)).collect()
+}
+
+fn printouts(printed: &[Printout]) -> Vec<Value> {
+    let value = |one: &Printout| context! { title => &one.title, text => one.lines.join("\n") };
+    printed.iter().map(value).collect()
 }
 
 /// The commands that are compared, in order, and what was timed.

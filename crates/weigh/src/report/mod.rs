@@ -41,6 +41,7 @@ mod page;
 pub(crate) mod paint;
 mod peak_text;
 pub mod profile;
+mod profiled;
 mod readings;
 mod results;
 pub mod rules;

@@ -4,6 +4,7 @@ use crate::format;
 use crate::report::html::run::{self, RunPage};
 use crate::report::load_text;
 use crate::report::net_text;
+use crate::report::profiled;
 use crate::report::table::{Align, Table};
 use crate::report::times;
 use crate::result::curve::x_text;
@@ -33,6 +34,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         tables: tables(report),
         abnormal: report.net.as_ref().map_or(&[], |net| &net.abnormal),
         copies: copies(report),
+        printouts: profiled::printouts(&report.profiles),
         failures: &report.failures,
         warnings: &report.warnings,
         facts: &report.facts,
@@ -48,7 +50,8 @@ fn tables(report: &RunReport) -> Vec<(String, Table)> {
         let title = format!("{} ({})", times::TITLE, times::LEGEND);
         (title, table)
     });
-    report.net.iter().flat_map(net_text::tables).chain(times).collect()
+    let profiles = profiled::tables(&report.profiles);
+    report.net.iter().flat_map(net_text::tables).chain(times).chain(profiles).collect()
 }
 
 /// What it is, in a line.

@@ -10,6 +10,7 @@ use crate::report::failed;
 use crate::report::load_text;
 use crate::report::net_text;
 use crate::report::paint::{BOLD, paint};
+use crate::report::profiled::{self, MOST_PRINTED, Printout};
 use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
@@ -69,12 +70,27 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
             text.push_str(paragraph(sentence, width).trim_start_matches('\n'));
         }
     }
+    text.push_str(&profiles(report, screen));
     text.push_str(&ending(report, screen));
     for index in report.indices.iter().filter(|_| !has_tables) {
         text.push_str(&paragraph(&index.sentence(), width));
     }
     for answers in &report.loads {
         text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
+    }
+    text
+}
+
+/// What a profiler told.
+fn profiles(report: &RunReport, screen: &Screen) -> String {
+    let Screen { width, colour, .. } = *screen;
+    let most = if screen.is_verbose { usize::MAX } else { MOST_PRINTED };
+    let mut text = String::new();
+    for (title, table) in profiled::tables(&report.profiles) {
+        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+    }
+    for Printout { title, lines } in profiled::printouts(&report.profiles) {
+        let _ = writeln!(text, "\n{title}\n{}", profiled::first(&lines, most, width).join("\n"));
     }
     text
 }

@@ -45,6 +45,7 @@ pub fn audit() -> Summary {
         effects: Vec::new(),
         results: rows(),
         loads: Vec::new(),
+        profiles: Vec::new(),
         times: Vec::new(),
         failures: vec![Failure {
             workload: "fsdisk".into(),

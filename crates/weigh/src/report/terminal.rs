@@ -5,6 +5,7 @@
 
 use super::page::Page;
 use super::paint::{FAINT, paint};
+use super::profiled::{self, MOST_PRINTED, Printout};
 use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
@@ -81,6 +82,16 @@ fn top(page: &mut Page, s: &Summary) {
     }
 }
 
+fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
+    for (title, table) in profiled::tables(&s.profiles) {
+        page.table(&title, &table);
+    }
+    for Printout { title, lines } in profiled::printouts(&s.profiles) {
+        page.heading(&title);
+        page.lines.extend(profiled::first(&lines, most_lines, page.width));
+    }
+}
+
 /// What fits a small terminal.
 fn brief(page: &mut Page, s: &Summary) {
     top(page, s);
@@ -91,6 +102,7 @@ fn brief(page: &mut Page, s: &Summary) {
     if let Some(sets) = sets_table(s) {
         page.table("Each set by itself", &sets);
     }
+    profiles(page, s, MOST_PRINTED);
     if let Some(storage) = evidence::storage(s) {
         page.say(&format!("Storage: {storage}"));
     }
@@ -142,6 +154,7 @@ fn whole(page: &mut Page, s: &Summary) {
     if let Some(evidence) = evidence::table(s) {
         page.table("What it produced", &evidence);
     }
+    profiles(page, s, usize::MAX);
     page.list("Notes", notes(s));
     page.list("No result", failures(s));
     page.list("Warnings", s.warnings.clone());

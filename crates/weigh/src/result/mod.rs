@@ -20,6 +20,7 @@ mod net_distribution;
 pub mod net_rank;
 pub mod older;
 pub mod plausible;
+pub mod profiled;
 pub mod quantity;
 pub mod reading;
 pub mod rules;

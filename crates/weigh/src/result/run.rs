@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
 use super::load::LoadAnswers;
 use super::net::NetAnswers;
+use super::profiled::Profiled;
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
 use super::times::TimesRow;
@@ -35,6 +36,9 @@ pub struct RunReport {
     /// Of the workloads that tell what parts of their operations took.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<TimesRow>,
+    /// What a profiler told of launches beside the samples.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profiled>,
     /// Of every mix that was measured with several numbers of users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadAnswers>,

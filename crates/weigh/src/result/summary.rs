@@ -13,6 +13,7 @@ use super::gate::Gate;
 use super::imported::Imported;
 use super::load_compared::ComparedLoad;
 use super::metrics::Metrics;
+use super::profiled::Profiled;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
 use super::times::TimesRow;
@@ -94,6 +95,9 @@ pub struct Summary {
     /// Of the workloads that tell what parts of their operations took, in both arms.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub times: Vec<TimesRow>,
+    /// What a profiler told of launches beside the samples.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub profiles: Vec<Profiled>,
     pub failures: Vec<Failure>,
     /// What a reader must know before he believes the numbers; whole sentences.
     pub warnings: Vec<String>,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::arm::Arm;
 pub use super::arm::ArmsError;
+use crate::lines::PROMPTLY;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
@@ -170,6 +171,24 @@ impl<'a> Arms<'a> {
         self.tell_before(arm, treated_arm)?;
         let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
         self.prove(arm, launched, &members)
+    }
+
+    /// The same while `meanwhile` looks again and again, told which process the launcher is, for whoever looks
+    /// at the processes of a launch from outside.
+    ///
+    /// # Errors
+    /// As [`Arms::launch`]; where there are members, which would stand still.
+    pub fn launch_watched(
+        &mut self,
+        arm: usize,
+        treated_arm: usize,
+        job: &Job,
+        meanwhile: &mut dyn FnMut(u32),
+    ) -> Result<Proved, ArmsError> {
+        self.tell_before(arm, treated_arm)?;
+        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
+        let launched = self.arms[arm].run_watched(job, deadline, self.bench.interrupted, meanwhile);
+        self.prove(arm, launched?, &[])
     }
 
     fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {

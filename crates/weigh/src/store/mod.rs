@@ -228,7 +228,8 @@ mod tests {
         ALTER TABLE work DROP COLUMN load_axis; ALTER TABLE work DROP COLUMN load_value;
         ALTER TABLE failure DROP COLUMN load_axis; ALTER TABLE failure DROP COLUMN load_value;
         ALTER TABLE experiment DROP COLUMN asked_for; ALTER TABLE experiment DROP COLUMN classic;
-        ALTER TABLE experiment DROP COLUMN peaks;";
+        ALTER TABLE experiment DROP COLUMN peaks;
+        ALTER TABLE experiment DROP COLUMN profiles;";
 
     #[test]
     fn the_load_is_taken_out_of_names_and_what_was_asked_for_out_of_commands() {

@@ -184,6 +184,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         fail_above: row.get("fail_above")?,
         warnings: json(row, "warnings")?,
         peaks: json(row, "peaks")?,
+        profiles: json(row, "profiles")?,
         facts: Vec::new(),
         quantities: Vec::new(),
         samples: Samples::new(),

@@ -7,6 +7,7 @@ use crate::machine::Facts;
 use crate::machine::pressure::Disturbance;
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
+use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::WorkName;
@@ -248,6 +249,8 @@ pub struct Stored {
     pub warnings: Vec<String>,
     /// Of each mix whose peak is sought, once it is found.
     pub peaks: Vec<ChosenPeak>,
+    /// What a profiler told.
+    pub profiles: Vec<Profiled>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
     /// Likewise: what its treatment declares that it produces.

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{Error, explain};
 
-const VERSION: i64 = 11;
+const VERSION: i64 = 12;
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -162,9 +162,12 @@ UPDATE experiment SET
 /// JSON: which load points were chosen as the peaks of mixes.
 const NEW_IN_11: &str = "ALTER TABLE experiment ADD COLUMN peaks TEXT NOT NULL DEFAULT '[]';";
 
+/// JSON: what a profiler told of launches beside the samples.
+const NEW_IN_12: &str = "ALTER TABLE experiment ADD COLUMN profiles TEXT NOT NULL DEFAULT '[]';";
+
 /// What each version after the third added.
-const SINCE_3: [&str; 8] =
-    [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10, NEW_IN_11];
+const SINCE_3: [&str; 9] =
+    [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10, NEW_IN_11, NEW_IN_12];
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";

@@ -7,6 +7,7 @@ use super::record::{ChosenPeak, Header, Measured, Startup};
 use super::{Error, Store};
 use crate::machine;
 use crate::machine::process::process_start;
+use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
 
@@ -216,6 +217,15 @@ impl Store {
     /// Where it cannot be written.
     pub fn set_peaks(&self, id: &str, peaks: &[ChosenPeak]) -> Result<(), Error> {
         self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![id, json(&peaks)])
+    }
+
+    /// Keeps what a profiler told.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_profiles(&self, id: &str, profiles: &[Profiled]) -> Result<(), Error> {
+        let profiles = json(&profiles);
+        self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![id, profiles])
     }
 
     /// Adds a sentence that a reader must know.

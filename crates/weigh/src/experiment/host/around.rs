@@ -93,7 +93,8 @@ impl Host<'_> {
 
     /// Starts one where there is something to run.
     pub(super) fn start_neutral(&mut self) -> Result<(), Stop> {
-        if self.site.around.has_lines() || self.shell().is_some() {
+        let around = self.site.around;
+        if around.has_lines() || around.profiler.is_some() || self.shell().is_some() {
             let setup = neutral(self.arms.treatments());
             let bench = &self.arms.bench;
             self.neutral = Some(bench.place.start_launcher(&setup, bench.interrupted)?);

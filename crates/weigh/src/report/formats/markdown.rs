@@ -5,6 +5,7 @@ use std::fmt::Display;
 use crate::format;
 use crate::machine::described;
 use crate::printable;
+use crate::report::profiled;
 use crate::report::readings::{self, MetricTable};
 use crate::report::results::measured;
 use crate::report::table::{Align, Table};
@@ -12,6 +13,7 @@ use crate::report::{ReportFormat, run_page};
 use crate::report::{
     bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
 };
+use crate::result::profiled::Profiled;
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Row, Summary};
 
@@ -65,6 +67,7 @@ pub fn render(s: &Summary) -> String {
     if let Some(evidence) = evidence::table(s) {
         parts.push(format!("Evidence:\n\n{}", evidence.to_markdown()));
     }
+    parts.extend(profiles(&s.profiles));
     parts.extend(remarks(s));
     parts.extend(facts::by_label(s).into_iter().map(|(label, facts)| {
         let facts: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
@@ -95,6 +98,7 @@ fn run(report: &RunReport) -> String {
     parts.extend(
         run_page::copies(report).map(|copies| format!("Copies:\n\n{}", copies.to_markdown())),
     );
+    parts.extend(profiles(&report.profiles));
     let failed = |failure: &Failure| {
         format::label(&format!("- {} gave no result: {}", failure.workload, failure.reason))
     };
@@ -108,6 +112,15 @@ fn run(report: &RunReport) -> String {
     parts.push(fenced(&report.command));
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
     parts.join("\n\n") + "\n"
+}
+
+/// What a profiler told.
+fn profiles(profiles: &[Profiled]) -> Vec<String> {
+    let tables = profiled::tables(profiles).into_iter();
+    let tables = tables.map(|(title, table)| format!("{title}:\n\n{}", table.to_markdown()));
+    let printed = profiled::printouts(profiles).into_iter();
+    let printed = printed.map(|one| format!("{}:\n\n{}", one.title, fenced(&one.lines.join("\n"))));
+    tables.chain(printed).collect()
 }
 
 fn results(s: &Summary) -> Table {

@@ -2,9 +2,10 @@
 
 use minijinja::{Error, Value, context};
 
-use super::{chart, fill, machine_facts, parts, sequence, table};
+use super::{chart, fill, machine_facts, parts, printouts, sequence, table};
 use crate::format;
 use crate::machine::Facts;
+use crate::report::profiled::Printout;
 use crate::report::table::Table;
 use crate::result::curve::Chart;
 use crate::result::net_cells::Abnormal;
@@ -26,6 +27,8 @@ pub struct RunPage<'a> {
     pub tables: Vec<(String, Table)>,
     /// What TCP did in cells that went another way than usual.
     pub abnormal: &'a [Abnormal],
+    /// What a profiler printed.
+    pub printouts: Vec<Printout>,
     pub failures: &'a [Failure],
     pub warnings: &'a [String],
     pub facts: &'a [String],
@@ -62,6 +65,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             copies => page.copies.as_ref().map(table),
             tables => titled.collect::<Vec<Value>>(),
             sequences => sequence::figures(page.abnormal),
+            printouts => printouts(&page.printouts),
             failures => failures.collect::<Vec<Value>>(),
             warnings => page.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
             facts => page.facts.iter().map(|fact| parts(&format::label(fact))).collect::<Vec<_>>(),
@@ -101,6 +105,7 @@ mod tests {
             copies: None,
             tables: Vec::new(),
             abnormal: &[],
+            printouts: Vec::new(),
             failures: &[],
             warnings: &[],
             facts: &[],

@@ -1,0 +1,65 @@
+//! One more launch of each row in each arm, after all that counts, with the user's profiler beside it.
+
+use std::sync::atomic::Ordering;
+
+use super::host::Host;
+use super::measure::Session;
+use super::platform::{Slot, Stop};
+use super::request::Audience;
+use super::row::Unit;
+use crate::format;
+use crate::result::profiled::Profiled;
+
+/// What it is stored as beside a peak: no pair has this number.
+const NO_PAIR: usize = 0;
+
+impl Session<'_> {
+    /// Profiles these rows, of which there may be one for each treatment, in the baseline and in theirs. A
+    /// profiler that fails is a warning: what was measured stands.
+    ///
+    /// # Errors
+    /// Where it was interrupted, or what was found cannot be kept.
+    pub(super) fn profile(
+        &self,
+        host: &mut Host,
+        units: &[Unit],
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let Some(line) = &self.request.around.profiler else { return Ok(()) };
+        audience.announce(&format!(
+            "Profiling {}, in launches that are no samples.",
+            format::plural(units.len(), "row")
+        ));
+        let mut found: Vec<Profiled> = Vec::new();
+        for unit in units {
+            let workload = self.works[unit.work].name();
+            let has_baseline = found.last().is_some_and(|last| last.workload == workload);
+            if !has_baseline {
+                found.push(Profiled { workload, arms: Vec::new() });
+            }
+            let arms = if has_baseline || unit.treated_arm == 0 {
+                vec![unit.treated_arm]
+            } else {
+                vec![0, unit.treated_arm]
+            };
+            for arm in arms {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Stop::Interrupted);
+                }
+                let slot = Slot { unit: *unit, arm, set: 0, pair: NO_PAIR, position: 0 };
+                match host.profiled(&slot, line)? {
+                    Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
+                    Err(problem) => {
+                        let (name, arm) = (self.works[unit.work].name(), &self.request.arms[arm]);
+                        let warning =
+                            format!("There is no profile of {name} under `{arm}`: {problem}");
+                        audience.announce(&warning);
+                        self.store.add_warning(self.id, &warning)?;
+                    }
+                }
+            }
+        }
+        found.retain(|profiled| !profiled.arms.is_empty());
+        Ok(self.store.set_profiles(self.id, &found)?)
+    }
+}
