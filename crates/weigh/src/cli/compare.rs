@@ -11,7 +11,7 @@ use super::mixes::Mixes;
 use super::net;
 use super::net_hosts::NetHosts;
 use super::pairing::Pairing;
-use super::profiler::Profiler;
+use super::profiler::ProfilerOption;
 use super::{Context, copies, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::request::{Plan, Request};
@@ -112,7 +112,7 @@ pub struct CompareArgs {
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
     #[command(flatten)]
-    profiler: Profiler,
+    profiler: ProfilerOption,
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU

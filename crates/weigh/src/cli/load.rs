@@ -9,7 +9,7 @@ use super::again::Again;
 use super::mixes::Mixes;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
-use super::profiler::Profiler;
+use super::profiler::ProfilerOption;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
@@ -103,7 +103,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
-    profiler: Profiler,
+    profiler: ProfilerOption,
     #[command(flatten)]
     names: Names,
     #[command(flatten)]

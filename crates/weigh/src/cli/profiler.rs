@@ -4,7 +4,7 @@ use clap::Args;
 
 /// What looks at the processes of a launch.
 #[derive(Debug, Default, Args)]
-pub struct Profiler {
+pub struct ProfilerOption {
     /// When all is measured, launch each workload once more in each arm and run this with `sh` meanwhile, for
     /// example `perf record -p {pids}`: {pid} is its process, {pids} are all of them (of a mix, the users).
     /// The report has the functions of the kernel that took the most where `perf record` left a file, and
@@ -13,7 +13,7 @@ pub struct Profiler {
     profiler: Option<String>,
 }
 
-impl Profiler {
+impl ProfilerOption {
     /// What is run.
     pub fn line(&self) -> Option<String> {
         self.profiler.clone()

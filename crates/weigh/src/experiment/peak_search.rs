@@ -71,8 +71,8 @@ impl PeakSearch {
     ///
     /// It is the same one in both unless an arm is shown to be better at another: on a broad peak the best of
     /// a few samples is there by luck, and a comparison of different points would find a difference that
-    /// the treatment has not made. Where `has_time` is false for a verdict there, it is the common one that is
-    /// the least below both of those for which there is.
+    /// the treatment has not made. Where `has_time` is false for a verdict there, it is the common one that
+    /// is the least below both, of those for which there is.
     pub fn chosen(&self, has_time: impl Fn([usize; 2]) -> bool) -> Option<[usize; 2]> {
         let (best, common) = self.best_and_common(|_| true)?;
         let is_sure = |arm: usize| {

@@ -168,8 +168,8 @@ impl Session<'_> {
         };
         let users = |point: usize| format::plural(costs.users[point], "user");
         let sentence = format!(
-            "The budget leaves no time for a verdict on {} where it is best ({} without `{}`, {} with it), as \
-             samples take too long there: it is compared at {}. Give --budget more time.",
+            "The budget leaves no time for a verdict on {} where it is best ({} without `{}`, {} with it), \
+             as samples take too long there: it is compared at {}. Give --budget more time.",
             self.works[sought.peak].name(),
             users(best[0]),
             self.request.arms[sought.treated_arm],

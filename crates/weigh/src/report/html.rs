@@ -12,7 +12,7 @@ mod sequence;
 
 use minijinja::{Environment, Error, Value, context};
 
-use super::profiled::{self, Printout};
+use super::profiled::{self, ProfilerText};
 use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
@@ -23,7 +23,7 @@ use super::{
 use crate::format;
 use crate::machine::Facts;
 use crate::machine::described;
-use crate::result::summary::{Row, State, Summary, charts_of_effects};
+use crate::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 use paired::Verdict;
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -141,20 +141,14 @@ fn page(s: &Summary) -> Value {
         factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
-        profiles => profiled::tables(&s.profiles).iter().map(|(title, of_it)| context! {
-            title, table => table(of_it),
-        }).collect::<Vec<Value>>(),
+        profiles => titled(&profiled::tables(&s.profiles)),
         printouts => printouts(&profiled::printouts(&s.profiles)),
         drifts => drifts.collect::<Vec<Value>>(),
         facts => facts::by_label(s).into_iter().map(|(label, facts)| context! {
             label,
             sentences => facts.iter().map(|fact| parts(fact)).collect::<Vec<_>>(),
         }).collect::<Vec<Value>>(),
-        failures => s.failures.iter().map(|failure| context! {
-            workload => format::label(&failure.name()),
-            arm => (failure.name() != failure.arm).then(|| format::label(&failure.arm)),
-            reason => format::label(&failure.reason),
-        }).collect::<Vec<Value>>(),
+        failures => failures(s),
         warnings => s.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
         machine => is_measured.then(|| machine_facts(&s.machine)),
         command => format::label(&s.command),
@@ -167,8 +161,26 @@ fn load_figures(s: &Summary) -> Vec<Value> {
     charts.flat_map(|chart| chart::figures(&chart, None)).collect()
 }
 
-fn printouts(printed: &[Printout]) -> Vec<Value> {
-    let value = |one: &Printout| context! { title => &one.title, text => one.lines.join("\n") };
+fn failures(s: &Summary) -> Vec<Value> {
+    let value = |failure: &Failure| {
+        context! {
+            workload => format::label(&failure.name()),
+            arm => (failure.name() != failure.arm).then(|| format::label(&failure.arm)),
+            reason => format::label(&failure.reason),
+        }
+    };
+    s.failures.iter().map(value).collect()
+}
+
+pub(super) fn titled(tables: &[(String, Table)]) -> Vec<Value> {
+    let value = |(title, of_it): &(String, Table)| {
+        context! { title => format::label(title), table => table(of_it) }
+    };
+    tables.iter().map(value).collect()
+}
+
+fn printouts(printed: &[ProfilerText]) -> Vec<Value> {
+    let value = |one: &ProfilerText| context! { title => &one.title, text => one.lines.join("\n") };
     printed.iter().map(value).collect()
 }
 

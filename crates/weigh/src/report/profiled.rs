@@ -12,7 +12,7 @@ const MOST_SYMBOLS: usize = 15;
 pub const MOST_PRINTED: usize = 20;
 
 /// A text with its title.
-pub struct Printout {
+pub struct ProfilerText {
     pub title: String,
     pub lines: Vec<String>,
 }
@@ -44,7 +44,7 @@ fn of_arm(arm: &ProfiledArm) -> String {
 }
 
 /// What else it printed, of each workload and arm.
-pub fn printouts(profiles: &[Profiled]) -> Vec<Printout> {
+pub fn printouts(profiles: &[Profiled]) -> Vec<ProfilerText> {
     let of_one = |one: &Profiled| {
         let printed = one.arms.iter().filter(|arm| arm.symbols.is_empty());
         let printout = |arm: &ProfiledArm| {
@@ -55,7 +55,7 @@ pub fn printouts(profiles: &[Profiled]) -> Vec<Printout> {
                     printed.lines().map(|line| format::label(&line.replace('\t', "    "))).collect()
                 }
             };
-            Printout { title, lines }
+            ProfilerText { title, lines }
         };
         printed.map(printout).collect::<Vec<_>>()
     };

@@ -10,7 +10,7 @@ use crate::report::failed;
 use crate::report::load_text;
 use crate::report::net_text;
 use crate::report::paint::{BOLD, paint};
-use crate::report::profiled::{self, MOST_PRINTED, Printout};
+use crate::report::profiled::{self, MOST_PRINTED, ProfilerText};
 use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
@@ -89,7 +89,7 @@ fn profiles(report: &RunReport, screen: &Screen) -> String {
     for (title, table) in profiled::tables(&report.profiles) {
         let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
     }
-    for Printout { title, lines } in profiled::printouts(&report.profiles) {
+    for ProfilerText { title, lines } in profiled::printouts(&report.profiles) {
         let _ = writeln!(text, "\n{title}\n{}", profiled::first(&lines, most, width).join("\n"));
     }
     text

@@ -5,7 +5,7 @@
 
 use super::page::Page;
 use super::paint::{FAINT, paint};
-use super::profiled::{self, MOST_PRINTED, Printout};
+use super::profiled::{self, MOST_PRINTED, ProfilerText};
 use super::readings::{self, MetricTable};
 use super::results::Results;
 pub use super::sets::sets_table;
@@ -86,7 +86,7 @@ fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
     for (title, table) in profiled::tables(&s.profiles) {
         page.table(&title, &table);
     }
-    for Printout { title, lines } in profiled::printouts(&s.profiles) {
+    for ProfilerText { title, lines } in profiled::printouts(&s.profiles) {
         page.heading(&title);
         page.lines.extend(profiled::first(&lines, most_lines, page.width));
     }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::lines::LinesError;
 use crate::treatment::{self, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
@@ -17,9 +16,6 @@ use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
-
-/// How often a launch is looked at that is watched.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Where a workload finds the processes that it asks, for their CPU time (workloads/shared/server.c).
 const SERVERS: &str = "WEIGH_SERVERS";
@@ -232,39 +228,23 @@ impl Arm {
 }
 
 impl Arm {
-    /// Runs a job to its end, which comes before the deadline, and lets `meanwhile` look again and again.
+    /// Runs a job to its end, and lets `meanwhile` look again and again.
     ///
     /// # Errors
     /// Where the launcher fails, or there are members.
     pub fn run_watched(
         &mut self,
         job: &Job,
-        deadline: Instant,
         interrupted: &Arc<AtomicBool>,
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Launched, ArmsError> {
         self.begin(job, interrupted)?;
-        let ended = self.watch(deadline, interrupted, meanwhile);
-        ended.inspect_err(|_| self.lower())
-    }
-
-    fn watch(
-        &mut self,
-        deadline: Instant,
-        interrupted: &AtomicBool,
-        meanwhile: &mut dyn FnMut(u32),
-    ) -> Result<Launched, ArmsError> {
         let Some(raised) = &mut self.raised else { return Err(gone()) };
-        if !raised.members.is_empty() {
-            return Err(ArmsError::Fixture("it asks a server, which is not looked at".into()));
-        }
-        while Instant::now() < deadline {
-            if let Some(launched) = raised.launcher.end_within(LOOK_AGAIN, interrupted)? {
-                return Ok(launched);
-            }
-            meanwhile(raised.launcher.pid());
-        }
-        Err(LauncherError::from(LinesError::TimedOut).into())
+        let ended = match raised.members.is_empty() {
+            true => raised.launcher.watch(job, interrupted, meanwhile).map_err(ArmsError::from),
+            false => Err(ArmsError::Fixture("it asks a server, which is not looked at".into())),
+        };
+        ended.inspect_err(|_| self.lower())
     }
 }
 

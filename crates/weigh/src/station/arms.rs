@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::arm::Arm;
 pub use super::arm::ArmsError;
-use crate::lines::PROMPTLY;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
@@ -186,8 +185,7 @@ impl<'a> Arms<'a> {
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Proved, ArmsError> {
         self.tell_before(arm, treated_arm)?;
-        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
-        let launched = self.arms[arm].run_watched(job, deadline, self.bench.interrupted, meanwhile);
+        let launched = self.arms[arm].run_watched(job, self.bench.interrupted, meanwhile);
         self.prove(arm, launched?, &[])
     }
 

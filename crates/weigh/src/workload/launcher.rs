@@ -23,6 +23,9 @@ use crate::own_program::Helper;
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
 
+/// How often a launch is looked at that is watched.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -243,6 +246,26 @@ impl Launcher {
             Some(LauncherAnswer::Launched(launched)) => Ok(Some(*launched)),
             Some(other) => Err(unexpected(&other)),
         }
+    }
+
+    /// Lets `meanwhile` look again and again, told our process, until the job that was begun has ended.
+    ///
+    /// # Errors
+    /// As [`Launcher::run`].
+    pub fn watch(
+        &mut self,
+        job: &Job,
+        interrupted: &AtomicBool,
+        meanwhile: &mut dyn FnMut(u32),
+    ) -> Result<Launched, LauncherError> {
+        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
+        while Instant::now() < deadline {
+            if let Some(launched) = self.end_within(LOOK_AGAIN, interrupted)? {
+                return Ok(launched);
+            }
+            meanwhile(self.pid());
+        }
+        Err(LinesError::TimedOut.into())
     }
 
     /// Starts a member, and waits until it is ready.

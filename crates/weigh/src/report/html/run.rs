@@ -2,10 +2,10 @@
 
 use minijinja::{Error, Value, context};
 
-use super::{chart, fill, machine_facts, parts, printouts, sequence, table};
+use super::{chart, fill, machine_facts, parts, printouts, sequence, table, titled};
 use crate::format;
 use crate::machine::Facts;
-use crate::report::profiled::Printout;
+use crate::report::profiled::ProfilerText;
 use crate::report::table::Table;
 use crate::result::curve::Chart;
 use crate::result::net_cells::Abnormal;
@@ -28,7 +28,7 @@ pub struct RunPage<'a> {
     /// What TCP did in cells that went another way than usual.
     pub abnormal: &'a [Abnormal],
     /// What a profiler printed.
-    pub printouts: Vec<Printout>,
+    pub printouts: Vec<ProfilerText>,
     pub failures: &'a [Failure],
     pub warnings: &'a [String],
     pub facts: &'a [String],
@@ -47,9 +47,6 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
         }
     });
     let sentences = page.sentences.iter().map(|sentence| parts(&format::label(sentence)));
-    let titled = page.tables.iter().map(|(title, of_it)| {
-        context! { title => format::label(title), table => table(of_it) }
-    });
     let charts = page.charts.iter().flat_map(|chart| chart::figures(chart, None));
     fill(
         "run.html",
@@ -63,7 +60,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             scored => page.is_scored,
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
-            tables => titled.collect::<Vec<Value>>(),
+            tables => titled(&page.tables),
             sequences => sequence::figures(page.abnormal),
             printouts => printouts(&page.printouts),
             failures => failures.collect::<Vec<Value>>(),
