@@ -35,7 +35,7 @@ pub struct HotSymbol {
 }
 
 impl Profiled {
-    /// The functions of all arms with the share that each has there; what takes the most anywhere comes first.
+    /// The functions of all arms with the share that each has there; what takes the most anywhere is first.
     pub fn side_by_side(&self) -> Vec<(&str, Vec<Option<f64>>)> {
         let share = |arm: &ProfiledArm, name: &str| {
             let found = arm.symbols.iter().find(|one| one.symbol == name);

@@ -172,8 +172,8 @@ impl<'a> Arms<'a> {
         self.prove(arm, launched, &members)
     }
 
-    /// The same while `meanwhile` looks again and again, told which process the launcher is, for whoever looks
-    /// at the processes of a launch from outside.
+    /// The same while `meanwhile` looks again and again, told which process the launcher is: for whoever
+    /// looks at the processes of a launch from outside.
     ///
     /// # Errors
     /// As [`Arms::launch`]; where there are members, which would stand still.
