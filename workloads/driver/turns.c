@@ -72,6 +72,34 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, const _Atomic uin
 	}
 }
 
+/* What the other's turn has taught the branch predictor must not be left in it: its way through the kernel is
+ * another, and a process that has to go against that may do so for all of a slice, one misprediction in each
+ * system call (docs/statistics.md). So a few thousand branches are taken and not taken by chance. Of the other
+ * ways to forget, none is open to every process on every CPU. */
+#define BY_CHANCE(r)                                                                                      \
+	do {                                                                                              \
+		if ((r) & 1) {                                                                            \
+			(r) = (r) >> 1 ^ 0xd800000000000000u;                                             \
+			/* Or the compiler would do without a branch. */                                  \
+			__asm__ volatile("" : "+r"(r));                                                   \
+		} else {                                                                                  \
+			(r) >>= 1;                                                                        \
+			__asm__ volatile("" : "+r"(r));                                                   \
+		}                                                                                         \
+	} while (0)
+#define TIMES_8(what) what; what; what; what; what; what; what; what
+static void forget_branches(void)
+{
+	enum { ROUNDS = 4 };
+	static uint64_t chance = 0x9e3779b97f4a7c15u;
+	uint64_t r = chance;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		TIMES_8(TIMES_8(TIMES_8(TIMES_8(BY_CHANCE(r)))));
+	}
+	chance = r;
+}
+
 static void set(_Atomic uint32_t *word, uint32_t value)
 {
 	atomic_store(word, value);
@@ -157,6 +185,7 @@ void take_turns(const struct options *options)
 	begin_planting(options);
 	for (uint32_t slice = 0; slice < turns->slices; slice++) {
 		wait_for_turn();
+		forget_branches();
 		run_untimed(n / WARM_UP_SHARE + 1);
 		struct usage before = usage(), after;
 		slice_ns[slice] = time_batch(n);
