@@ -101,8 +101,11 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
     let _turn = Turn::share();
     let home = Home::new();
     let works = ["-w", "getppid", "-w", "stat"];
-    let experiment =
-        [&["compare", "none", "--margin", "0.001%", "--budget", "60s"], &works[..]].concat();
+    let experiment = [
+        &["compare", "none", "--in-sequence", "--margin", "0.001%", "--budget", "60s"],
+        &works[..],
+    ]
+    .concat();
     let mut running = home.start(home.weigh(&experiment));
     home.wait_for_samples(40, &mut running);
     kill_process(Pid::from_raw(running.pid()).unwrap(), Signal::INT).unwrap();

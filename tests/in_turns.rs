@@ -128,15 +128,65 @@ fn a_planted_percent_is_found_and_stored() {
     for workload in ["getppid", "read"] {
         let row = row(&json, workload);
         assert_eq!(row["verdict"], "slower", "{row:#}");
+        assert_eq!(row["scheme"], "in_turns", "{row:#}");
         let all_time = &row["readings"].as_array().unwrap()[1];
         assert_eq!(all_time["metric"], "all_time", "{row:#}");
         assert_eq!(all_time["pairs"], row["pairs"], "{row:#}");
     }
-    let warnings = json["warnings"].as_array().unwrap();
-    let is_told = |text: &str| warnings.iter().any(|one| one.as_str().unwrap().contains(text));
-    assert!(is_told("Processes took turns on one CPU"), "{json:#}");
     assert_eq!(json, home.json(), "what is stored says the same again");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// Each row has the scheme that its first pairs chose, keeps it in another session, and has a control if it
+/// takes turns.
+#[test]
+fn the_first_pairs_choose_the_scheme_of_a_row() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let workloads = ["-w", "getppid,read,context1@same-cpu"];
+    // With so narrow a margin they are never called equal, and there is always something left to measure.
+    let compare = ["compare", "none", "--no-detail", "--margin", "0.0001%", "--budget", "15s"];
+    let outcome = home.run(&[&compare[..], &workloads, &["--json", "-"]].concat());
+    assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.stderr);
+    let first = outcome.json();
+    assert_eq!(first, home.json(), "what is stored says the same again");
+    let id = first["id"].as_str().unwrap();
+    let go_on = ["compare", "--continue", id, "--budget", "5s", "--json", "-"];
+    let second = home.run(&go_on).json();
+    let schemes = |json: &Value| {
+        ["getppid", "read", "context1@same-cpu"].map(|workload| {
+            let row = row(json, workload);
+            let scheme = row["scheme"].as_str().unwrap_or_else(|| panic!("{row:#}")).to_owned();
+            let pairs = row["pairs"].as_u64().unwrap();
+            if scheme == "in_turns" {
+                let control = &row["in_sequence"];
+                assert!(control["pairs"].as_u64().unwrap() >= pairs / 8, "{row:#}");
+                assert!(control["differs"].is_boolean(), "{row:#}");
+            }
+            (scheme, pairs)
+        })
+    };
+    let [before, after] = [schemes(&first), schemes(&second)];
+    assert_eq!(before[2].0, "in_sequence", "two processes cannot");
+    for ((scheme, pairs), (of_both, of_all)) in before.iter().zip(&after) {
+        assert_eq!(scheme, of_both);
+        assert!(pairs <= of_all, "{pairs} pairs became {of_all}");
+    }
+    assert_eq!(second, home.json());
+    let said = home.run(&["show"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("taken in sequence."), "{said}");
+}
+
+#[test]
+fn in_sequence_there_are_no_turns_and_no_choice() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let compare = ["compare", "seccomp", "-w", "getppid", "--no-detail", "--budget", "3s"];
+    let json = home.run(&[&compare[..], &["--in-sequence", "--json", "-"]].concat()).json();
+    assert!(!json.to_string().contains("all_time"), "{json:#}");
+    assert!(row(&json, "getppid")["scheme"].is_null(), "{json:#}");
+    assert!(json["command"].as_str().unwrap().contains("--in-sequence"), "{json:#}");
+    home.run(&[&compare[..], &["--in-sequence", "--turns"]].concat()).assert_error(&["--turns"]);
 }
 
 #[test]

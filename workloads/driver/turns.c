@@ -74,8 +74,8 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, const _Atomic uin
 
 /* What the other's turn has taught the branch predictor must not be left in it: its way through the kernel is
  * another, and a process that has to go against that may do so for all of a slice, one misprediction in each
- * system call (docs/statistics.md). So a few thousand branches are taken and not taken by chance. Of the other
- * ways to forget, none is open to every process on every CPU. */
+ * system call (docs/statistics.md). So a few thousand branches are taken and not taken by chance. Of the
+ * other ways to forget, none is open to every process on every CPU. */
 #define BY_CHANCE(r)                                                                                      \
 	do {                                                                                              \
 		if ((r) & 1) {                                                                            \

@@ -54,12 +54,15 @@ pub struct Start {
     /// n*: how many pairs there will probably be. Half of the capital is staked as suits that number best;
     /// with `None` as the experiments of an earlier weigh did.
     pub planned_pairs: Option<f64>,
+    /// What is staked on these pairs, of 1 in all. Who stakes some on the pairs of one kind and the rest on
+    /// those of another, if he should turn to them, may choose by what he has seen of both.
+    pub capital: f64,
 }
 
 impl From<f64> for Start {
     /// Of a scale alone.
     fn from(scale: f64) -> Start {
-        Start { scale, planned_pairs: None }
+        Start { scale, planned_pairs: None, capital: 1.0 }
     }
 }
 
@@ -85,8 +88,8 @@ pub struct Betting {
 impl Betting {
     /// Before the first pair.
     pub fn new(start: impl Into<Start>) -> Betting {
-        let Start { scale, planned_pairs } = start.into();
-        let gamblers = Gamblers::new(planned_pairs);
+        let Start { scale, planned_pairs, capital } = start.into();
+        let gamblers = Gamblers::new(planned_pairs).with(capital);
         Betting {
             start_scale: scale.clamp(SCALE_FLOOR, 1.0 / SCALE_FLOOR),
             gamblers,
@@ -317,6 +320,17 @@ mod tests {
             assert_eq!(whole.p_zero(), pushed.p_zero());
             assert_eq!(whole.interval(0.05), pushed.interval(0.05));
         }
+    }
+
+    #[test]
+    fn half_the_capital_is_half_the_evidence() {
+        let d = measured(Noise::White, -0.01, 60, 4);
+        let whole = betting(&d);
+        let start = Start { capital: 0.5, ..Start::from(DEFAULT_SCALE) };
+        let half = Betting::from_log_ratios(&d, start).unwrap();
+        assert!((whole.log_e_zero() - half.log_e_zero() - 2f64.ln()).abs() < 1e-12);
+        assert!(half.interval(0.05).low < whole.interval(0.05).low);
+        assert_eq!(Betting::new(start).p_zero(), 1.0);
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn a_plan_keeps_the_promise_and_saves_pairs() {
         let stops: Vec<f64> = (0..repetitions)
             .filter_map(|seed| {
                 let mut machine = Machine::new(Noise::White, seed);
-                let mut row = Betting::new(Start { scale: DEFAULT_SCALE, planned_pairs });
+                let mut row = Betting::new(Start { planned_pairs, ..Start::from(DEFAULT_SCALE) });
                 (1..=3 * PAIRS).find(|pairs| {
                     row.push(machine.pair(effect)).unwrap();
                     *pairs >= MIN_PAIRS && differs(&row)

@@ -14,7 +14,7 @@ const LARGEST_SHARE: f64 = 0.08;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gamblers {
     stakes: [f64; STAKES.len() + 1],
-    /// What each begins with; 1 in all.
+    /// What each begins with; 1 in all, or less.
     shares: [f64; STAKES.len() + 1],
 }
 
@@ -38,6 +38,13 @@ impl Gamblers {
         shares[7..9].fill(LARGEST_SHARE);
         shares[9] = 0.5;
         Gamblers { stakes, shares }
+    }
+}
+
+impl Gamblers {
+    /// The same with so much in all. What they do not have may be staked on something else.
+    pub(crate) fn with(self, capital: f64) -> Gamblers {
+        Gamblers { shares: self.shares.map(|share| share * capital), ..self }
     }
 }
 
@@ -65,7 +72,7 @@ pub(crate) struct Wealth {
 }
 
 impl Wealth {
-    /// The capital before the first bet: 1.
+    /// The capital before the first bet.
     pub(crate) fn new(gamblers: Gamblers) -> Wealth {
         Wealth { capital: gamblers.shares, stakes: gamblers.stakes, log_scale: 0.0, bets: 0 }
     }

@@ -186,6 +186,8 @@ impl CalibrateArgs {
             timeout: None,
             plan: Plan::Compare { sets: 1 },
             further_metrics: Vec::new(),
+            // As `weigh compare` does. Between identical arms, pairs in sequence tell the machine's noise.
+            pilot_chooses_scheme: planted.is_some(),
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

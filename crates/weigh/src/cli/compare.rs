@@ -89,12 +89,15 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
-    /// Let the two processes of a pair take turns on one CPU every half millisecond, and compare them by the
-    /// median of their slices: on a noisy machine that decides ten times sooner, and more. Stalls are in the
-    /// rate over all time, which is judged besides. For workloads of one process, and treatments that are a
-    /// property of processes, such as seccomp
+    /// Let the two processes of each pair take turns on one CPU every half millisecond, and compare them by
+    /// the median of their slices. For workloads of one process, and treatments that are a property of
+    /// processes, such as seccomp [default: so wherever they can; after 32 pairs one after the other, if that
+    /// is as precise in less time]
     #[arg(long, conflicts_with = "command")]
     turns: bool,
+    /// Take the samples of each pair one after the other, also where processes could take turns
+    #[arg(long, conflicts_with_all = ["turns", "command"])]
+    in_sequence: bool,
     #[command(flatten)]
     pairing: Pairing,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
@@ -105,7 +108,7 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "metrics", "active", "turns", "command"])]
+        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -203,6 +206,7 @@ impl CompareArgs {
             timeout: pairing.timeout,
             plan: Plan::Compare { sets: pairing.sets as usize },
             further_metrics: net::with_scores(metrics, &names)?,
+            pilot_chooses_scheme: !self.turns && !self.in_sequence,
             detail: !self.no_detail,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,

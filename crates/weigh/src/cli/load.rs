@@ -148,6 +148,7 @@ impl LoadArgs {
             timeout: self.timeout,
             plan: Plan::Ramp(RampPlan { seed, ..plan }),
             further_metrics: of_points(),
+            pilot_chooses_scheme: false,
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

@@ -166,6 +166,7 @@ impl NetArgs {
                 trace: self.trace.clone(),
             },
             further_metrics: of_cells(),
+            pilot_chooses_scheme: false,
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

@@ -163,6 +163,7 @@ impl RunArgs {
                 (None, false) => Plan::Run { passes: self.samples as usize },
             },
             further_metrics: Vec::new(),
+            pilot_chooses_scheme: false,
             detail: false,
             naming: self.names.naming(),
             fail_above: None,

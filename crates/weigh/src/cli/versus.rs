@@ -142,6 +142,7 @@ impl VersusArgs {
             timeout: pairing.timeout,
             plan: Plan::Compare { sets: pairing.sets as usize },
             further_metrics: pairing.metrics.clone(),
+            pilot_chooses_scheme: false,
             detail: false,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,

@@ -106,7 +106,7 @@ impl RowOfOne {
 fn start(stored: &Stored, workload: &WorkName) -> Start {
     let work = stored.header.works.iter().find(|work| work.name == *workload);
     let scale = work.map_or(DEFAULT_SCALE, |work| work.start_scale);
-    Start { scale, planned_pairs: stored.header.planned_pairs }
+    Start { planned_pairs: stored.header.planned_pairs, ..Start::from(scale) }
 }
 
 fn gather(stored: &Stored) -> Vec<RowOfOne> {

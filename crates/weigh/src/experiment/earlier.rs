@@ -8,6 +8,8 @@ use super::detail::Had;
 use super::pairs::gather;
 use super::request::Request;
 use super::row::{Past, PastReading, RowState, Unit, judge};
+use super::schedule::Schedule;
+use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
 use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
 use crate::workload::metric::Metric;
@@ -33,6 +35,8 @@ pub struct Earlier {
     pub sample_ms: Vec<Option<u64>>,
     /// Per arm: what its treatment said of itself.
     pub facts: Vec<Vec<String>>,
+    /// How the pairs of a row are taken, where its first ones have chosen.
+    pub schedules: BTreeMap<Key, Schedule>,
     /// What was chosen as peaks, where it was.
     pub peaks: Vec<ChosenPeak>,
     details: BTreeMap<Key, Had>,
@@ -65,6 +69,7 @@ impl Earlier {
             failed: failed(stored),
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
+            schedules: schedules(stored),
             peaks: stored.peaks.clone(),
             details: details(&stored.details),
         }
@@ -109,11 +114,15 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         let metrics = stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate);
         let (log_ratios, turns) = (Vec::new(), Vec::new());
         let further = metrics.map(nothing).collect();
-        rows.insert(*key, Past { log_ratios, turns, further, spent: Duration::ZERO, next_pair });
+        let schedule = Schedule::Fixed(Scheme::InSequence);
+        let spent = Duration::ZERO;
+        let past = Past { log_ratios, turns, further, schedule, spent, next_pair };
+        rows.insert(*key, past);
     }
     for of_row in gather(stored) {
         let Some(past) = rows.get_mut(&(of_row.work, of_row.arm)) else { continue };
         let betting = of_row.betting();
+        past.schedule = of_row.schedule.clone();
         past.log_ratios = betting.values().to_vec();
         past.turns = betting.turns().unwrap_or_default().to_vec();
         past.further = (stored.header.metrics.iter())
@@ -129,6 +138,12 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         past.spent = pair * past.log_ratios.len() as u32;
     }
     rows
+}
+
+fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
+    let rows = gather(stored).into_iter();
+    let chosen = rows.filter(|row| matches!(row.schedule, Schedule::Chosen(_)));
+    chosen.map(|row| ((row.work, row.arm), row.schedule)).collect()
 }
 
 /// A workload that failed in the baseline's arm has no result under any treatment.

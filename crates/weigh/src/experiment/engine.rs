@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::effects;
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Stop};
+use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Stop};
 use super::row::{RowState, Unit, time_left, worth_measuring};
+use crate::result::scheme::Scheme;
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
@@ -30,7 +31,7 @@ pub fn run_set(
         let end = deadline(&rows);
         let left = end.saturating_sub(platform.elapsed());
         let mut chosen = effects::in_step(&rows, worth_measuring(&rows, design, left));
-        let pairs = rows.iter().map(|row| row.betting.pairs()).sum();
+        let pairs = rows.iter().map(RowState::measured).sum();
         if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
             judged_pairs = pairs;
             effects::judge(&mut rows, design);
@@ -49,8 +50,9 @@ pub fn run_set(
                 continue;
             }
             observer.begins(row);
+            let baseline_first = coins.baseline_first();
             if let Err(stop) =
-                measure_pair(state, set, coins.baseline_first(), &mut after_treated, platform)
+                measure_pair(state, (set, baseline_first), &mut after_treated, design, platform)
             {
                 effects::judge(&mut rows, design);
                 return (rows, Err(stop));
@@ -85,13 +87,14 @@ fn spread_failure(rows: &mut [RowState], failed: usize) {
 
 fn measure_pair(
     row: &mut RowState,
-    set: usize,
-    baseline_first: bool,
+    (set, baseline_first): (usize, bool),
     after_treated: &mut bool,
+    design: &Design,
     platform: &mut impl Platform,
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
-    let slot = PairSlot { unit: row.unit, set, pair: row.next_pair, baseline_first };
+    let (pair, scheme) = (row.next_pair, row.schedule.scheme(row.next_pair));
+    let slot = PairSlot { unit: row.unit, set, pair, baseline_first, scheme };
     let slots = slot.slots();
     row.next_pair += 1;
     let turn = Turn { baseline_first, after_treated: *after_treated };
@@ -110,31 +113,46 @@ fn measure_pair(
         }
     };
     *after_treated = slots[1].arm != 0;
-    if let Err(error) = row.betting.push_turn((treated.rate / baseline.rate).ln(), turn) {
-        let reason = error.to_string();
+    let log_ratio = (treated.rate / baseline.rate).ln();
+    let spent = platform.elapsed() - started;
+    if !platform.lets_take_turns(&row.unit) {
+        row.give_up_turns(design);
+    }
+    let counts = row.schedule.main() == scheme;
+    if counts && let Err(error) = count(row, [&baseline, &treated], (log_ratio, turn)) {
         let of_treated = slots.into_iter().find(|slot| slot.arm != 0).unwrap_or(slots[1]);
-        platform.failed(&of_treated, &reason)?;
-        row.failure = Some(reason);
+        platform.failed(&of_treated, &error)?;
+        row.failure = Some(error);
     }
-    for further in &mut row.further {
-        let [baseline, treated] =
-            [&baseline, &treated].map(|of_arm| of_arm.log_of(&further.metric));
-        if let Some((baseline, treated)) = baseline.zip(treated) {
-            // What is no number is no evidence, and the rate may be one all the same.
-            let _ = further.betting.push_turn(treated - baseline, turn);
-        }
-    }
-    row.spent += platform.elapsed() - started;
-    if row.betting.pairs() == MIN_PAIRS {
+    row.spend(scheme, log_ratio, spent, design);
+    if counts && scheme == Scheme::InSequence && row.betting.pairs() == MIN_PAIRS {
         platform.choose_length(&row.unit, deviation(row.betting.values()))?;
     }
     Ok(())
 }
 
+/// Adds a pair to what the row is judged by.
+fn count(
+    row: &mut RowState,
+    [baseline, treated]: [&Readings; 2],
+    (log_ratio, turn): (f64, Turn),
+) -> Result<(), String> {
+    let counted = row.betting.push_turn(log_ratio, turn);
+    for further in &mut row.further {
+        let [baseline, treated] = [baseline, treated].map(|of_arm| of_arm.log_of(&further.metric));
+        if let Some((baseline, treated)) = baseline.zip(treated) {
+            // What is no number is no evidence, and the rate may be one all the same.
+            let _ = further.betting.push_turn(treated - baseline, turn);
+        }
+    }
+    counted.map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::platform::{Readings, SampleError, Slot, one_after_the_other};
+    use super::super::platform::{SampleError, Slot, one_after_the_other};
     use super::super::row::Past;
+    use super::super::schedule::Schedule;
     use super::*;
     use paired::Verdict;
     use paired::betting::DEFAULT_SCALE;
@@ -329,6 +347,7 @@ mod tests {
             log_ratios: values[..5].to_vec(),
             turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
             further: Vec::new(),
+            schedule: Schedule::Fixed(Scheme::InSequence),
             spent: Duration::from_secs(1),
             // The sixth was cut in half.
             next_pair: 6,

@@ -10,9 +10,9 @@ mod facts;
 mod interpreters;
 pub mod passes;
 mod profiler;
-mod turns;
+pub mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,7 @@ use super::row::Unit;
 use super::work::Work;
 use crate::machine::pressure::{Disturbance, Moment};
 use crate::orphans::wait_until;
+use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
 use crate::station::arms::{Arms, ArmsError, Proved};
 use crate::store::record::{Measured, Startup};
@@ -65,6 +66,8 @@ pub struct Host<'a> {
     pub shown: Vec<Printout>,
     /// Of the rows of peaks, by work and treated arm: which load point is launched for each arm.
     pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
+    /// Rows that cannot take turns, by work and treated arm: what a treatment makes outlasts its launches.
+    restless: BTreeSet<(usize, usize)>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -114,6 +117,7 @@ impl<'a> Host<'a> {
             found: Vec::new(),
             shown: Vec::new(),
             peaks: BTreeMap::new(),
+            restless: BTreeSet::new(),
             idle_since: BTreeMap::new(),
         };
         host.start_neutral()?;
@@ -273,9 +277,13 @@ impl Platform for Host<'_> {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
-            _ if self.takes_turns(&slot.unit) => self.pair_in_turns(slot),
+            _ if slot.scheme == Scheme::InTurns => self.pair_in_turns(slot),
             _ => one_after_the_other(slot, |slot| self.sample(slot)),
         }
+    }
+
+    fn lets_take_turns(&self, unit: &Unit) -> bool {
+        !self.restless.contains(&(unit.work, unit.treated_arm))
     }
 
     fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
@@ -323,6 +331,9 @@ impl Host<'_> {
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        if !self.arms.was_quiet(slot.arm, &evidence) {
+            self.restless.insert((slot.unit.work, slot.unit.treated_arm));
+        }
         let work = &self.site.works[self.launched_for(slot)];
         let sample = work.read(&launched).map_err(SampleError::Workload)?;
         let clock = self.arms.place(slot.arm).clock;

@@ -17,6 +17,7 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled};
 use super::row::{RowState, Unit};
 use super::run_progress::Progress;
+use super::schedule::Schedule;
 use super::work::{LoadRole, Work};
 use crate::format;
 use crate::net::site::NetSite;
@@ -43,6 +44,8 @@ pub struct Session<'a> {
     pub earlier: &'a Earlier,
     /// What was chosen as the peaks of mixes; nothing before that was sought.
     pub peaks: Vec<ChosenPeak>,
+    /// By work and treated arm, how the pairs of a row are taken, where its first ones have chosen.
+    pub schedules: BTreeMap<(usize, usize), Schedule>,
     /// By work and treated arm, what a pair of a load point took in the search.
     pub pair_costs: BTreeMap<(usize, usize), Duration>,
 }
@@ -129,7 +132,8 @@ impl Session<'_> {
         is_first: bool,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        for sentence in host.about_turns().into_iter().filter(|_| is_first) {
+        let is_told = is_first && !self.request.pilot_chooses_scheme;
+        for sentence in host.about_turns().into_iter().filter(|_| is_told) {
             audience.announce(&sentence);
             self.store.add_warning(self.id, &sentence)?;
         }
@@ -213,7 +217,7 @@ impl Session<'_> {
     }
 
     fn compare(
-        &self,
+        &mut self,
         host: &mut Host,
         units: Vec<Unit>,
         set: usize,
@@ -232,8 +236,10 @@ impl Session<'_> {
         let deadline = *elapsed + self.request.budget * done / planned;
         let mut observer = audience.set_begins(set, &names);
         let design = &self.design();
-        let coins = |set| Coins::new(self.request.seed, set, *sessions);
-        let mut rows: Vec<RowState> = units.iter().map(|unit| self.row(*unit, design)).collect();
+        let seed = self.request.seed;
+        let coins = |set| Coins::new(seed, set, *sessions);
+        let row = |unit: &Unit| self.row(*unit, design).on(self.schedule(unit, host), design);
+        let mut rows: Vec<RowState> = units.iter().map(row).collect();
         effects::attach(&mut rows, &self.request.arms, design);
         let compared: Vec<Unit> = units
             .into_iter()
@@ -242,8 +248,9 @@ impl Session<'_> {
         let has_detail =
             set == 0 && self.request.detail && self.request.command.is_none() && host.counts_time();
         let budget = self.request.budget / planned;
-        let had = |unit: &Unit| match self.works[unit.work].has_detail() {
-            true => self.earlier.detail(unit),
+        let (works, earlier) = (self.works, self.earlier);
+        let had = |unit: &Unit| match works[unit.work].has_detail() {
+            true => earlier.detail(unit),
             false => Had::ALL,
         };
         let of_samples = |rows: &[RowState]| match has_detail {
@@ -252,6 +259,9 @@ impl Session<'_> {
         };
         let (rows, result) =
             run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
+        let chosen = rows.iter().filter(|row| matches!(row.schedule, Schedule::Chosen(_)));
+        let by_row = |row: &RowState| ((row.unit.work, row.unit.treated_arm), row.schedule.clone());
+        self.schedules.extend(chosen.map(by_row));
         result?;
         if has_detail {
             run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
@@ -261,6 +271,12 @@ impl Session<'_> {
             true => self.profile(host, &compared, audience),
             false => Ok(()),
         }
+    }
+
+    /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
+    fn schedule(&self, unit: &Unit, host: &Host) -> Schedule {
+        let chosen = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
+        chosen.unwrap_or_else(|| self.request.schedule(host.can_take_turns(unit)))
     }
 
     /// With the pairs of an earlier session, where there are such.

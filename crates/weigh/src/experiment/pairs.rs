@@ -1,6 +1,9 @@
 //! From stored samples to the pairs of each row.
 
 use super::disturbed;
+use super::schedule::Schedule;
+use super::taken::{Sorted, Taken, has_scheme_pilot, sort};
+use crate::result::scheme::Scheme;
 use crate::result::summary::Pair;
 use crate::store::record::{SEARCH_SET, Stored, StoredWork};
 use crate::store::samples::{OfRow, Point, Totals};
@@ -15,7 +18,11 @@ pub struct Measurements<'a> {
     pub arm: usize,
     /// Of the treated samples.
     pub totals: &'a Totals,
+    /// Those that it is judged by.
     pub series: Vec<Pair>,
+    /// Of a row in turns, those in sequence.
+    pub control: Vec<Pair>,
+    pub schedule: Schedule,
     /// As it was fixed before the first pair.
     pub start: Start,
 }
@@ -54,6 +61,7 @@ impl Measurements<'_> {
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     let arms = &stored.header.arms;
+    let has_pilot = has_scheme_pilot(&stored.header);
     let mut all = Vec::new();
     for (&(work, arm), of_row) in &stored.samples {
         let (Some(StoredWork { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
@@ -65,28 +73,30 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let series = pairs(of_row);
+        let Sorted { counted, control, schedule } = sort(of_row, has_pilot);
+        let [series, control] = [counted, control].map(|taken| pairs(of_row, &taken));
         if !has_failed && !series.is_empty() {
             let planned_pairs = stored.header.planned_pairs;
-            let start = Start { scale: *start_scale, planned_pairs };
-            all.push(Measurements { work, arm, totals, series, start });
+            let (scale, capital) = (schedule.scale(*start_scale), schedule.capital());
+            let start = Start { scale, planned_pairs, capital };
+            all.push(Measurements { work, arm, totals, series, control, schedule, start });
         }
     }
     all
 }
 
-fn pairs(of_row: &OfRow) -> Vec<Pair> {
+fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
-    of_row
-        .pairs()
-        .filter(|(_, both)| both[0].set != SEARCH_SET)
-        .map(|(first, both)| {
+    taken
+        .iter()
+        .filter(|taken| taken.both[0].set != SEARCH_SET)
+        .map(|&Taken { first, both, scheme }| {
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                first_s: first_s(both, is_in_turns(of_row, first)),
+                first_s: first_s(both, scheme),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 cpu_ns_per_op: baseline
@@ -104,17 +114,11 @@ fn pairs(of_row: &OfRow) -> Vec<Pair> {
 }
 
 /// How long its first sample took. Where both took turns, that is half of what both were timed for.
-fn first_s([first, second]: [&Point; 2], in_turns: bool) -> f64 {
-    match in_turns {
-        true => (first.elapsed_s + second.elapsed_s) / 2.0,
-        false => second.started_s - first.started_s,
+fn first_s([first, second]: [&Point; 2], scheme: Scheme) -> f64 {
+    match scheme {
+        Scheme::InTurns => (first.elapsed_s + second.elapsed_s) / 2.0,
+        Scheme::InSequence => second.started_s - first.started_s,
     }
-}
-
-/// Whether the sample took turns with another.
-fn is_in_turns(of_row: &OfRow, sample: usize) -> bool {
-    let further = of_row.further.get(sample).into_iter().flatten();
-    further.into_iter().any(|(metric, _)| *metric == Metric::AllTime)
 }
 
 /// What both samples of the pair that begins with `first` have of other metrics.

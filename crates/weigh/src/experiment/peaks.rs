@@ -13,6 +13,7 @@ use super::ramp::Ramp;
 use super::request::Audience;
 use super::work::LoadRole;
 use crate::format;
+use crate::result::scheme::Scheme;
 use crate::store::record::{ChosenPeak, SEARCH_SET};
 use paired::judge::MIN_PAIRS;
 
@@ -116,6 +117,7 @@ impl Session<'_> {
                 set: SEARCH_SET,
                 pair: taken[point],
                 baseline_first: coins.baseline_first(),
+                scheme: Scheme::InSequence,
             };
             taken[point] += 1;
             let is_very_first = point == 0 && taken[0] == 1;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::row::{RowState, Unit};
+use crate::result::scheme::Scheme;
 use crate::workload::metric::Metric;
 
 /// Which sample is wanted.
@@ -24,12 +25,13 @@ pub struct PairSlot {
     pub pair: usize,
     /// What the coin said.
     pub baseline_first: bool,
+    pub scheme: Scheme,
 }
 
 impl PairSlot {
     /// Its samples, one after the other.
     pub fn slots(&self) -> [Slot; 2] {
-        let PairSlot { unit, set, pair, baseline_first } = *self;
+        let PairSlot { unit, set, pair, baseline_first, .. } = *self;
         let arms = if baseline_first { [0, unit.treated_arm] } else { [unit.treated_arm, 0] };
         let slot = |position: usize| Slot { unit, arm: arms[position], set, pair, position };
         [slot(0), slot(1)]
@@ -114,6 +116,10 @@ pub trait Platform {
     /// # Errors
     /// [`PairError`]
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
+    /// Whether the two samples of a pair can be taken in turns, as far as is known by now.
+    fn lets_take_turns(&self, _unit: &Unit) -> bool {
+        true
+    }
     /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios
     /// spread (a standard deviation): the samples to come may be of another length.
     ///

@@ -12,9 +12,11 @@ use super::effects;
 use super::platform::Observer;
 use super::ramp::RampPlan;
 use super::run_progress::Progress;
+use super::schedule::{Schedule, SchemePilot};
 use super::surroundings::Surroundings;
 use crate::net::far_host::Agents;
 use crate::net::grid::Grid;
+use crate::result::scheme::Scheme;
 use crate::result::work_name::WorkName;
 use crate::store::names::Naming;
 use crate::store::record::ExperimentKind;
@@ -74,6 +76,10 @@ pub struct Request {
     /// What is judged besides the rate and CPU time.
     #[serde(default)]
     pub further_metrics: Vec<Metric>,
+    /// Whether the first pairs of each row choose how the others are taken. Without, they take turns where
+    /// the rate over all time is among what is judged.
+    #[serde(default)]
+    pub pilot_chooses_scheme: bool,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,
     /// What the user calls this experiment; another session of it may be called otherwise.
@@ -115,6 +121,34 @@ impl Request {
     /// What is judged of each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
         Metric::judged(self.design.fixed_pairs, &self.further_metrics)
+    }
+
+    /// The same where something can take turns, or nothing can.
+    ///
+    /// Nothing is chosen where the number of pairs is fixed, where effects are made of pairs of several
+    /// rows, or where each operation is timed, which is longer than a slice with its clock.
+    pub fn with_choice_of_scheme(&self, can_take_turns: bool) -> Request {
+        let has_choice = self.pilot_chooses_scheme
+            && can_take_turns
+            && self.design.fixed_pairs.is_none()
+            && effects::factorial(&self.arms).is_none()
+            && !self.wants_latencies();
+        let all_time = has_choice.then_some(Metric::AllTime);
+        let further = all_time.into_iter().chain(self.further_metrics.iter().cloned());
+        let further_metrics = match self.pilot_chooses_scheme {
+            true => further.collect(),
+            false => self.further_metrics.clone(),
+        };
+        Request { pilot_chooses_scheme: has_choice, further_metrics, ..self.clone() }
+    }
+
+    /// How the pairs of a row are taken that can take turns, or cannot.
+    pub fn schedule(&self, can_take_turns: bool) -> Schedule {
+        match self.metrics().contains(&Metric::AllTime) && can_take_turns {
+            true if self.pilot_chooses_scheme => Schedule::Open(SchemePilot::default()),
+            true => Schedule::Fixed(Scheme::InTurns),
+            false => Schedule::Fixed(Scheme::InSequence),
+        }
     }
 
     /// Whether the operations of each sample are to be timed one by one.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::schedule::{PILOT_PAIRS, Schedule};
 use crate::result::factorial::{Effect, Factorial};
+use crate::result::scheme::Scheme;
 use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -50,8 +52,11 @@ pub struct RowState {
     pub failure: Option<String>,
     /// Whether that was in the baseline's arm.
     pub(super) failed_alone: bool,
-    /// Time that its pairs took, launches and all.
-    pub(super) spent: Duration,
+    pub(super) schedule: Schedule,
+    /// Time that its pairs took, launches and all, and how many those were: all, whether it is judged by them
+    /// or not.
+    spent: Duration,
+    measured: usize,
     /// The number of its next pair: that of an earlier session's half pair is not used again.
     pub(super) next_pair: usize,
     /// Until it has a verdict, it is measured before those that are not.
@@ -70,6 +75,7 @@ pub struct Past {
     pub turns: Vec<Turn>,
     /// The same of other metrics.
     pub further: Vec<PastReading>,
+    pub schedule: Schedule,
     pub spent: Duration,
     pub next_pair: usize,
 }
@@ -85,7 +91,8 @@ pub struct PastReading {
 impl RowState {
     /// A row without pairs.
     pub fn new(unit: Unit, design: &Design) -> RowState {
-        let betting = Betting::new(start(unit, design));
+        let schedule = Schedule::Fixed(Scheme::InSequence);
+        let betting = Betting::new(start(unit, &schedule, design));
         let judgement = judge_rows([&betting], design).remove(0);
         RowState {
             unit,
@@ -95,7 +102,9 @@ impl RowState {
             judgement,
             failure: None,
             failed_alone: false,
+            schedule,
             spent: Duration::ZERO,
+            measured: 0,
             next_pair: 0,
             is_first: false,
             expected_pair: None,
@@ -105,7 +114,7 @@ impl RowState {
 
     /// The same row with these metrics, of which it has no pairs yet.
     pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> RowState {
-        let start = Start { scale: DEFAULT_SCALE, ..start(self.unit, design) };
+        let start = Start { scale: DEFAULT_SCALE, ..start(self.unit, &self.schedule, design) };
         let betting = Betting::new(start);
         let judgement = judge_rows([&betting], design).remove(0);
         let others = metrics.into_iter().filter(|metric| *metric != Metric::Rate);
@@ -121,7 +130,7 @@ impl RowState {
 
     /// The same row with the claims on the effects of this design, of which it has no rounds yet.
     pub fn claim_effects(&mut self, factorial: &Factorial, design: &Design) {
-        let betting = Betting::new(start(self.unit, design));
+        let betting = Betting::new(start(self.unit, &self.schedule, design));
         let judgement = judge_rows([&betting], design).remove(0);
         let claim = |effect| EffectClaim {
             factorial: factorial.clone(),
@@ -134,22 +143,90 @@ impl RowState {
 
     /// A row with the pairs of an earlier session.
     pub fn resumed(unit: Unit, design: &Design, past: &Past) -> RowState {
-        let betting = Betting::from_log_ratios(&past.log_ratios, start(unit, design))
+        let start = start(unit, &past.schedule, design);
+        let betting = Betting::from_log_ratios(&past.log_ratios, start)
             .expect("what is stored was checked to be finite")
             .with_turns(past.turns.clone());
         let judgement = judge_rows([&betting], design).remove(0);
-        let (spent, next_pair) = (past.spent, past.next_pair);
         let metrics = past.further.iter().map(|past| past.metric.clone()).collect();
-        let mut row =
-            RowState { betting, judgement, spent, next_pair, ..RowState::new(unit, design) }
-                .judging(metrics, design);
+        let mut row = RowState {
+            betting,
+            judgement,
+            schedule: past.schedule.clone(),
+            spent: past.spent,
+            measured: past.log_ratios.len(),
+            next_pair: past.next_pair,
+            ..RowState::new(unit, design)
+        }
+        .judging(metrics, design);
         for (further, past) in row.further.iter_mut().zip(&past.further) {
-            let start = Start { scale: DEFAULT_SCALE, ..start(unit, design) };
+            let start = Start { scale: DEFAULT_SCALE, ..start };
             further.betting = Betting::from_log_ratios(&past.log_ratios, start)
                 .expect("what is stored was checked to be finite")
                 .with_turns(past.turns.clone());
         }
+        row.choose_scheme(design);
         row
+    }
+
+    /// The same row, whose pairs are taken so, unless earlier ones of it have begun otherwise.
+    pub fn on(mut self, schedule: Schedule, design: &Design) -> RowState {
+        let is_begun = self.next_pair >= PILOT_PAIRS;
+        if matches!(self.schedule, Schedule::Fixed(_)) && self.schedule != schedule && !is_begun {
+            self.judge_by(schedule, design);
+        }
+        self
+    }
+
+    /// From now on it is judged by what is to come.
+    fn judge_by(&mut self, schedule: Schedule, design: &Design) {
+        self.schedule = schedule;
+        self.betting = Betting::new(start(self.unit, &self.schedule, design));
+        self.judgement = judge_rows([&self.betting], design).remove(0);
+        let fresh = Start { scale: DEFAULT_SCALE, ..start(self.unit, &self.schedule, design) };
+        for further in &mut self.further {
+            further.betting = Betting::new(fresh);
+            further.judgement = judge_rows([&further.betting], design).remove(0);
+        }
+    }
+
+    /// It was found out with its first pair, in sequence, that it cannot take turns.
+    pub(super) fn give_up_turns(&mut self, design: &Design) {
+        if matches!(self.schedule, Schedule::Open(_)) && self.betting.pairs() == 0 {
+            self.judge_by(Schedule::Fixed(Scheme::InSequence), design);
+        }
+    }
+
+    /// Adds what a pair took; the pilot's last one chooses.
+    pub(super) fn spend(
+        &mut self,
+        scheme: Scheme,
+        log_ratio: f64,
+        spent: Duration,
+        design: &Design,
+    ) {
+        self.spent += spent;
+        self.measured += 1;
+        if let Schedule::Open(pilot) = &mut self.schedule {
+            pilot.add(scheme, log_ratio, spent);
+        }
+        self.choose_scheme(design);
+    }
+
+    fn choose_scheme(&mut self, design: &Design) {
+        let Schedule::Open(pilot) = &self.schedule else { return };
+        if self.next_pair < PILOT_PAIRS {
+            return;
+        }
+        match pilot.choose() {
+            Scheme::InTurns => self.schedule = Schedule::Chosen(Scheme::InTurns),
+            Scheme::InSequence => self.judge_by(Schedule::Chosen(Scheme::InSequence), design),
+        }
+    }
+
+    /// How many pairs it has, whether it is judged by them or not.
+    pub(super) fn measured(&self) -> usize {
+        self.measured
     }
 
     /// The same row, to be measured before others until it has a verdict.
@@ -228,21 +305,25 @@ impl RowState {
     /// Whether another pair will probably end in the time left. A first one is always begun, so that
     /// a budget that is too small shows a number and says that it is inconclusive.
     pub fn can_begin_pair(&self, left: Duration) -> bool {
-        let is_begun_anyway = self.betting.pairs() == 0 && self.expected_pair.is_none();
+        let is_begun_anyway = self.measured == 0 && self.expected_pair.is_none();
         is_begun_anyway || self.pair_cost() <= left
     }
 
     /// Time that one of its pairs takes on average.
     pub fn pair_cost(&self) -> Duration {
-        match self.betting.pairs() {
+        match self.measured {
             0 => self.expected_pair.unwrap_or_default(),
             pairs => self.spent / pairs as u32,
         }
     }
 }
 
-fn start(unit: Unit, design: &Design) -> Start {
-    Start { scale: unit.start_scale, planned_pairs: design.planned_pairs }
+fn start(unit: Unit, schedule: &Schedule, design: &Design) -> Start {
+    Start {
+        scale: schedule.scale(unit.start_scale),
+        planned_pairs: design.planned_pairs,
+        capital: schedule.capital(),
+    }
 }
 
 /// Judges all rows together. Those that failed have no result, but count among those compared.
@@ -340,7 +421,7 @@ mod tests {
         let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
         let mut row = RowState::new(unit, &Design::default());
         row.betting = white_row(0.0, MIN_PAIRS, 1);
-        row.spent = Duration::from_millis(100) * MIN_PAIRS as u32;
+        (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
         row.judgement.pairs_needed = Some(pairs_needed);
         row.judgement.pairs_left = pairs_left;
         row

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::calibration::{RECENT, history, planned_pairs, start_scales};
 use super::earlier::Earlier;
 use super::filled::{check_filled, check_interpreters};
+use super::host::turns::obstacle;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::origin::{Origin, check_machine};
@@ -17,6 +18,7 @@ use super::pairs::gather;
 use super::platform::Stop;
 use super::request::{Audience, Plan, Request};
 use super::resolve::{cells_of, resolve};
+use super::schedule::TURNS_SCALE;
 use super::sweep::sweeps_of;
 use super::work::Work;
 use crate::format;
@@ -155,9 +157,9 @@ fn conduct(
         Ok(begun) => begun,
         Err(problem) => return Err(station.close_after(problem)),
     };
-    let Begun { id, start_scales, planned_pairs, earlier } = begun;
+    let Begun { id, request, start_scales, planned_pairs, earlier } = begun;
     let mut session = Session {
-        request,
+        request: &request,
         store,
         id: &id,
         works: &works,
@@ -167,6 +169,7 @@ fn conduct(
         started: Instant::now(),
         earlier: &earlier,
         peaks: earlier.peaks.clone(),
+        schedules: earlier.schedules.clone(),
         pair_costs: BTreeMap::new(),
     };
     let result = session.measure(treatments, &mut station, audience);
@@ -190,9 +193,13 @@ fn conduct(
     Ok(Done { id, state, left, not_kept })
 }
 
-/// The spread of pairs whose processes take turns, expected before the first: of six workloads beside other
-/// work it was 0.0004 to 0.02.
-const TURNS_SCALE: f64 = 0.002;
+/// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the
+/// user's may be of before there were turns.
+fn can_take_turns(treatments: &[Named], works: &[Work], station: &Station) -> bool {
+    station.place.executable.foreign.is_none()
+        && obstacle(treatments.iter()).is_none()
+        && works.iter().any(Work::lets_take_turns)
+}
 
 /// Where it is measured, and what.
 struct WhatIsMeasured {
@@ -232,6 +239,8 @@ fn works_of(
 
 struct Begun {
     id: String,
+    /// With what treatments and workloads leave open of it.
+    request: Request,
     /// Per work.
     start_scales: Vec<f64>,
     /// n*, where it can be known.
@@ -248,12 +257,14 @@ fn begin(
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let WhatIsMeasured { directory, works } = place;
+    let request = &request.with_choice_of_scheme(can_take_turns(treatments, works, station));
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());
     let calibrations = history(store, &machine, Some(RECENT))?;
     let scales = start_scales(&calibrations);
     let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
-    let in_turns = request.metrics().contains(&Metric::AllTime);
+    // A row that has the choice knows by itself what it takes.
+    let in_turns = request.metrics().contains(&Metric::AllTime) && !request.pilot_chooses_scheme;
     let header = Header {
         kind: request.kind,
         command: again(request, executable),
@@ -298,7 +309,7 @@ fn begin(
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let earlier = Earlier::none(request.plan.sets());
-    Ok(Begun { id, start_scales, planned_pairs, earlier })
+    Ok(Begun { id, request: request.clone(), start_scales, planned_pairs, earlier })
 }
 
 fn to_json(origin: &Origin) -> String {
@@ -349,7 +360,8 @@ fn resume(
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let planned_pairs = header.planned_pairs;
-    Ok(Begun { id: stored.id.clone(), start_scales, planned_pairs, earlier })
+    let (id, request) = (stored.id.clone(), request.clone());
+    Ok(Begun { id, request, start_scales, planned_pairs, earlier })
 }
 
 /// A number is only as good as what was measured, so it says whose build that was.

@@ -98,6 +98,8 @@ fn next(sets: &[Set]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::schedule::Schedule;
+    use crate::result::scheme::Scheme;
     use crate::result::summary::Pair;
     use crate::store::samples::Totals;
     use paired::simulated::{Machine, Noise, white_pairs};
@@ -120,7 +122,15 @@ mod tests {
                 is_disturbed: false,
             }));
         }
-        let row = Measurements { work: 0, arm: 1, totals: &totals, series, start: 0.01.into() };
+        let row = Measurements {
+            work: 0,
+            arm: 1,
+            totals: &totals,
+            series,
+            control: Vec::new(),
+            schedule: Schedule::Fixed(Scheme::InSequence),
+            start: 0.01.into(),
+        };
         let design = Design::default();
         let whole = judge_rows([&row.betting()], &design).remove(0);
         (whole, of_row(&row, &design))

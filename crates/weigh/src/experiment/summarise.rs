@@ -1,6 +1,7 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::control;
 use super::disturbed;
 use super::effects;
 use super::evidence;
@@ -121,13 +122,10 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let has_failed = stored.state == State::Failed;
     // What was measured up to a failure is kept, but nothing is concluded from it.
     let further = further(stored);
-    let of_further: Vec<Vec<Betting>> = further
-        .iter()
-        .map(|metric| {
-            let pairs = |of_row: &Measurements| of_row.series.len();
-            map_rows(&measurements, |row| pairs(row), |of_row| of_row.betting_of(metric))
-        })
-        .collect();
+    let of_metric = |metric: &Metric| {
+        map_rows(&measurements, |row| row.series.len(), |of_row| of_row.betting_of(metric))
+    };
+    let of_further: Vec<Vec<Betting>> = further.iter().map(of_metric).collect();
     let claimed = stored_effects::claimed(stored, &measurements, &bettings);
     let of_effects = claimed.iter().map(|claimed| &claimed.betting);
     let all = bettings.iter().chain(of_further.iter().flatten()).chain(of_effects);
@@ -160,6 +158,7 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         |((of_row, _), _)| of_row.series.len(),
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
             let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
+            let in_sequence = control::of_row(&of_row, &judgement, &design);
             let mut row = row(stored, of_row, betting, &judgement, &design);
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
@@ -170,12 +169,14 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
                 add_forecast(&mut row, &forecast, pair_s);
             }
             row.readings = readings;
+            row.in_sequence = in_sequence;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
             let Row { series, evidence, metrics, .. } = &row;
             let quantities = &stored.quantities[row_arm];
             let judged =
                 Judged { betting, judgement: &judgement, series, evidence, quantities, metrics };
             row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
+            row.notes.extend(control::note(&row));
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
         },
@@ -202,6 +203,8 @@ fn row(
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
         metric: if is_path_length(&unit) { PATH_LENGTH } else { "rate" }.into(),
+        scheme: control::scheme_of(stored, &measurements),
+        in_sequence: None,
         cost: AddedCost::of(&work.name, &unit, baseline, effect_pct),
         unit,
         baseline,

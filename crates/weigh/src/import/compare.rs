@@ -220,6 +220,8 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
         on_curve: None,
         treatment: arm.into(),
         metric: "rate".into(),
+        scheme: None,
+        in_sequence: None,
         unit: figure.rate_unit(),
         baseline: median(&rates[0]).unwrap_or(0.0),
         treated: median(&rates[1]).unwrap_or(0.0),

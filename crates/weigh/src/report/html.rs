@@ -17,8 +17,8 @@ use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, evidence, factorial, facts, imported, latency, readings, sentence, sets,
-    times, versus,
+    bounds, by_treatment, evidence, factorial, facts, imported, latency, readings, schemes,
+    sentence, sets, times, versus,
 };
 use crate::format;
 use crate::machine::Facts;
@@ -67,14 +67,15 @@ pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
 
 /// What the pairs say of other metrics than the rate.
 fn of_metrics(s: &Summary) -> Vec<Value> {
-    let of_metric = |metric: &readings::MetricTable| {
-        context! {
-            title => &metric.title,
-            legend => metric.legend,
-            table => table(&metric.table),
-        }
-    };
-    readings::tables(s).iter().map(of_metric).collect()
+    readings::tables(s).iter().map(metric_table).collect()
+}
+
+fn metric_table(of_metric: &readings::MetricTable) -> Value {
+    context! {
+        title => &of_metric.title,
+        legend => of_metric.legend,
+        table => table(&of_metric.table),
+    }
 }
 
 fn factors(s: &Summary) -> Option<Value> {
@@ -133,6 +134,7 @@ fn page(s: &Summary) -> Value {
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => of_metrics(s),
+        schemes => schemes::table(s).as_ref().map(metric_table),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         times => times::table(&s.times).map(|times| table(&times)),
         times_title => times::TITLE,

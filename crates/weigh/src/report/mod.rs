@@ -50,6 +50,7 @@ pub mod run_text;
 #[cfg(test)]
 pub(crate) mod sample;
 mod scale;
+mod schemes;
 pub mod sentence;
 mod sets;
 mod stalls;

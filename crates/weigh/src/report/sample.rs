@@ -281,6 +281,8 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         on_curve: None,
         treatment: "audit".to_owned(),
         metric: "rate".to_owned(),
+        scheme: None,
+        in_sequence: None,
         unit: unit.to_owned(),
         baseline,
         treated,

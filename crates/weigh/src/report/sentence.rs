@@ -9,6 +9,7 @@ use super::gate;
 use super::imported;
 use super::peak_text;
 use super::readings;
+use super::schemes;
 use super::stalls::not_excluded;
 use super::versus;
 use crate::format::{self, quoted};
@@ -69,6 +70,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     }
     sentences.extend(s.treatments.iter().filter_map(|applied| several_at_once(s, applied)));
     sentences.extend(readings::sentences(s));
+    sentences.extend(schemes::sentence(s));
     sentences.extend(still_wide(s));
     if s.sessions > 1 {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));

@@ -11,8 +11,8 @@ use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, sentence, times,
-    versus,
+    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, schemes, sentence,
+    times, versus,
 };
 use crate::format;
 use crate::machine::described;
@@ -139,7 +139,9 @@ fn whole(page: &mut Page, s: &Summary) {
         page.lines.extend(wrap(&bounds, page.width, 2));
     }
     factors(page, s);
-    for MetricTable { title, legend, table } in readings::tables(s) {
+    for MetricTable { title, legend, table } in
+        readings::tables(s).into_iter().chain(schemes::table(s))
+    {
         page.table(&title, &table);
         page.legend(legend);
     }

@@ -25,6 +25,7 @@ pub mod quantity;
 pub mod reading;
 pub mod rules;
 pub mod run;
+pub mod scheme;
 pub mod suite_index;
 pub mod summary;
 pub mod times;

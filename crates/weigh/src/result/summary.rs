@@ -16,6 +16,7 @@ use super::metrics::Metrics;
 use super::profiled::Profiled;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
+use super::scheme::{ControlPairs, Scheme};
 use super::times::TimesRow;
 use super::versus::{self, Versus};
 use super::work_name::WorkName;
@@ -173,6 +174,13 @@ pub struct Row {
     pub treatment: String,
     /// What is compared; `rate` for now.
     pub metric: String,
+    /// How the pairs were taken; absent where all of an experiment were taken in sequence, and turns were no
+    /// choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// Of a row in turns, what those pairs say that were taken in sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_sequence: Option<ControlPairs>,
     /// The unit of `baseline` and `treated`, e.g. `ops/s`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
     pub unit: String,
     /// Median rate of the baseline's samples.

@@ -136,6 +136,11 @@ impl<'a> Arms<'a> {
         self.arms.iter().map(|arm| &arm.named)
     }
 
+    /// Whether a launch in an arm that gave this evidence made nothing that outlasts it.
+    pub fn was_quiet(&self, arm: usize, evidence: &Evidence) -> bool {
+        self.arms[arm].named.treatment.was_quiet(evidence)
+    }
+
     /// What the treatment of an arm is called.
     pub fn label(&self, arm: usize) -> &str {
         &self.arms[arm].named.label
@@ -235,10 +240,13 @@ impl<'a> Arms<'a> {
         treated_arm: usize,
         jobs: &[Job; 2],
     ) -> Result<[Option<Launched>; 2], LaunchOfPairError> {
+        for (index, one) in self.arms.iter_mut().enumerate() {
+            let roles = arms.map(|arm| Role::of(index, arm, treated_arm));
+            let told = one.named.treatment.before_pair(roles);
+            told.map_err(|error| LaunchOfPairError { position: 0, error: error.into() })?;
+        }
         for (position, arm) in arms.into_iter().enumerate() {
-            let begun = self.tell_before(arm, treated_arm);
-            let begun =
-                begun.and_then(|()| self.arms[arm].begin(&jobs[position], self.bench.interrupted));
+            let begun = self.arms[arm].begin(&jobs[position], self.bench.interrupted);
             if let Err(error) = begun {
                 arms.into_iter().for_each(|arm| self.arms[arm].lower());
                 return Err(LaunchOfPairError { position, error });

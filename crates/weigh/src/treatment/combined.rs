@@ -74,6 +74,10 @@ impl Treatment for Combined {
         self.all().all(|part| part.lets_take_turns())
     }
 
+    fn was_quiet(&self, evidence: &Evidence) -> bool {
+        self.all().all(|part| part.was_quiet(evidence))
+    }
+
     fn takes_time(&self) -> Option<String> {
         let all: Vec<String> = self.all().filter_map(|part| part.takes_time()).collect();
         (!all.is_empty()).then(|| all.join(" "))
@@ -115,6 +119,10 @@ impl Treatment for Combined {
 
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.parts.iter_mut().try_for_each(|(_, part)| part.before(role))
+    }
+
+    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.before_pair(roles))
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

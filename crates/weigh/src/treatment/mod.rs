@@ -203,6 +203,13 @@ pub trait Treatment {
         false
     }
 
+    /// Whether a launch of its arm that gave this evidence made nothing that others work on, also in the time
+    /// of a process which takes turns with it.
+    fn was_quiet(&self, evidence: &Evidence) -> bool {
+        let _ = evidence;
+        true
+    }
+
     /// Which part of [`Treatment::prepare`] takes seconds; told before.
     fn takes_time(&self) -> Option<String> {
         None
@@ -271,6 +278,14 @@ pub trait Treatment {
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
         let _ = role;
         Ok(())
+    }
+
+    /// Called before a pair whose launches live at the same time.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`]
+    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        roles.into_iter().try_for_each(|role| self.before(role))
     }
 
     /// Called after each: proves that the treatment was in force if and only if it should have been. No

@@ -5,6 +5,8 @@ use crate::experiment::engine::{fresh_rows, run_set};
 use crate::experiment::order::Coins;
 use crate::experiment::platform::{PairError, PairSlot, Readings, one_after_the_other};
 use crate::experiment::row::Past;
+use crate::experiment::schedule::Schedule;
+use crate::result::scheme::Scheme;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 
@@ -178,7 +180,14 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
     let design = Design::default();
     let log_ratios = vec![0.001; pairs];
     let spent = Duration::from_millis(100) * pairs as u32;
-    let past = Past { log_ratios, turns: Vec::new(), further: Vec::new(), spent, next_pair: pairs };
+    let past = Past {
+        log_ratios,
+        turns: Vec::new(),
+        further: Vec::new(),
+        schedule: Schedule::Fixed(Scheme::InSequence),
+        spent,
+        next_pair: pairs,
+    };
     let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE };
     (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
 }

@@ -16,6 +16,7 @@ use crate::experiment::platform::{
 use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
 use crate::station::arms::{LaunchOfPairError, Proved};
+use crate::treatment::Named;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::metric::{Direction, IN_TURNS, Metric};
@@ -27,36 +28,28 @@ const SHARED_BYTES: u64 = 4096;
 /// The exit status of a process whose partner is gone (`workloads/driver/main.c`).
 const LEFT_ALONE: i32 = 3;
 
-const TURNS: &str = "Processes took turns on one CPU, half a millisecond each, as programs on a busy \
-    machine do. Alone on its CPU, a process may pay 10 to 20 % more for the same treatment: measure without \
-    --turns for that.";
-
 /// A sample of the pair that failed, by its position.
 type Failed = (usize, SampleError);
 
 impl Host<'_> {
-    /// Whether the pairs of a row are to take turns, and can.
-    pub(super) fn takes_turns(&self, unit: &Unit) -> bool {
-        self.site.metrics.contains(&Metric::AllTime)
-            && self.site.works[unit.work].lets_take_turns()
-            && self.arms_let_take_turns()
+    /// Whether the pairs of a row can take turns.
+    pub fn can_take_turns(&self, unit: &Unit) -> bool {
+        self.site.works[unit.work].lets_take_turns() && self.arms_let_take_turns()
     }
 
     fn arms_let_take_turns(&self) -> bool {
         let is_here = |arm| self.arms.place(arm).is_here();
         (0..self.arms.count()).all(is_here)
-            && self.arms.treatments().all(|named| named.treatment.lets_take_turns())
+            && obstacle(self.arms.treatments()).is_none()
             && !self.site.around.has_prepare()
     }
 
-    /// Where turns were asked for, what a reader must know of them: what the figures are of, and what could
-    /// not take turns and why.
+    /// Where turns were asked for, what could not take turns and why.
     pub fn about_turns(&self) -> Vec<String> {
         if !self.site.metrics.contains(&Metric::AllTime) {
             return Vec::new();
         }
-        let mut treatments = self.arms.treatments();
-        if let Some(named) = treatments.find(|named| !named.treatment.lets_take_turns()) {
+        if let Some(named) = obstacle(self.arms.treatments()) {
             return vec![format!(
                 "Nothing took turns, and samples were taken one after the other: two processes under `{}` \
                  and without it cannot live at the same time and differ by that alone.",
@@ -70,16 +63,15 @@ impl Host<'_> {
                     .into(),
             ];
         }
-        let mut said = vec![TURNS.to_owned()];
         let others = self.site.works.iter().filter(|work| !work.lets_take_turns());
         let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
-        if !names.is_empty() {
-            said.push(format!(
-                "Samples of {} were taken one after the other: only workloads of one process take turns.",
-                names.join(", ")
-            ));
+        if names.is_empty() {
+            return Vec::new();
         }
-        said
+        vec![format!(
+            "Samples of {} were taken one after the other: only workloads of one process take turns.",
+            names.join(", ")
+        )]
     }
 
     /// Measures a pair in turns.
@@ -178,6 +170,14 @@ impl Host<'_> {
         (launched, sample): (Launched, Sample),
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
+        // Of later pairs the first, in sequence, has told.
+        if slot.pair == 0 && !self.arms.was_quiet(slot.arm, &evidence) {
+            return Err(SampleError::Workload(format!(
+                "`{}` makes records while it runs, which are worked on in the other's turn: leave --turns \
+                 out",
+                self.arms.label(slot.arm)
+            )));
+        }
         let disturbance = self.disturbance(slot.arm, &launched);
         let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
         Ok(self.keep(slot, found, sample)?.0)
@@ -188,9 +188,23 @@ impl Host<'_> {
     }
 }
 
+/// The first treatment that keeps two arms from living at the same time: by itself, or as another one needs
+/// the same thing in the kernel.
+pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a Named> {
+    let mut occupied = Vec::new();
+    for named in treatments {
+        let own: Vec<_> = named.treatment.occupies().into_iter().map(|one| one.what).collect();
+        if !named.treatment.lets_take_turns() || own.iter().any(|what| occupied.contains(what)) {
+            return Some(named);
+        }
+        occupied.extend(own);
+    }
+    None
+}
+
 impl Work {
     /// Whether one process of it can take turns with another.
-    fn lets_take_turns(&self) -> bool {
+    pub fn lets_take_turns(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, .. } => {
                 !workload.name.contains('@') && workload.group != "feel"

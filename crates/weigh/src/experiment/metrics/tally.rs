@@ -1,7 +1,9 @@
 //! What the operations of a row used, and its mean rates.
 
+use crate::experiment::taken::{Sorted, sort};
 use crate::experiment::work::WHOLE_RUNS;
 use crate::result::metrics::{Resources, Used};
+use crate::result::scheme::Scheme;
 use crate::store::samples::{OfRow, Point, Totals};
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
@@ -9,17 +11,22 @@ use paired::mean_rate::{Exposure, mean_ratio};
 /// A row beside its judgement.
 pub struct Tally<'a> {
     of_row: &'a OfRow,
-    /// Whole pairs, the baseline first.
+    /// Those that the row is judged by, the baseline first.
     pairs: Vec<[&'a Point; 2]>,
+    scheme: Option<Scheme>,
 }
 
 impl<'a> Tally<'a> {
-    pub fn new(of_row: &'a OfRow) -> Tally<'a> {
+    /// Of a row of an experiment whose first pairs choose the scheme, or not.
+    pub fn new(of_row: &'a OfRow, has_pilot: bool) -> Tally<'a> {
         let by_arm = |[first, second]: [&'a Point; 2]| match first.is_treated {
             true => [second, first],
             false => [first, second],
         };
-        Tally { of_row, pairs: of_row.pairs().map(|(_, both)| by_arm(both)).collect() }
+        let Sorted { counted, .. } = sort(of_row, has_pilot);
+        let scheme = counted.first().map(|taken| taken.scheme);
+        let pairs = counted.into_iter().map(|taken| by_arm(taken.both)).collect();
+        Tally { of_row, pairs, scheme }
     }
 
     /// `None` where an arm has no sample.
@@ -29,8 +36,12 @@ impl<'a> Tally<'a> {
     }
 
     pub fn mean_ratio(&self, alpha: f64) -> Option<(f64, Interval)> {
-        let exposure =
-            |point: &Point| Exposure { work: point.rate * point.elapsed_s, time: point.elapsed_s };
+        // In turns the rate is that of the slices, and stalls must not vanish.
+        let work = |point: &Point| match self.scheme {
+            Some(Scheme::InTurns) => point.operations,
+            _ => point.rate * point.elapsed_s,
+        };
+        let exposure = |point: &Point| Exposure { work: work(point), time: point.elapsed_s };
         let exposures: Vec<[Exposure; 2]> =
             self.pairs.iter().map(|pair| pair.map(exposure)).collect();
         mean_ratio(&exposures, alpha)
@@ -93,7 +104,7 @@ mod tests {
         let less = r#"{"operations":300,"elapsed_ns":1000,"user_ns":100,"minor_faults":3}"#;
         let slow = r#"{"operations":10,"elapsed_ns":1000,"user_ns":500}"#;
         let of_row = of_row(&[(0, 0, 0, base), (0, 1, 1, slow), (1, 0, 1, slow), (1, 1, 0, less)]);
-        let tally = Tally::new(&of_row);
+        let tally = Tally::new(&of_row, false);
         let Resources { baseline, treated } = tally.resources().unwrap();
         assert_eq!(baseline.user_ns_per_op, Some(1.5));
         assert_eq!(baseline.minor_faults_per_op, Some(0.01));
@@ -108,15 +119,15 @@ mod tests {
     fn half_a_pair_is_in_no_mean() {
         let run = r#"{"operations":1,"elapsed_ns":7}"#;
         let of_row = of_row(&[(0, 0, 0, run)]);
-        assert_eq!(Tally::new(&of_row).mean_ratio(0.05), None);
-        assert!(Tally::new(&of_row).resources().is_none());
+        assert_eq!(Tally::new(&of_row, false).mean_ratio(0.05), None);
+        assert!(Tally::new(&of_row, false).resources().is_none());
     }
 
     #[test]
     fn a_sample_that_is_one_run_tells_how_long_it_took() {
         let run = |ns: u32| format!(r#"{{"operations":1,"elapsed_ns":{ns}}}"#);
         let of_row = of_row(&[(0, 0, 1, &run(7)), (0, 1, 0, &run(5))]);
-        let tally = Tally::new(&of_row);
+        let tally = Tally::new(&of_row, false);
         assert_eq!((tally.runs(0), tally.runs(1)), (Some(vec![5.0]), Some(vec![7.0])));
     }
 }

@@ -8,6 +8,7 @@ use crate::printable;
 use crate::report::profiled;
 use crate::report::readings::{self, MetricTable};
 use crate::report::results::measured;
+use crate::report::schemes;
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
 use crate::report::{
@@ -40,7 +41,9 @@ pub fn render(s: &Summary) -> String {
         parts.push(format!("{} ({legend}):\n\n{}", versus::TITLE, commands.to_markdown()));
     }
     parts.extend(bounds::sentence(s));
-    for MetricTable { title, legend, table } in readings::tables(s) {
+    for MetricTable { title, legend, table } in
+        readings::tables(s).into_iter().chain(schemes::table(s))
+    {
         parts.push(format!("{title} ({legend}):\n\n{}", table.to_markdown()));
     }
     if let Some(latencies) = latency::table(s) {

@@ -177,6 +177,16 @@ impl Configuration {
         self.watch()?.before()
     }
 
+    /// Before a pair of the one arm that there is, whose launches live at the same time.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
+    pub fn before_pair(&mut self, arm: usize, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        roles.into_iter().try_for_each(|role| self.before(arm, role))?;
+        self.watch()?.before_pair();
+        Ok(())
+    }
+
     /// After a launch; asked by every arm, in their order. The first asks for all.
     ///
     /// # Errors

@@ -27,6 +27,17 @@ pub struct Watch {
     status: Status,
     status_before_sample: Status,
     cpu_before_sample: Cpu,
+    of_pair: OfPair,
+}
+
+/// Which of two launches that lived at the same time were asked about.
+enum OfPair {
+    /// It was one launch.
+    Alone,
+    /// Neither was.
+    Expected,
+    /// One was: this is of both.
+    Seen(RecordCounts, Cpu),
 }
 
 impl Watch {
@@ -48,6 +59,7 @@ impl Watch {
             status,
             status_before_sample: status,
             cpu_before_sample: Cpu::default(),
+            of_pair: OfPair::Alone,
         })
     }
 
@@ -94,7 +106,27 @@ impl Watch {
     pub fn before(&mut self) -> Result<(), TreatmentError> {
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
+        self.of_pair = OfPair::Alone;
         Ok(())
+    }
+
+    /// What comes is a pair whose launches live at the same time; after [`Watch::before`].
+    pub fn before_pair(&mut self) {
+        self.of_pair = OfPair::Expected;
+    }
+
+    /// All that was recorded of the launch, or of the two that lived at the same time.
+    fn window(&mut self) -> Result<(RecordCounts, Cpu), TreatmentError> {
+        let of_pair = std::mem::replace(&mut self.of_pair, OfPair::Alone);
+        if let OfPair::Seen(counts, cpu) = of_pair {
+            return Ok((counts, cpu));
+        }
+        let counts = self.stream.window(&mut self.client)?;
+        let cpu = self.stream.cpu().since(self.cpu_before_sample);
+        if matches!(of_pair, OfPair::Expected) {
+            self.of_pair = OfPair::Seen(counts.clone(), cpu);
+        }
+        Ok((counts, cpu))
     }
 
     /// After a sample.
@@ -107,8 +139,7 @@ impl Watch {
                 "auditing was switched off during the measurement".into(),
             ));
         }
-        let counts = self.stream.window(&mut self.client)?;
-        let cpu = self.stream.cpu().since(self.cpu_before_sample);
+        let (counts, cpu) = self.window()?;
         if let Some((what, change)) = counts.config_changes.iter().find_map(|c| interference(c)) {
             return Err(changed(what, change));
         }

@@ -36,6 +36,9 @@ use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
 
 pub static KIND: Audit = Audit;
 
+/// What rules may make of a program's start and end, between the canaries.
+const RECORDS_OF_A_START: u64 = 32;
+
 pub struct Audit;
 
 impl Kind for Audit {
@@ -139,6 +142,16 @@ impl Treatment for Auditing {
         true
     }
 
+    /// The baseline's processes have no audit context, so rules are in force for the treated ones alone.
+    /// Where they make records, the kernel and the receiver work on these in the other's turn.
+    fn lets_take_turns(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    fn was_quiet(&self, evidence: &Evidence) -> bool {
+        evidence.whole(&quantities::RECORDS).is_some_and(|records| records <= RECORDS_OF_A_START)
+    }
+
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         let (shared, sentences) = bench.commons.of::<Shared>().join(bench, guard, self.sink)?;
         self.shared = Some(shared);
@@ -183,6 +196,11 @@ impl Treatment for Auditing {
     fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
         let arm = self.arm()?;
         self.configuration()?.before(arm, role)
+    }
+
+    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        let arm = self.arm()?;
+        self.configuration()?.before_pair(arm, roles)
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

@@ -1,0 +1,169 @@
+//! Which scheme each pair of a row has, and which of them the row is judged by.
+//!
+//! Where a row can take turns, it does from its first pairs on, and every eighth pair is taken in sequence,
+//! as a control. When the pilot is over the scheme is kept that is as precise in less time, by variance ×
+//! time.
+//! A row that turns to pairs in sequence is judged by those that come after.
+//!
+//! That choice depends on what the pairs have shown. It costs no promise, as a part of the capital was put
+//! aside for it: a gambler who bets 0.95 on the pairs in turns, and if he leaves them the other 0.05 on
+//! pairs in sequence, has a supermartingale that began with 1, whenever and why ever he leaves.
+
+use std::time::Duration;
+
+use crate::result::scheme::Scheme;
+use paired::estimate::deviation;
+
+/// After so many pairs the scheme is chosen; four of them were in sequence.
+pub const PILOT_PAIRS: usize = 32;
+/// Of so many pairs in turns one is taken in sequence: the first.
+const CONTROL_EVERY: usize = 8;
+/// What is staked on the pairs in turns of a row that has a choice; the rest is on those in sequence. It is
+/// so much that eight pairs can still decide.
+const ON_TURNS: f64 = 0.95;
+/// The spread of pairs whose processes take turns, expected before the first: of six workloads beside other
+/// work it was 0.0004 to 0.02.
+pub const TURNS_SCALE: f64 = 0.002;
+
+/// How the pairs of a row are taken.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// All of them so.
+    Fixed(Scheme),
+    /// In turns, as long as there is too little to choose by.
+    Open(SchemePilot),
+    /// That was chosen.
+    Chosen(Scheme),
+}
+
+/// The pairs of a pilot by now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SchemePilot {
+    in_sequence: TriedScheme,
+    in_turns: TriedScheme,
+}
+
+/// What is known of one scheme.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct TriedScheme {
+    log_ratios: Vec<f64>,
+    spent: Duration,
+}
+
+impl Schedule {
+    /// That of the pair of this number.
+    pub fn scheme(&self, pair: usize) -> Scheme {
+        match self {
+            Schedule::Fixed(scheme) => *scheme,
+            Schedule::Open(_) | Schedule::Chosen(_) if is_control(pair) => Scheme::InSequence,
+            Schedule::Open(_) => Scheme::InTurns,
+            Schedule::Chosen(scheme) => *scheme,
+        }
+    }
+
+    /// That of the pairs that the row is judged by.
+    pub fn main(&self) -> Scheme {
+        match self {
+            Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => *scheme,
+            Schedule::Open(_) => Scheme::InTurns,
+        }
+    }
+
+    /// What is staked on these.
+    pub fn capital(&self) -> f64 {
+        match self {
+            Schedule::Fixed(_) => 1.0,
+            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => ON_TURNS,
+            Schedule::Chosen(Scheme::InSequence) => 1.0 - ON_TURNS,
+        }
+    }
+
+    /// The spread that is expected of them, where `start_scale` is that of pairs in sequence.
+    pub fn scale(&self, start_scale: f64) -> f64 {
+        match self {
+            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => TURNS_SCALE,
+            Schedule::Fixed(_) | Schedule::Chosen(Scheme::InSequence) => start_scale,
+        }
+    }
+}
+
+/// Whether a pair of a row in turns is a control.
+pub fn is_control(pair: usize) -> bool {
+    pair.is_multiple_of(CONTROL_EVERY)
+}
+
+impl SchemePilot {
+    /// Adds a pair that took `spent`.
+    pub fn add(&mut self, scheme: Scheme, log_ratio: f64, spent: Duration) {
+        let tried = match scheme {
+            Scheme::InSequence => &mut self.in_sequence,
+            Scheme::InTurns => &mut self.in_turns,
+        };
+        tried.log_ratios.push(log_ratio);
+        tried.spent += spent;
+    }
+
+    /// The scheme that takes less time to be as precise.
+    pub fn choose(&self) -> Scheme {
+        match (self.in_turns.waste(), self.in_sequence.waste()) {
+            (Some(turns), Some(sequence)) if sequence < turns => Scheme::InSequence,
+            _ => Scheme::InTurns,
+        }
+    }
+}
+
+impl TriedScheme {
+    /// Variance × time of a pair.
+    fn waste(&self) -> Option<f64> {
+        let pair_s = self.spent.as_secs_f64() / self.log_ratios.len() as f64;
+        let scale = deviation(&self.log_ratios);
+        (self.log_ratios.len() > 1).then_some(scale * scale * pair_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(in_sequence: (f64, u64), in_turns: (f64, u64)) -> Scheme {
+        let open = Schedule::Open(SchemePilot::default());
+        let mut pilot = SchemePilot::default();
+        for pair in 0..PILOT_PAIRS {
+            let scheme = open.scheme(pair);
+            let (spread, ms) = if scheme == Scheme::InTurns { in_turns } else { in_sequence };
+            let log_ratio = spread * (pair / CONTROL_EVERY % 4) as f64;
+            pilot.add(scheme, log_ratio, Duration::from_millis(ms));
+        }
+        pilot.choose()
+    }
+
+    #[test]
+    fn variance_times_time_decides() {
+        assert_eq!(chosen((0.02, 50), (0.002, 50)), Scheme::InTurns);
+        assert_eq!(chosen((0.02, 50), (0.002, 50_000)), Scheme::InSequence);
+        assert_eq!(chosen((0.002, 50), (0.02, 50)), Scheme::InSequence);
+        assert_eq!(chosen((0.0, 50), (0.0, 50)), Scheme::InTurns, "neither is better");
+        assert_eq!(SchemePilot::default().choose(), Scheme::InTurns);
+    }
+
+    #[test]
+    fn one_pair_in_eight_is_a_control_of_those_in_turns() {
+        let open = Schedule::Open(SchemePilot::default());
+        let in_turns = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
+            pairs.filter(|pair| schedule.scheme(*pair) == Scheme::InTurns).count()
+        };
+        assert_eq!(in_turns(&open, 0..PILOT_PAIRS), 28);
+        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InTurns), 0..80), 70);
+        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InSequence), 0..80), 0);
+        assert_eq!(in_turns(&Schedule::Fixed(Scheme::InTurns), 0..80), 80);
+        assert_eq!(open.scheme(0), Scheme::InSequence, "it tells whether there can be turns");
+    }
+
+    #[test]
+    fn no_more_is_staked_on_both_than_there_is() {
+        let staked =
+            [Scheme::InTurns, Scheme::InSequence].map(|one| Schedule::Chosen(one).capital());
+        assert!((staked[0] + staked[1] - 1.0).abs() < 1e-12);
+        assert_eq!(Schedule::Open(SchemePilot::default()).capital(), staked[0]);
+    }
+}
