@@ -91,7 +91,16 @@ fn weigh(length: Option<&str>, seconds: u64) -> Result<Value, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = scratch.path().join("result.json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
-    command.args(["compare", "none", "--no-detail", "--margin", "0.0001%", "--json"]).arg(&file);
+    command.args([
+        "compare",
+        "none",
+        "--in-sequence",
+        "--no-detail",
+        "--margin",
+        "0.0001%",
+        "--json",
+    ]);
+    command.arg(&file);
     command.args(["--budget", &format!("{seconds}s")]);
     command.args(WORKLOADS.iter().flat_map(|name| ["-w", name]));
     if let Some(length) = length {

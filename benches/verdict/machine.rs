@@ -49,6 +49,8 @@ pub struct Trace {
     pub rates: Vec<f64>,
     /// Seconds per sample, launch and all.
     pub sample_s: f64,
+    /// Whether each two of them are a pair whose processes took turns.
+    pub in_turns: bool,
 }
 
 /// A trace from some place on; behind its end it begins again.
@@ -58,8 +60,9 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// From sample `start` on, counted around the trace.
+    /// From sample `start` on, counted around the trace. What is a pair stays one.
     pub fn new(trace: &'a Trace, start: usize) -> Replay<'a> {
+        let start = if trace.in_turns { start & !1 } else { start };
         Replay { trace, next: start % trace.rates.len() }
     }
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 mod end;
 #[path = "../support/machine.rs"]
 mod here;
+mod in_time;
 mod machine;
 mod ours;
 mod record;
@@ -68,8 +69,10 @@ fn compare(options: &Options) -> Result<(), String> {
     };
     let tables = [
         tables::simulated(options.repetitions),
+        tables::in_time(options.repetitions),
         tables::recorded(&traces, options.repetitions),
-        tables::suite(&traces, options.repetitions),
+        tables::suite(&traces, false, options.repetitions),
+        tables::suite(&traces, true, options.repetitions),
     ];
     for one in &tables {
         println!("{}", table::text(one));

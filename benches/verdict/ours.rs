@@ -22,8 +22,6 @@ pub struct Outcome {
     pub ever_differed: bool,
     /// Seconds of the experiment until the row had the verdict that it kept.
     pub seconds: f64,
-    /// Samples of this row.
-    pub samples: usize,
 }
 
 /// Weighs a treatment that changes ln(rate) by `effect` on all `machines`, as one experiment of at
@@ -59,7 +57,6 @@ pub fn weigh(
             verdict: row.judgement.verdict,
             ever_differed: watch.differed[number],
             seconds: watch.last[number].1,
-            samples: 2 * row.betting.pairs(),
         })
         .collect()
 }

@@ -5,7 +5,10 @@ use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
 use weighbridge::experiment::asked_for::AskedFor;
+use weighbridge::experiment::pairs::{Measurements, gather};
 use weighbridge::experiment::resolve::resolve;
+use weighbridge::result::scheme::Scheme;
+use weighbridge::result::summary::Pair;
 use weighbridge::store::Store;
 use weighbridge::store::record::{ExperimentKind, Stored};
 use weighbridge::workload::executable::Executable;
@@ -15,11 +18,13 @@ use crate::machine::Trace;
 
 /// Fewer samples than this show nothing of how a machine wanders.
 const MIN_SAMPLES: usize = 40;
+/// The options of `weigh compare`.
+const SCHEMES: [&str; 2] = ["--in-sequence", "--turns"];
 /// The pilot's samples are of another length than those after them.
-const PILOT_SAMPLES: usize = 2 * MIN_PAIRS;
+const PILOT_PAIRS: usize = MIN_PAIRS;
 
-/// Records every workload of the suite for an equal part of `seconds`, one after the other: weighs it
-/// against itself, so that a sample takes all that it takes.
+/// Records every workload of the suite for an equal part of `seconds`, one after the other, half of it in
+/// sequence and half in turns: weighs it against itself, so that a sample takes all that it takes.
 ///
 /// # Errors
 /// A sentence, where a workload fails or too few samples fit the time.
@@ -32,20 +37,24 @@ pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for work in &works {
         let name = work.name().to_string();
-        eprintln!("recording {name}");
-        let database = scratch.path().join(format!("{name}.db"));
-        weigh(&name, seconds / works.len() as f64, &database)?;
-        let trace = stored(&database)?.pop().ok_or("an experiment without a row")?;
-        traces.push(Trace { workload: name, ..trace });
+        for scheme in
+            SCHEMES.into_iter().filter(|scheme| *scheme != "--turns" || work.lets_take_turns())
+        {
+            eprintln!("recording {name} {scheme}");
+            let database = scratch.path().join(format!("{name}{scheme}.db"));
+            weigh(&name, scheme, seconds / (2 * works.len()) as f64, &database)?;
+            let trace = stored(&database)?.pop().ok_or("an experiment without a row")?;
+            traces.push(Trace { workload: name.clone(), ..trace });
+        }
     }
     Ok(traces)
 }
 
-fn weigh(workload: &str, seconds: f64, database: &Path) -> Result<(), String> {
+fn weigh(workload: &str, scheme: &str, seconds: f64, database: &Path) -> Result<(), String> {
     // With so narrow a margin identical arms are never called equivalent, and the rest left unmeasured.
     let budget = format!("{seconds:.0}s");
     let status = Command::new(env!("CARGO_BIN_EXE_weigh"))
-        .args(["compare", "none", "-w", workload, "--no-detail", "--margin", "0.0001%"])
+        .args(["compare", "none", "-w", workload, scheme, "--no-detail", "--margin", "0.0001%"])
         .args(["--budget", &budget, "--database"])
         .arg(database)
         .env("XDG_DATA_HOME", database.parent().unwrap_or(Path::new("/")))
@@ -55,7 +64,7 @@ fn weigh(workload: &str, seconds: f64, database: &Path) -> Result<(), String> {
         .map_err(|error| format!("weigh: {error}"))?;
     match status.code() {
         Some(0 | 3) => Ok(()),
-        _ => Err(format!("`weigh compare none -w {workload} --budget {budget}` failed")),
+        _ => Err(format!("`weigh compare none -w {workload} {scheme} --budget {budget}` failed")),
     }
 }
 
@@ -81,16 +90,20 @@ pub fn stored(path: &Path) -> Result<Vec<Trace>, String> {
 }
 
 fn traces_of(stored: &Stored) -> Vec<Trace> {
-    let points_of = |number: usize| {
-        let rows = stored.samples.iter().filter(move |((work, _), _)| *work == number);
-        rows.flat_map(|(_, of_row)| &of_row.points)
-    };
     let samples: usize = stored.samples.values().map(|of_row| of_row.points.len()).sum();
-    let trace = |(number, work): (usize, &weighbridge::store::record::StoredWork)| Trace {
-        workload: format!("{} ({})", work.name, stored.id),
-        rates: points_of(number).skip(PILOT_SAMPLES).map(|point| point.rate).collect(),
+    let trace = |row: Measurements| Trace {
+        workload: format!("{} ({})", stored.header.works[row.work].name, stored.id),
+        rates: row.series.iter().skip(PILOT_PAIRS).flat_map(in_order).collect(),
         sample_s: stored.elapsed_s / samples.max(1) as f64,
+        in_turns: row.schedule.main() == Scheme::InTurns,
     };
-    let all = stored.header.works.iter().enumerate().map(trace);
+    let all = gather(stored).into_iter().map(trace);
     all.filter(|trace| trace.rates.len() >= MIN_SAMPLES).collect()
+}
+
+fn in_order(pair: &Pair) -> [f64; 2] {
+    match pair.baseline_first {
+        true => [pair.baseline_rate, pair.treated_rate],
+        false => [pair.treated_rate, pair.baseline_rate],
+    }
 }
