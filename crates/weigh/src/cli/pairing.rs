@@ -21,6 +21,7 @@ use crate::result::gate::Above;
 use crate::result::summary::{Failure, State, Summary};
 use crate::result::versus::name_in_arm;
 use crate::store::{self, Store};
+use crate::treatment;
 use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::design::Design;
@@ -80,8 +81,11 @@ const BUDGET_OF_GUESTS: Duration = Duration::from_secs(900);
 impl Pairing {
     /// How long arms of these labels are measured.
     pub fn budget(&self, arms: &[String]) -> Duration {
-        let is_guest = |label: &String| label == "vm" || label.starts_with("vm:");
-        let default = if arms.iter().any(is_guest) { BUDGET_OF_GUESTS } else { BUDGET };
+        let default = if arms.iter().any(|label| treatment::is_of_guest(label)) {
+            BUDGET_OF_GUESTS
+        } else {
+            BUDGET
+        };
         self.budget.unwrap_or(default)
     }
 

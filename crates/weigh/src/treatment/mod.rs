@@ -506,6 +506,12 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     }
 }
 
+/// Whether an arm is measured in a virtual machine.
+pub fn is_of_guest(text: &str) -> bool {
+    let is_guest = |term: &Term| term.name == kind::vm::KIND.name();
+    read_label(text).is_ok_and(|arm| arm.places.iter().chain(&arm.treatments).any(is_guest))
+}
+
 /// Why a treatment cannot be had where an arm is on another machine.
 pub fn not_elsewhere(elsewhere: &str, name: &str) -> String {
     format!(
