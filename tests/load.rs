@@ -82,6 +82,8 @@ fn each_user_does_every_job_and_the_rate_is_of_the_slowest() {
         assert!((found - value).abs() <= 1e-6 * value.abs(), "{name} is {found}, not {value}");
     };
     is_close("finish_deviation", deviation);
+    let driver_pct = reading(&sample, "driver_cpu");
+    assert!(driver_pct > 0.0 && driver_pct < 100.0, "{sample:#}");
     is_close("job_timing_index", (100.0 * (1.0 - deviation / mean)).max(0.0));
     is_close("first_finish", finishes.iter().copied().fold(f64::INFINITY, f64::min));
     assert_eq!(finishes.iter().copied().fold(0.0, f64::max), number("elapsed_ns"));

@@ -398,6 +398,15 @@ static void await_users(int left)
 			look_at_machine();
 }
 
+/* What this process alone has used of the CPUs. */
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec * 1000000000ull + used.tv_nsec;
+}
+
 void take_load(const struct load_options *options)
 {
 	static const struct options as_it_is;
@@ -421,11 +430,13 @@ void take_load(const struct load_options *options)
 	wait_until_ready(options->users);
 	uint64_t ready = now_ns();
 	count_machine();
+	uint64_t used_ns = own_cpu_ns();
 	board->opened_ns = now_ns();
 	open_gate(&board->gate);
 	if (options->is_endless)
 		activity_is_ready();
 	await_users(options->users);
+	used_ns = own_cpu_ns() - used_ns;
 	count_machine_again();
 	leave_to_janitor(0);
 	dismiss_janitor(group);
@@ -439,6 +450,7 @@ void take_load(const struct load_options *options)
 	histogram_print();
 	putchar('}');
 	print_spread(options, &total);
+	print_reading("driver_cpu", 100.0 * used_ns / (used_ns + total.user_ns + total.system_ns), "%", "lower");
 	print_readings(&total);
 	printf("}\n");
 	if (fflush(stdout) != 0)

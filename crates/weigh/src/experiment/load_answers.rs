@@ -95,6 +95,7 @@ pub fn load_point(
         mean_job_ns: named("mean_job_time"),
         job_timing_index: named("job_timing_index"),
         first_finish_s: named("first_finish").map(|ns| ns / 1e9),
+        driver_cpu_pct: named("driver_cpu"),
         jobs_per_min_low: interval.map(|found| found.low),
         jobs_per_min_high: interval.map(|found| found.high),
         machine: BusyMachine {

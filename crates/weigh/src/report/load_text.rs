@@ -68,7 +68,9 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
     });
     let run_queue = point.machine.run_queue;
     let queue = run_queue.map(|tasks| format!("{tasks:.1} tasks run or wait for a CPU"));
-    let parts: Vec<String> = [job_time, cpu, queue].into_iter().flatten().collect();
+    let driver = point.driver_cpu_pct;
+    let driver = driver.map(|pct| format!("the driver itself takes {pct:.1} % of the CPU time"));
+    let parts: Vec<String> = [job_time, cpu, queue, driver].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("There, {}.", parts.join("; ")))
 }
 

@@ -51,11 +51,12 @@ impl Throughput {
 }
 
 /// What each sample of a load reports of itself and of the machine, besides its rate.
-pub const LOAD_READINGS: [&str; 13] = [
+pub const LOAD_READINGS: [&str; 14] = [
     "job_timing_index",
     "mean_job_time",
     "finish_deviation",
     "first_finish",
+    "driver_cpu",
     "psi_cpu",
     "psi_io",
     "psi_memory",
@@ -102,6 +103,9 @@ pub struct LoadPoint {
     /// When the first user was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_finish_s: Option<f64>,
+    /// The share of the driver itself in the CPU time of users and driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_cpu_pct: Option<f64>,
     /// Where there are enough samples: the interval of the jobs per minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs_per_min_low: Option<f64>,
