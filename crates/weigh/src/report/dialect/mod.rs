@@ -78,7 +78,12 @@ pub struct Sheet {
     cumulative: Option<Cumulative>,
     /// Of a run: the mixes that were measured with several numbers of users.
     loads: Vec<LoadAnswers>,
+    /// Of databases: inserts a second, per arm.
+    inserts: Vec<(WorkName, Vec<Option<f64>>)>,
 }
+
+/// What workloads call the inserts among their times.
+const INSERT: &str = "insert";
 
 /// A workload or test.
 struct SheetLine {
@@ -125,6 +130,22 @@ pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     }
 }
 
+/// Of the rows that tell how many there were.
+fn inserts(s: &Summary, arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>)> {
+    let mut found: Vec<(WorkName, Vec<Option<f64>>)> = Vec::new();
+    for row in s.times.iter().filter(|row| row.of == INSERT) {
+        let arm = arms.iter().position(|arm| Some(*arm) == row.treatment.as_deref());
+        let at = found.iter().position(|(name, _)| *name == row.workload).unwrap_or_else(|| {
+            found.push((row.workload.clone(), vec![None; arms.len()]));
+            found.len() - 1
+        });
+        if let Some(arm) = arm {
+            found[at].1[arm] = Some(row.per_s);
+        }
+    }
+    found
+}
+
 impl Sheet {
     /// The same with these ramps.
     pub fn with_loads(self, loads: Vec<LoadAnswers>) -> Sheet {
@@ -150,6 +171,7 @@ impl Sheet {
             head: None,
             cumulative: None,
             loads: Vec::new(),
+            inserts: Vec::new(),
         }
     }
 
@@ -167,6 +189,7 @@ impl Sheet {
             head: s.imported.as_ref().map(imported::head),
             cumulative: None,
             loads: Vec::new(),
+            inserts: inserts(s, &arms),
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),

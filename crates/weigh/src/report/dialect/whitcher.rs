@@ -13,6 +13,7 @@ use super::lmbench_columns::{SECTIONS, Section};
 use super::perlbench;
 use super::unixbench::{ArmIndex, index_of};
 use super::{Sheet, format, lines, three_digits, whole_percent};
+use crate::result::work_name::WorkName;
 
 const NOT_AVAILABLE: &str = "n/a";
 
@@ -80,6 +81,10 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     parts.extend(SERVED.iter().filter_map(|(title, workload)| {
         let table = served(sheet, workload)?;
         Some(format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table)))
+    }));
+    parts.extend(inserted(sheet).map(|table| {
+        let title = "Database - inserts per second - bigger is better";
+        format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table))
     }));
     let sections = SECTIONS.iter().filter_map(|section| {
         let table = in_two_lines(section.table(sheet, &[OWN, OTHER], true)?);
@@ -161,16 +166,31 @@ fn times(sheet: &Sheet) -> Option<Table> {
 
 /// A line for each server, state of the table and number of clients; `None` where there is none.
 fn served(sheet: &Sheet, workload: &str) -> Option<Table> {
-    let rows = sheet.lines.iter().filter_map(|line| {
-        let (name, server) = line.name.name.split_once('@').unwrap_or((&line.name.name, ""));
+    let lines = sheet.lines.iter().map(|line| (&line.name, &line.rates));
+    of_servers(sheet, workload, lines)
+}
+
+/// The same of the inserts alone.
+fn inserted(sheet: &Sheet) -> Option<Table> {
+    of_servers(sheet, SERVED[0].1, sheet.inserts.iter().map(|(name, rates)| (name, rates)))
+}
+
+fn of_servers<'a>(
+    sheet: &Sheet,
+    workload: &str,
+    lines: impl Iterator<Item = (&'a WorkName, &'a Vec<Option<f64>>)>,
+) -> Option<Table> {
+    let rows = lines.filter_map(|(work, rates)| {
+        let (name, server) = work.name.split_once('@').unwrap_or((&work.name, ""));
         let fill = match name.strip_prefix(workload)? {
             "" => String::new(),
+            "-shared" => "one table".to_owned(),
             fill => format!("{} % full", fill.strip_prefix('-')?),
         };
-        let clients = line.name.load.as_ref().map_or(1.0, |load| load.value);
+        let clients = work.load.as_ref().map_or(1.0, |load| load.value);
         let clients = format::plural(clients as usize, "client");
         let parts = [server, &fill, &clients].into_iter().filter(|part| !part.is_empty());
-        let [own, other] = [OWN, OTHER].map(|arm| line.rates[arm]);
+        let [own, other] = [OWN, OTHER].map(|arm| rates[arm]);
         let shown = |rate: Option<f64>| rate.map_or(NOT_AVAILABLE.into(), three_digits);
         let title = format::label(&parts.collect::<Vec<_>>().join(", "));
         Some(vec![title, shown(own), shown(other), difference(own.zip(other))])
@@ -197,7 +217,6 @@ fn table(sheet: &Sheet, title: &str, rows: Vec<Vec<String>>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::work_name::WorkName;
 
     /// Of the same workloads in two arms, from the time of an operation in µs in each.
     fn sheet(times_us: &[(&str, f64, f64)]) -> Sheet {
@@ -248,6 +267,8 @@ mod tests {
             ("app:web.cookie@nginx-fpm", 1000.0, 800.0),
         ]);
         sheet.lines[2].name = WorkName::of_copies("app:db.random-insert", 4);
+        let inserts = vec![Some(300.0), Some(450.0)];
+        sheet.inserts = vec![("app:db.random-insert-shared@mariadb".into(), inserts)];
         let text = words(&render(&sheet).unwrap());
         for part in [
             "queries of random inserts per second - bigger is better Benchmark lunar debian Difference \
@@ -255,6 +276,8 @@ mod tests {
              4 clients 2000 1000 100% Difference: lunar over debian",
             "pages with cookies per second - bigger is better Benchmark lunar debian Difference \
              nginx-fpm, 1 client 1250 1000 25%",
+            "inserts per second - bigger is better Benchmark lunar debian Difference \
+             mariadb, one table, 1 client 450 300 50%",
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
