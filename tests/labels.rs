@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weighbridge::label::{self, Term};
+use weighbridge::kind::check_parameters;
+use weighbridge::label;
 use weighbridge::treatment::{KINDS, find, read_label};
 
 fn documents() -> Vec<PathBuf> {
@@ -63,19 +64,10 @@ fn is_arm(word: &str) -> bool {
 }
 
 fn check_arm(word: &str) -> Result<(), String> {
-    for Term { name, parameters } in read_label(word)?.treatments {
-        let kind = find(&name).ok_or_else(|| format!("{word}: there is no treatment {name}"))?;
-        for (key, value) in parameters.iter() {
-            let is_word =
-                |form: &str| form == key || form.bytes().all(|byte| byte.is_ascii_uppercase());
-            let is_form = |form: &str| match form.split_once('=') {
-                Some((head, _)) => is_word(head) && value.is_some(),
-                None => is_word(form) && value.is_none(),
-            };
-            if !kind.parameters().iter().any(|parameter| is_form(parameter.form)) {
-                return Err(format!("{word}: `{name}` has no such parameter: {key}"));
-            }
-        }
+    for term in read_label(word)?.treatments {
+        let name = &term.name;
+        let kind = find(name).ok_or_else(|| format!("{word}: there is no treatment {name}"))?;
+        check_parameters(&term, kind.parameters()).map_err(|why| format!("{word}: {why}"))?;
     }
     Ok(())
 }

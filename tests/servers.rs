@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -166,6 +167,35 @@ fn a_disk_without_room_for_a_database_is_said() {
     ]);
     let outcome = home.start(command).finish();
     outcome.assert_says(&["app:db.point-read@mariadb gave no result", "app:db.point-read@sqlite"]);
+    assert_nothing_is_left(&home);
+}
+
+/// In the midst of a sample, or when the next pair's database is copied.
+#[test]
+fn a_disk_that_fills_meanwhile_is_said() {
+    if !has("postgres") {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = open_home();
+    let script = "mount -t tmpfs -o size=400m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(support::program());
+    command.args(["compare", "none", "-w", "app:db.random-insert@postgres", "--budget", "60s"]);
+    let mut running = home.start(command);
+    home.wait_for_samples(2, &mut running);
+    let place = format!("/proc/{}/root{}/filler", running.pid(), home.path("tmp").display());
+    let fill = || {
+        let mut filler = fs::OpenOptions::new().create(true).append(true).open(&place).ok();
+        while filler.as_mut().is_some_and(|file| file.write_all(&[0; 1 << 16]).is_ok()) {}
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, fill), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let why = home.json()["failures"].to_string();
+    let says_so = ["No space left", "no room left"].iter().any(|part| why.contains(part));
+    assert!(says_so, "{why}");
     assert_nothing_is_left(&home);
 }
 

@@ -67,6 +67,9 @@ struct workload {
 	/* Optional: add what a process that lives on has used; getrusage(2) knows reaped children only. */
 	void (*add_usage)(struct rusage *total);
 
+	/* Optional: tells what else it found, by print_reading(). */
+	void (*tell)(void);
+
 	/* Optional: main() of this executable, when started with argv[0] = "@name". */
 	int (*reenter)(int argc, char **argv);
 };
@@ -102,6 +105,9 @@ void took(int which, uint64_t ns);
 
 /* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For workload.tell: a value of this sample. */
+void print_reading(const char *name, double value, const char *unit, const char *better);
 
 /* An operation went wrong in this way, one of current->faults; `what` is an example of it. It counts for
  * nothing. */

@@ -73,7 +73,6 @@ void print_sample(const struct options *options, const struct sample *sample);
 /* A field of its own behind these: the times of equal parts. */
 void print_slices(const uint64_t *slices_ns, uint64_t slices);
 
-void print_reading(const char *name, double value, const char *unit, const char *better);
 /* Those of a sample, and the bracket that ends them. */
 void print_readings(const struct sample *sample);
 
@@ -155,6 +154,17 @@ void activity_is_ready(void);
 void tell_activity(void);
 /* Does the first operation of the workload, as copy `number`, in a directory of its own. */
 void begin_activity(int number);
+
+/* ask.c: the command `ask` */
+int ask(int argc, char **argv);
+
+/* revive.c: the command `revive` */
+int revive(int argc, char **argv);
+
+/* client.c: the command `client`, and what goes to it where this variable names its socket */
+#define CLIENT "WEIGH_CLIENT"
+int client(int argc, char **argv);
+int delegate(const char *path, char **argv);
 
 /* load_options.c: the command `load` */
 int load_command(int argc, char **argv);

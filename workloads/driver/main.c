@@ -362,11 +362,21 @@ int main(int argc, char **argv)
 	}
 	if (argc < 2)
 		usage_error("list, run or help?");
+#ifndef WEIGH_IS_SMALL
+	if (strcmp(argv[1], "run") == 0 && getenv(CLIENT))
+		return delegate(getenv(CLIENT), argv);
+	if (strcmp(argv[1], "client") == 0)
+		return client(argc - 1, argv + 1);
+#endif
 	if (strcmp(argv[1], "run") == 0)
 		return run(argc - 1, argv + 1);
 #ifndef WEIGH_IS_SMALL
 	if (strcmp(argv[1], "beside") == 0)
 		return beside(argc - 1, argv + 1);
+	if (strcmp(argv[1], "ask") == 0)
+		return ask(argc - 1, argv + 1);
+	if (strcmp(argv[1], "revive") == 0)
+		return revive(argc - 1, argv + 1);
 	if (strcmp(argv[1], "load") == 0)
 		return load_command(argc - 1, argv + 1);
 	if (strcmp(argv[1], "comm") == 0)

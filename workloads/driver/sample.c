@@ -316,6 +316,8 @@ void print_readings(const struct sample *sample)
 		print_reading("server_cpu", (double)sample->asked_ns / sample->operations, "ns/op", "lower");
 		print_reading("client_cpu", (double)own_ns / sample->operations, "ns/op", "lower");
 	}
+	if (current->tell)
+		current->tell();
 	if (sample->unsent)
 		print_reading("unsent", sample->unsent, "requests", "lower");
 	if (has_readings)

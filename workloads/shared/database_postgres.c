@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LARGEST = 65536, VERSION_3 = 3 << 16 };
 
@@ -114,9 +115,15 @@ static void ask(const char *statement, struct answer *answer)
 	}
 }
 
+static void disconnect(void)
+{
+	close(fd);
+}
+
 const struct protocol postgres_protocol = {
 	.kind = "postgres",
 	.connect = log_in,
+	.disconnect = disconnect,
 	.ask = ask,
 	.is_durable = "SELECT (current_setting('fsync') = 'on'"
 		      " AND current_setting('synchronous_commit') = 'on')::int",

@@ -228,6 +228,26 @@ static struct process look_at(pid_t pid)
 	return process;
 }
 
+pid_t server_below(void)
+{
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *processes;
+
+	if (listener_count < 0)
+		find_listeners();
+	processes = opendir("/proc");
+	if (listener_count < 1 || !processes)
+		fail("no processes of a server are known that could be killed (WEIGH_SERVERS)");
+	while (!found && (entry = readdir(processes))) {
+		pid_t pid = atoi(entry->d_name);
+		if (pid > 0 && look_at(pid).parent == listeners[0])
+			found = pid;
+	}
+	closedir(processes);
+	return found;
+}
+
 static void add_process(pid_t pid, uint64_t *total_ns, uint64_t *system_ns)
 {
 	*total_ns += cpu_ns(pid);

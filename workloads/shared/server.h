@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 /* Connects to the server that the environment variable `variable` names, as KIND:ADDRESS: the path of a
  * socket, or HOST:PORT in numbers. */
@@ -24,5 +25,9 @@ void receive_all(int fd, void *bytes, size_t size);
  * children.
  * Of several copies the first adds it, as all ask the same. */
 void add_server_usage(struct rusage *total);
+
+/* The process that the first of WEIGH_SERVERS has started, which is the server where that one is only there
+ * to start it again; 0 where there is none. */
+pid_t server_below(void);
 
 #endif

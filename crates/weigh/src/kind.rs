@@ -43,7 +43,7 @@ pub struct Parameter {
 pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
     for (key, value) in term.parameters.iter() {
         let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {
-            Some((head, _)) => value.is_some() && (key == head || is_placeholder(head)),
+            Some((head, _)) => value.is_some() && is_of_form(key, head),
             None => value.is_none() && (key == parameter.form || is_placeholder(parameter.form)),
         });
         if !is_known {
@@ -56,7 +56,15 @@ pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> 
     Ok(())
 }
 
+/// Whether a key is this one, or one of those that it stands for: `mariadb.NAME` is for all that begin with
+/// `mariadb.`.
+pub fn is_of_form(key: &str, form: &str) -> bool {
+    let begins = |prefix: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
+    let is_one_of = |(prefix, name): (&str, &str)| is_placeholder(name) && begins(prefix);
+    key == form || is_placeholder(form) || form.split_once('.').is_some_and(is_one_of)
+}
+
 /// Whether a word in the form of a parameter stands for whatever the user writes.
 pub fn is_placeholder(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
+    word.chars().all(|c| c.is_ascii_uppercase() || c == '-' || c == '.')
 }

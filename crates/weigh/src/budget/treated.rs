@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::experiment::platform::Stop;
 use crate::station::arms::{Arms, Proved};
+use crate::station::client::WhoIsTreated;
 use crate::treatment::audit::needs;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, parse};
@@ -37,7 +38,13 @@ impl<'a> Treated<'a> {
         announce: &mut dyn FnMut(&str),
     ) -> Result<Treated<'a>, Stop> {
         let treatment = parse(label).map_err(Stop::Failed)?;
-        let arms = Arms::raise(bench, vec![treatment], &BTreeSet::new(), guard, announce)?;
+        let arms = Arms::raise(
+            bench,
+            vec![treatment],
+            (&BTreeSet::new(), WhoIsTreated::Both),
+            guard,
+            announce,
+        )?;
         let client = Client::open().map_err(needs)?;
         Ok(Treated { client, arms })
     }

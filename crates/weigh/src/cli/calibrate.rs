@@ -22,6 +22,7 @@ use crate::result::calibration::Calibration;
 use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
+use crate::station::client::WhoIsTreated;
 use crate::store::Store;
 use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::kind::planted;
@@ -189,6 +190,7 @@ impl CalibrateArgs {
             // As `weigh compare` does. Between identical arms, pairs in sequence tell the machine's noise.
             pilot_chooses_scheme: planted.is_some(),
             detail: false,
+            treated: WhoIsTreated::Both,
             naming: self.names.naming(),
             fail_above: None,
         }

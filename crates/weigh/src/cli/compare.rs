@@ -17,6 +17,7 @@ use crate::experiment::around::Around;
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
+use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::metric::Metric;
@@ -100,6 +101,10 @@ pub struct CompareArgs {
     in_sequence: bool,
     #[command(flatten)]
     pairing: Pairing,
+    /// Of a workload that asks a server, who is treated. What is exempt is a process without the treatment; a
+    /// treatment of the whole system reaches it all the same
+    #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
+    treat: WhoIsTreated,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
     #[arg(long)]
     no_detail: bool,
@@ -108,7 +113,7 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "command"])]
+        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "treat", "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -208,6 +213,7 @@ impl CompareArgs {
             further_metrics: net::with_scores(metrics, &names)?,
             pilot_chooses_scheme: !self.turns && !self.in_sequence,
             detail: !self.no_detail,
+            treated: self.treat,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
         })

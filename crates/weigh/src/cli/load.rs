@@ -18,6 +18,7 @@ use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_poin
 use crate::experiment::request::{Plan, Request};
 use crate::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
 use crate::result::work_name::{MOST_USERS, WorkName};
+use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::metric::{Metric, Percentile};
@@ -150,6 +151,7 @@ impl LoadArgs {
             further_metrics: of_points(),
             pilot_chooses_scheme: false,
             detail: false,
+            treated: WhoIsTreated::Both,
             naming: self.names.naming(),
             fail_above: None,
         })

@@ -19,6 +19,7 @@ use crate::experiment::request::{Plan, Request};
 use crate::net::grid::Grid;
 use crate::net::spec::Spec;
 use crate::result::work_name::NET;
+use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::workload::metric::Metric;
 use crate::workload::mix::JobSizes;
@@ -168,6 +169,7 @@ impl NetArgs {
             further_metrics: of_cells(),
             pilot_chooses_scheme: false,
             detail: false,
+            treated: WhoIsTreated::Both,
             naming: self.names.naming(),
             fail_above: None,
         })

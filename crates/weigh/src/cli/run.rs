@@ -15,6 +15,7 @@ use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::work_name::WorkName;
+use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::workload::suite;
@@ -22,6 +23,11 @@ use paired::design::Design;
 
 /// Of --for, where the user does not say.
 const LEAST_PASS: Duration = Duration::from_secs(5);
+const SHORTEST_P99: Duration = Duration::from_micros(100);
+/// A client gives up then.
+const LONGEST_P99: Duration = Duration::from_secs(10);
+/// Of a pass of --capacity, where the user does not say.
+const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
 
 const EXAMPLES: &str = "\
@@ -37,6 +43,8 @@ Examples:
   weigh run stat getppid --samples 50 --json -
   weigh run app:web.cookie@nginx-fpm --clients 8 --for 2h
                                  does it still answer after two hours?
+  weigh run app:web.cookie@nginx-fpm --clients 64 --capacity p99=50ms
+                                 how many requests a second, with 99 of 100 within 50 ms?
 
 Environment:
   WEIGH_WORKLOADS=FILE  measure another build of the workloads instead of the embedded one, such as
@@ -68,6 +76,11 @@ pub struct RunArgs {
     /// Length of a pass of --for [default: a 24th of it, and 5s at least]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length, requires = "lasting")]
     pass: Option<Duration>,
+    /// Capacity: the highest rate of requests, in an open loop, of which 99 of 100 are answered within this
+    /// time, such as p99=50ms; six searches, each with servers of its own. For workloads `app:web`
+    #[arg(long, value_name = "p99=TIME", value_parser = p99,
+          conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
+    capacity: Option<Duration>,
     /// Kill a launch that lasts longer; its workload has no result [default: 2m plus twice the sample
     /// length]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
@@ -151,10 +164,16 @@ impl RunArgs {
             design: Design::default(),
             sample_ms: Some(match self.pass_length() {
                 Some(pass) => value::whole_ms(pass),
-                None => self.sample.map_or(LONG_START_MS, value::whole_ms),
+                None => self.sample.map_or(
+                    if self.capacity.is_some() { PROBE_MS } else { LONG_START_MS },
+                    value::whole_ms,
+                ),
             }),
             timeout: self.timeout,
             plan: match (self.lasting.zip(self.pass_length()), self.classic) {
+                _ if self.capacity.is_some() => {
+                    Plan::Capacity { p99_ns: self.capacity.unwrap_or_default().as_nanos() as f64 }
+                }
                 (Some((lasting, pass)), _) => Plan::Endure {
                     passes: (lasting.as_secs_f64() / pass.as_secs_f64()).round().max(1.0) as usize,
                     per_1000s: self.mixes.per_1000s(),
@@ -165,8 +184,19 @@ impl RunArgs {
             further_metrics: Vec::new(),
             pilot_chooses_scheme: false,
             detail: false,
+            treated: WhoIsTreated::Both,
             naming: self.names.naming(),
             fail_above: None,
         })
     }
+}
+
+/// Of `p99=50ms`.
+fn p99(text: &str) -> Result<Duration, String> {
+    let time = text.strip_prefix("p99=").ok_or("write the percentile and its limit: p99=50ms")?;
+    let parsed: Option<jiff::SignedDuration> = time.parse().ok();
+    parsed
+        .and_then(|time| Duration::try_from(time).ok())
+        .filter(|time| (SHORTEST_P99..=LONGEST_P99).contains(time))
+        .ok_or_else(|| "takes a time from 100us to 10s, such as p99=50ms".into())
 }

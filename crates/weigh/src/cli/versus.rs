@@ -10,6 +10,7 @@ use super::pairing::Pairing;
 use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
 use crate::shell;
+use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::workload::mix::JobSizes;
 
@@ -144,6 +145,7 @@ impl VersusArgs {
             further_metrics: pairing.metrics.clone(),
             pilot_chooses_scheme: false,
             detail: false,
+            treated: WhoIsTreated::Both,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
         })

@@ -250,7 +250,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
+    pub(super) fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
         let failure = Failure {
             workload: self.site.works[work].name(),
             arm: self.arms.label(arm).to_owned(),

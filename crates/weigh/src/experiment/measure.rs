@@ -76,20 +76,19 @@ impl Session<'_> {
                 }
             };
             let (bench, guard) = station.bench(self.interrupted);
-            let has_cells = self.works.iter().any(|work| matches!(work, Work::Net(_)));
-            let net = match has_cells {
-                true => {
-                    let agents = self.request.agents.as_ref();
-                    Some(NetSite::lay(bench.place, agents, self.interrupted)?)
-                }
-                false => None,
-            };
+            let net = self.lay_net(&bench)?;
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
             let collector = net.as_ref().and_then(|net| net.collector.clone());
             let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
             let began = Instant::now();
             let servers = self.works.iter().flat_map(Work::needs).map(str::to_owned).collect();
-            let arms = Arms::raise(bench, treatments, &servers, guard, &mut announce)?;
+            let arms = Arms::raise(
+                bench,
+                treatments,
+                (&servers, self.request.treated),
+                guard,
+                &mut announce,
+            )?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
             let site = Site {
@@ -124,6 +123,15 @@ impl Session<'_> {
             restored.map_err(Stop::Failed)?;
         }
         Ok(())
+    }
+
+    /// What cells of a grid are measured in, where there are any.
+    fn lay_net(&self, bench: &Bench) -> Result<Option<NetSite>, Stop> {
+        if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
+            return Ok(None);
+        }
+        let agents = self.request.agents.as_ref();
+        Ok(Some(NetSite::lay(bench.place, agents, self.interrupted)?))
     }
 
     fn tell_about_turns(
@@ -208,6 +216,7 @@ impl Session<'_> {
             Plan::Endure { passes, per_1000s } => {
                 self.endure(host, &works, (passes, per_1000s), audience)
             }
+            Plan::Capacity { p99_ns } => self.seek_capacity(host, &works, p99_ns, audience),
             Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
             Plan::Net { ref grid, precision, ref trace } => {
                 self.sweep(host, &works, (grid, precision, trace.as_deref()), audience)

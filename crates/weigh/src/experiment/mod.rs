@@ -6,6 +6,7 @@ pub mod around;
 pub mod asked_for;
 pub mod beside;
 pub mod calibration;
+mod capacity;
 mod climb;
 pub mod contest;
 mod control;

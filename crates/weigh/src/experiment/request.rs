@@ -18,6 +18,7 @@ use crate::net::far_host::Agents;
 use crate::net::grid::Grid;
 use crate::result::scheme::Scheme;
 use crate::result::work_name::WorkName;
+use crate::station::client::WhoIsTreated;
 use crate::store::names::Naming;
 use crate::store::record::ExperimentKind;
 use crate::treatment::{self, Named, Occupied};
@@ -82,6 +83,9 @@ pub struct Request {
     pub pilot_chooses_scheme: bool,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,
+    /// Of servers and of who asks them.
+    #[serde(default)]
+    pub treated: WhoIsTreated,
     /// What the user calls this experiment; another session of it may be called otherwise.
     #[serde(skip)]
     pub naming: Naming,
@@ -173,6 +177,8 @@ pub enum Plan {
     /// One arm alone, this many passes over each work, with the same servers in all of them; where not 0,
     /// operations begin so many times in 1000 s.
     Endure { passes: usize, per_1000s: u64 },
+    /// One arm alone: the highest rate of each work, in an open loop, with a p99 of so much at the most.
+    Capacity { p99_ns: f64 },
     /// The same with the durations and passes of the suite's original.
     Classic,
     /// One arm alone, the load points of one mix, as many as it takes.
@@ -195,6 +201,7 @@ impl Plan {
             Plan::Compare { sets } => *sets,
             Plan::Run { .. }
             | Plan::Endure { .. }
+            | Plan::Capacity { .. }
             | Plan::Classic
             | Plan::Ramp(_)
             | Plan::Net { .. } => 1,

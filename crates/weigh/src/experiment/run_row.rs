@@ -2,9 +2,9 @@
 
 use crate::machine::disk_speed::DiskSpeed;
 use crate::result::load::DISK_READINGS;
-use crate::result::run::{CopiesSpread, RunRow};
+use crate::result::run::{CopiesSpread, RunReading, RunRow};
 use crate::store::record::Stored;
-use crate::store::samples::{OfRow, Point};
+use crate::store::samples::{OfRow, Point, Told, Totals};
 use paired::estimate::{geometric_mean, mad, median};
 
 const FILES: &str = DISK_READINGS[0];
@@ -45,7 +45,18 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         is_cached: is_cached && stored.facts.iter().all(Vec::is_empty),
         efficiency_pct: None,
         copies: copies(copy_rates),
+        readings: baseline.as_ref().map_or(Vec::new(), readings),
     })
+}
+
+fn readings(totals: &Totals) -> Vec<RunReading> {
+    let reading = |(name, told): (&String, &Told)| RunReading {
+        name: name.clone(),
+        unit: told.unit.clone(),
+        mean: told.sum / told.launches as f64,
+        samples: told.launches,
+    };
+    totals.told.iter().map(reading).collect()
 }
 
 /// What an operation reads and writes, in bytes.

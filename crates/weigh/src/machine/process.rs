@@ -12,6 +12,12 @@ pub fn process_start(pid: u32) -> Option<i64> {
     (!matches!(state, "Z" | "X")).then_some(started)
 }
 
+/// Whose child a process is.
+pub fn process_parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -21,6 +27,7 @@ mod tests {
         assert!(process_start(std::process::id()).is_some_and(|ticks| ticks > 0));
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id();
+        assert_eq!(process_parent(pid), Some(std::process::id()));
         rustix::process::waitid(
             rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)),
             rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,

@@ -71,6 +71,9 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         }
     }
     text.push_str(&profiles(report, screen));
+    for sentence in report.results.iter().filter_map(RunRow::lost_inserts) {
+        text.push_str(&paragraph(&format::label(&sentence), width));
+    }
     text.push_str(&ending(report, screen));
     for index in report.indices.iter().filter(|_| !has_tables) {
         text.push_str(&paragraph(&index.sentence(), width));

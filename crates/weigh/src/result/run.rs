@@ -13,6 +13,7 @@ use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
 use super::times::TimesRow;
 use super::work_name::{COPIES, WorkName};
+use crate::format;
 use crate::machine::Facts;
 
 /// The version of the JSON document.
@@ -122,6 +123,19 @@ pub struct RunRow {
     /// Where several copies ran at the same time; `rate` is their sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesSpread>,
+    /// What the workload told of itself besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<RunReading>,
+}
+
+/// A value that samples tell, in the mean.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RunReading {
+    pub name: String,
+    pub unit: String,
+    pub mean: f64,
+    /// Of so many samples.
+    pub samples: usize,
 }
 
 /// How the copies of a workload compare. Each one's rate is the median of its samples.
@@ -135,6 +149,22 @@ pub struct CopiesSpread {
 }
 
 impl RunRow {
+    /// What crashes took of the inserts that a database had acknowledged, in a sentence.
+    pub fn lost_inserts(&self) -> Option<String> {
+        let mean = |name: &str| {
+            let reading = self.readings.iter().find(|reading| reading.name == name);
+            reading.map(|reading| reading.mean)
+        };
+        let (lost, made) = (mean("lost_inserts")?, mean("acknowledged_inserts")?);
+        Some(format!(
+            "{}: of {made:.1} inserts that were acknowledged before a crash, {lost:.1} were lost ({:.2} %), \
+             in the mean of {}.",
+            self.workload,
+            100.0 * lost / made.max(1.0),
+            format::plural(self.samples, "sample")
+        ))
+    }
+
     /// What an operation takes, where the rate is one of operations done one after the other.
     pub fn time_ns(&self) -> Option<f64> {
         (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::client::{ExemptClient, WhoIsTreated};
 use crate::treatment::{self, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
@@ -44,12 +45,24 @@ pub struct Arm {
     /// Where it is launched, and how its processes differ, but for what is made afresh.
     place: LaunchPlace,
     setup: Setup,
+    exempt: Exempt,
     raised: Option<Raised>,
+}
+
+/// Who of an arm with servers is not treated, where and how that is launched.
+#[derive(Clone)]
+pub struct Exempt {
+    pub treated: WhoIsTreated,
+    pub place: LaunchPlace,
+    pub setup: Setup,
 }
 
 /// A launcher, and the instance of what is around its samples.
 struct Raised {
     launcher: Launcher,
+    /// That of the members, where these are exempt.
+    of_members: Option<Launcher>,
+    client: Option<ExemptClient>,
     place: LaunchPlace,
     setup: Setup,
     environment: Vec<(String, String)>,
@@ -65,8 +78,14 @@ impl Arm {
         servers: BTreeMap<String, Box<dyn Treatment>>,
         place: LaunchPlace,
         setup: Setup,
+        exempt: Exempt,
     ) -> Arm {
-        Arm { named, servers, needs: Vec::new(), place, setup, raised: None }
+        Arm { named, servers, needs: Vec::new(), place, setup, exempt, raised: None }
+    }
+
+    /// Who of its servers and of who asks them has its treatment.
+    pub fn treated(&self) -> WhoIsTreated {
+        self.exempt.treated
     }
 
     /// What the next launches need around them; what there is without it, or with another, ends.
@@ -85,6 +104,13 @@ impl Arm {
 
     fn instance(&mut self) -> Result<Instance, ArmsError> {
         let mut instance = self.named.treatment.instance()?;
+        if self.treated() == WhoIsTreated::Client && !instance.members.is_empty() {
+            return Err(ArmsError::Fixture(format!(
+                "`{}` has a server of its own, which has its other treatments too: with --treat client each \
+                 workload starts its own",
+                self.named.label
+            )));
+        }
         if self.needs.is_empty() {
             return Ok(instance);
         }
@@ -108,9 +134,9 @@ impl Arm {
     /// Lets its members go on, as far as they live.
     pub fn thaw(&mut self) {
         let never = AtomicBool::new(false);
-        if let Some(Raised { launcher, members, .. }) = &mut self.raised {
-            for member in members {
-                let _ = launcher.thaw(&member.name, &never);
+        if let Some(raised) = &mut self.raised {
+            for MemberSeen { name, .. } in raised.members.clone() {
+                let _ = raised.of_members().thaw(&name, &never);
             }
         }
     }
@@ -152,6 +178,7 @@ impl Arm {
         self.lower();
         let instance = self.instance()?;
         let Instance { setup, members, environment, work_directory } = instance;
+        let of_servers = setup.clone().overridden_by(self.exempt.setup.clone());
         let has_steps = setup != Setup::default();
         let setup = setup.overridden_by(self.setup.clone());
         let mut place = self.place.clone();
@@ -161,9 +188,29 @@ impl Arm {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
             other => self.of_place(other.into()),
         })?;
-        let (members_seen, asked) = (Vec::new(), Vec::new());
-        let mut raised =
-            Raised { launcher, place, setup, environment, members: members_seen, asked };
+        let Exempt { treated, place: other_place, setup: other_setup } = &self.exempt;
+        let has_servers = members.iter().any(|member| member.is_asked);
+        let (mut client, mut of_members) = (None, None);
+        match treated {
+            WhoIsTreated::Server if has_servers => {
+                let started = ExemptClient::start(other_place, other_setup, interrupted);
+                client = Some(started.map_err(of_member)?);
+            }
+            WhoIsTreated::Client if has_servers => {
+                of_members = Some(other_place.start_launcher(&of_servers, interrupted)?);
+            }
+            _ => {}
+        }
+        let mut raised = Raised {
+            launcher,
+            of_members,
+            client,
+            place,
+            setup,
+            environment,
+            members: Vec::new(),
+            asked: Vec::new(),
+        };
         let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
         let started = started.and_then(|()| raised.freeze(interrupted));
         self.raised = Some(raised);
@@ -175,8 +222,8 @@ impl Arm {
         let Some(mut raised) = self.raised.take() else { return };
         // Also after an interrupt: a server that is just killed may leave something behind.
         let never = AtomicBool::new(false);
-        for MemberSeen { name, .. } in raised.members.iter().rev() {
-            let _ = raised.launcher.lower(name, ENDS_WITHIN, &never);
+        for MemberSeen { name, .. } in raised.members.clone().iter().rev() {
+            let _ = raised.of_members().lower(name, ENDS_WITHIN, &never);
         }
     }
 
@@ -192,8 +239,13 @@ impl Arm {
         if self.raised.is_none() {
             self.renew(interrupted)?;
         }
-        let Some(raised) = &mut self.raised else { return Err(gone()) };
-        let done = raised.run(job, interrupted);
+        let Arm { named, servers, needs, raised, .. } = self;
+        let Some(raised) = raised else { return Err(gone()) };
+        let done = raised.run(job, interrupted, &mut || {
+            named.treatment.ask()?;
+            let mut needed = servers.iter_mut().filter(|(label, _)| needs.contains(label));
+            needed.try_for_each(|(_, server)| Ok(server.ask()?))
+        });
         done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())
     }
 }
@@ -249,8 +301,12 @@ impl Arm {
 }
 
 impl Raised {
+    fn of_members(&mut self) -> &mut Launcher {
+        self.of_members.as_mut().unwrap_or(&mut self.launcher)
+    }
+
     fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        let seen = self.launcher.raise(member, interrupted).map_err(of_member)?;
+        let seen = self.of_members().raise(member, interrupted).map_err(of_member)?;
         if member.is_asked {
             self.asked.push(seen.pid);
         }
@@ -259,8 +315,8 @@ impl Raised {
     }
 
     fn freeze(&mut self, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        for MemberSeen { name, .. } in self.members.iter().rev() {
-            self.launcher.freeze(name, interrupted).map_err(of_member)?;
+        for MemberSeen { name, .. } in self.members.clone().iter().rev() {
+            self.of_members().freeze(name, interrupted).map_err(of_member)?;
         }
         Ok(())
     }
@@ -269,9 +325,10 @@ impl Raised {
         &mut self,
         job: &Job,
         interrupted: &AtomicBool,
+        ask: &mut dyn FnMut() -> Result<(), ArmsError>,
     ) -> Result<(Launched, Vec<MemberDuring>), ArmsError> {
-        for MemberSeen { name, .. } in &self.members {
-            self.launcher.thaw(name, interrupted).map_err(of_member)?;
+        for MemberSeen { name, .. } in self.members.clone() {
+            self.of_members().thaw(&name, interrupted).map_err(of_member)?;
         }
         let before = self.look(interrupted)?;
         let mut job = job.clone();
@@ -280,8 +337,18 @@ impl Raised {
             let pids: Vec<String> = self.asked.iter().map(u32::to_string).collect();
             job.environment.push((SERVERS.into(), pids.join(":")));
         }
+        let is_ours = |word: &String| self.place.executable.path().as_os_str() == word.as_str();
+        if let Some(client) = self.client.as_ref().filter(|_| job.argv.first().is_some_and(is_ours))
+        {
+            job.environment.push(client.told());
+        }
         let launched = self.launcher.run(&job, interrupted)?;
+        let held = self.client.as_mut().map_or(Ok(()), |client| client.hold(interrupted));
+        held.map_err(of_member)?;
         let after = self.look(interrupted)?;
+        if launched.exit_code == Some(0) {
+            ask()?;
+        }
         self.freeze(interrupted)?;
         let both = before.into_iter().zip(after);
         Ok((launched, both.map(|(before, after)| MemberDuring { before, after }).collect()))
@@ -290,10 +357,11 @@ impl Raised {
     /// The members now; each is the process that was started, with the login uid of its arm.
     fn look(&mut self, interrupted: &AtomicBool) -> Result<Vec<MemberSeen>, ArmsError> {
         let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
+        let login_uid = login_uid.filter(|_| self.of_members.is_none());
         let mut members = Vec::new();
-        for started in &self.members {
+        for started in self.members.clone() {
             let name = &started.name;
-            let seen = self.launcher.look(name, interrupted).map_err(of_member)?;
+            let seen = self.of_members().look(name, interrupted).map_err(of_member)?;
             if (seen.pid, seen.start) != (started.pid, started.start) {
                 return Err(ArmsError::Fixture(format!(
                     "`{name}` was restarted during the sample"

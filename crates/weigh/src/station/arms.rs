@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::arm::Arm;
 pub use super::arm::ArmsError;
+use super::arm::{Arm, Exempt};
+use super::client::WhoIsTreated;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, on_demand};
 use crate::workload::launcher::{Job, Launched};
@@ -33,17 +34,23 @@ fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
 
 fn servers_of_arm(
     labels: &BTreeSet<String>,
+    arm: &str,
     bench: &Bench,
     guard: &mut Guard,
 ) -> Result<BTreeMap<String, Box<dyn Treatment>>, ArmsError> {
     let mut servers = BTreeMap::new();
     for label in labels {
-        let mut server = on_demand(label).map_err(ArmsError::Fixture)?;
+        let mut server = on_demand(label, arm).map_err(ArmsError::Fixture)?;
         server.prepare(bench, guard)?;
         servers.insert(label.clone(), server);
     }
     Ok(servers)
 }
+
+/// Of workloads that ask servers of their own.
+const WARM: &str = "Samples that ask these servers begin warm: the server was started for the pair, and \
+                    before the workload is timed it asks until it knows how much fills a sample. Passes of \
+                    --for and --capacity begin as the one before left the servers, the first of them cold.";
 
 /// Of two launches at the same time, how long one is waited for before the other is looked at; and how long
 /// one may go on whose partner has failed.
@@ -66,14 +73,14 @@ pub struct Proved {
 impl<'a> Arms<'a> {
     /// Applies the treatments, the first one's first, and starts a launcher for every arm. `announce` is told
     /// what a person should know before the system is changed. `servers` are the labels of fixtures that
-    /// single workloads need: see [`Arms::need`].
+    /// single workloads need, in all arms of which `treated` has the treatment: see [`Arms::need`].
     ///
     /// # Errors
     /// Where a treatment cannot be applied; what was applied is the guard's to undo.
     pub fn raise(
         bench: Bench<'a>,
         mut treatments: Vec<Named>,
-        servers: &BTreeSet<String>,
+        (servers, treated): (&BTreeSet<String>, WhoIsTreated),
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Arms<'a>, ArmsError> {
@@ -96,11 +103,16 @@ impl<'a> Arms<'a> {
             })
             .collect();
         let here = common_place(bench.place, &treatments);
+        let nothing = treatments.iter().fold(bench.surroundings.clone(), |setup, named| {
+            setup.overridden_by(named.treatment.setup(false))
+        });
+        let exempt = Exempt { treated, place: here.clone(), setup: nothing };
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
-            let servers = servers_of_arm(servers, &bench, guard)?;
-            let mut arm = Arm::new(named, servers, place, setup);
+            let servers = servers_of_arm(servers, &named.label, &bench, guard)?;
+            let exempt = exempt.clone();
+            let mut arm = Arm::new(named, servers, place, setup, exempt);
             arm.renew(bench.interrupted)?;
             arms.push(arm);
         }
@@ -128,7 +140,11 @@ impl<'a> Arms<'a> {
         let servers = self.arms[arm].servers.iter();
         let facts = servers.map(|(label, server)| (label, server.facts()));
         let known = facts.filter(|(_, facts)| !facts.is_empty());
-        known.map(|(label, facts)| format!("`{label}`: {}", facts.join(" "))).collect()
+        let told = known.map(|(label, facts)| format!("`{label}`: {}", facts.join(" ")));
+        let who = self.arms[arm].treated().sentence().map(str::to_owned);
+        let who = who.filter(|_| self.count() > 1 && !self.arms[arm].servers.is_empty());
+        let warm = (!self.arms[arm].servers.is_empty()).then(|| WARM.to_owned());
+        told.chain(who).chain(warm).collect()
     }
 
     /// Their treatments, in order.
@@ -216,12 +232,14 @@ impl<'a> Arms<'a> {
         for (index, one) in self.arms.iter_mut().enumerate() {
             let is_treated = index == arm;
             let (setup, launched) = (&setup, &launched);
-            let launch = Launch { is_treated, setup, launched, members };
+            // Exempt servers are none of its processes.
+            let of_arm = if one.treated() == WhoIsTreated::Client { &[][..] } else { members };
+            let launch = Launch { is_treated, setup, launched, members: of_arm };
             let found = one.named.treatment.after(&launch)?;
             if is_treated {
                 evidence = found;
                 for server in one.needed() {
-                    server.after(&launch)?;
+                    server.after(&Launch { members, ..launch })?;
                 }
             }
         }

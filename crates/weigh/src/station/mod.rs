@@ -3,6 +3,7 @@
 
 mod arm;
 pub mod arms;
+pub mod client;
 pub mod fitness;
 
 use std::collections::BTreeSet;

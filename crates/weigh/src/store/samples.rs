@@ -7,7 +7,7 @@ use super::column::ReadColumn;
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::metric::{Metric, MetricValue};
-use crate::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
+use crate::workload::sample::{OwnReading, all_time, cpu_ns_per_op, further_value, rate_in_turns};
 use crate::workload::times::Times;
 use paired::histogram::Histogram;
 
@@ -77,7 +77,17 @@ pub struct Totals {
     pub waits: Waits,
     /// What parts of the operations took, by name.
     pub times: BTreeMap<String, PooledTimes>,
+    /// What programs told besides, by name.
+    pub told: BTreeMap<String, Told>,
     pub evidence: Evidence,
+}
+
+/// Values of one name in all launches that told one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    pub unit: String,
+    pub sum: f64,
+    pub launches: usize,
 }
 
 /// For how much of their time some task of the machine waited while launches ran, and what the hypervisor
@@ -224,6 +234,7 @@ impl Kept {
             usage: Usage::from(&sample),
             waits: disturbance.map(Waits::from).unwrap_or_default(),
             times: sample.times.into_iter().map(PooledTimes::named).collect(),
+            told: sample.readings.iter().map(Told::named).collect(),
             evidence,
         };
         let row = (place.work, place.treated_arm);
@@ -264,7 +275,22 @@ impl Totals {
         for (name, times) in other.times {
             self.times.entry(name).or_default().add(&times);
         }
+        for (name, told) in other.told {
+            let all = self.told.entry(name).or_default();
+            *all = Told {
+                unit: told.unit,
+                sum: all.sum + told.sum,
+                launches: all.launches + told.launches,
+            };
+        }
         self.evidence.add(other.evidence);
+    }
+}
+
+impl Told {
+    fn named(reading: &OwnReading) -> (String, Told) {
+        let told = Told { unit: reading.unit.clone(), sum: reading.value, launches: 1 };
+        (reading.name.clone(), told)
     }
 }
 

@@ -125,6 +125,10 @@ impl Treatment for Combined {
         self.parts.iter_mut().try_for_each(|(_, part)| part.before_pair(roles))
     }
 
+    fn ask(&mut self) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.ask())
+    }
+
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let mut evidence = Evidence::default();
         for (_, part) in &mut self.parts {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::guard::Guard;
 use super::scratch::{self, SCRATCH};
+use super::tuned::tune;
 use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
@@ -38,20 +39,24 @@ impl Kind for &'static dyn FixtureKind {
     }
 }
 
-/// A fixture that one workload needs, by its label: it is made ready when that is first launched, and where
-/// it cannot be, that workload alone has no result.
+/// A fixture that one workload needs in an arm, by their labels: it is made ready when that is first
+/// launched, and where it cannot be, that workload alone has no result; but before all, where the arm asks
+/// anything of its servers.
 ///
 /// # Errors
 /// Where the label is that of no fixture.
-pub fn on_demand(label: &str) -> Result<Box<dyn Treatment>, String> {
-    let terms = super::read_fixture(label)?;
-    let [term] = terms.as_slice() else {
+pub fn on_demand(label: &str, arm: &str) -> Result<Box<dyn Treatment>, String> {
+    let mut terms = super::read_fixture(label)?;
+    let [term] = terms.as_mut_slice() else {
         return Err(format!("`{label}` is more than one fixture"));
     };
     let kind = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == term.name);
     let kind = kind.ok_or_else(|| format!("`{label}` is no fixture"))?;
+    // The arm of a contest is a command.
+    let arm = super::read_label(arm).unwrap_or_default();
+    let is_tuned = tune(term, &arm.treatments);
     let fixture = FixtureKind::build(*kind, &term.parameters)?;
-    Ok(Box::new(Furnished::new(FixtureKind::name(*kind), fixture, false)))
+    Ok(Box::new(Furnished::new(FixtureKind::name(*kind), fixture, is_tuned)))
 }
 
 struct Furnished {
@@ -120,6 +125,10 @@ impl Treatment for Furnished {
         let directory = self.of_instance();
         create(&directory)?;
         self.fixture.instance(&directory).map_err(TreatmentError::NoInstance)
+    }
+
+    fn ask(&mut self) -> Result<(), TreatmentError> {
+        self.fixture.ask().map_err(TreatmentError::NoInstance)
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

@@ -19,6 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::statvfs;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_child_subreaper,
@@ -39,6 +40,8 @@ const FREEZE_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_UP: Duration = Duration::from_millis(5);
 /// Of what a member printed, what is told where it fails.
 const TOLD_BYTES: usize = 2000;
+/// With less a server does not start.
+const LITTLE_ROOM: u64 = 1 << 20;
 
 /// The launcher's end.
 pub struct Keeper {
@@ -145,7 +148,15 @@ fn error(id: u64, raise: &Raise, problem: &io::Error) -> Numbered<LauncherAnswer
         "" => String::new(),
         said => format!("; it said: {said}"),
     };
-    answer(id, LauncherAnswer::Error(format!("`{}`: {problem}{said}", raise.name)))
+    // On a full disk it cannot even say so.
+    let room = statvfs(&raise.directory).map(|fs| fs.f_bavail * fs.f_frsize);
+    let room = match room {
+        Ok(bytes) if bytes < LITTLE_ROOM => {
+            format!("; there is no room left in {}", raise.directory.display())
+        }
+        _ => String::new(),
+    };
+    answer(id, LauncherAnswer::Error(format!("`{}`: {problem}{said}{room}", raise.name)))
 }
 
 /// Also of the launcher's pipes, which must not seem open when it has ended.

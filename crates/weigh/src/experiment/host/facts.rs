@@ -45,6 +45,10 @@ impl Host<'_> {
             facts.extend(self.net_facts().iter().cloned());
             facts.extend(self.arms.server_facts(arm));
             facts.extend(self.found.iter().cloned());
+        } else {
+            let common = self.arms.server_facts(0);
+            let own = self.arms.server_facts(arm).into_iter();
+            facts.extend(own.filter(|fact| !common.contains(fact)));
         }
         facts
     }

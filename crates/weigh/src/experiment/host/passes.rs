@@ -27,6 +27,8 @@ pub struct PassFound {
     /// Good answers a second; `None` where there was none.
     pub good_rate: Option<f64>,
     pub p99_ns: Option<f64>,
+    /// Requests of an open loop that could not begin, as all clients were busy.
+    pub unsent: f64,
     pub wrong: Option<WrongAnswers>,
     pub held: Held,
     /// Why it has no sample.
@@ -39,6 +41,29 @@ impl Host<'_> {
     /// # Errors
     /// Where the experiment cannot go on.
     pub fn pass(&mut self, slot: &Slot, length: Length) -> Result<PassFound, SampleError> {
+        let (pass, measured) = self.probe(slot, length)?;
+        measured.map_or(Ok(()), |measured| self.keep_pass(&measured))?;
+        Ok(pass)
+    }
+
+    /// Keeps the sample of a pass.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn keep_pass(&self, measured: &Measured) -> Result<(), SampleError> {
+        let stored = self.site.store.add_sample(self.site.id, measured);
+        stored.map_err(|error| SampleError::Stop(error.into()))
+    }
+
+    /// One pass over a work, with the sample that it is.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub fn probe(
+        &mut self,
+        slot: &Slot,
+        length: Length,
+    ) -> Result<(PassFound, Option<Measured>), SampleError> {
         let work = &self.site.works[slot.unit.work];
         let mut job =
             work.job(self.arms.place(0), length, super::chance_of_pair(self.site.seed, slot));
@@ -51,6 +76,7 @@ impl Host<'_> {
             started_s,
             good_rate: None,
             p99_ns: None,
+            unsent: 0.0,
             wrong: None,
             held: Held::default(),
             problem: None,
@@ -59,7 +85,7 @@ impl Host<'_> {
             Ok(launched) => launched,
             Err(SampleError::Workload(problem)) => {
                 pass.problem = Some(problem);
-                return Ok(pass);
+                return Ok((pass, None));
             }
             Err(other) => return Err(other),
         };
@@ -68,22 +94,23 @@ impl Host<'_> {
         let work = &self.site.works[slot.unit.work];
         if pass.wrong.as_ref().is_some_and(|wrong| wrong.operations == 0) {
             pass.problem = Some("no answer was right".into());
-            return Ok(pass);
+            return Ok((pass, None));
         }
         let mut sample = match work.read_whatever_is_wrong(&launched) {
             Ok(sample) => sample,
             Err(problem) => {
                 pass.problem = Some(problem);
-                return Ok(pass);
+                return Ok((pass, None));
             }
         };
         sample.readings.extend(readings_of(&pass));
         pass.good_rate = Some(sample.rate());
-        pass.p99_ns = sample
-            .readings
-            .iter()
-            .find(|reading| reading.name == "latency_p99")
-            .map(|reading| reading.value);
+        let reading = |name: &str| {
+            let found = sample.readings.iter().find(|reading| reading.name == name);
+            found.map(|reading| reading.value)
+        };
+        pass.p99_ns = reading("latency_p99");
+        pass.unsent = reading("unsent").unwrap_or(0.0);
         let measured = Measured {
             work: slot.unit.work,
             arm: 0,
@@ -97,9 +124,7 @@ impl Host<'_> {
             evidence,
             disturbance: Some(disturbance),
         };
-        let stored = self.site.store.add_sample(self.site.id, &measured);
-        stored.map_err(|error| SampleError::Stop(error.into()))?;
-        Ok(pass)
+        Ok((pass, Some(measured)))
     }
 
     /// Asks the servers to end as an administrator would, the last one that was started first; how many did

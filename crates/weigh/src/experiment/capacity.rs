@@ -1,0 +1,251 @@
+//! How many requests a second does a server bear before their p99 passes a limit? Each search begins with
+//! servers of its own, and halves the range in which the answer lies, by passes in an open loop: requests
+//! begin at moments of chance, and the time of each counts from there.
+//!
+//! A pass near the limit is within it by chance, and a start has luck of its own; so there are several
+//! searches, and no rule says how they scatter. All of them are on one side of the median with a probability
+//! of 2 in 2^searches: from the lowest to the highest is an interval for what the next start bears.
+
+use std::sync::atomic::Ordering;
+
+use super::host::Host;
+use super::host::passes::PassFound;
+use super::measure::Session;
+use super::platform::{SampleError, Slot, Stop};
+use super::request::Audience;
+use crate::format;
+use crate::store::record::Measured;
+use crate::workload::executable::Length;
+
+/// 96.9 % of their intervals have the median in them.
+pub const SEARCHES: usize = 6;
+/// Where the ends of the range are as near as this, one of them is the answer.
+const NEAR: f64 = 1.04;
+/// The range at first, in parts of what the clients get in a closed loop.
+const LOWEST: f64 = 1.0 / 32.0;
+const HIGHEST: f64 = 1.5;
+/// What a p99 leaves.
+const SLOW_SHARE: f64 = 0.01;
+/// A p99 of fewer is a matter of a few.
+const LEAST_REQUESTS: f64 = 1200.0;
+const MOST_MS: f64 = 20_000.0;
+
+/// Where the answer lies: the highest rate that was within the limit, and the lowest that was not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    /// Where so many a second are answered to clients that wait for each other.
+    pub fn around(closed_rate: f64) -> Range {
+        Range { low: closed_rate * LOWEST, high: closed_rate * HIGHEST }
+    }
+
+    /// What is to be tried next; `None` where the answer is known.
+    pub fn next(&self) -> Option<f64> {
+        (self.high / self.low > NEAR).then(|| (self.low * self.high).sqrt())
+    }
+
+    pub fn learn(&mut self, rate: f64, is_within: bool) {
+        match is_within {
+            true => self.low = rate,
+            false => self.high = rate,
+        }
+    }
+}
+
+/// What a search came to: the highest rate within the limit, with the sample of that pass; or why there is
+/// none.
+type SearchFound = Result<(f64, Measured), String>;
+
+impl Session<'_> {
+    /// Searches for each work, one work after the other.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn seek_capacity(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        limit_ns: f64,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        for &work in works {
+            let name = self.works[work].name().to_string();
+            let mut rates = Vec::new();
+            for search in 0..SEARCHES {
+                let slot =
+                    Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: search, position: 0 };
+                let number = format!("{name}, search {} of {SEARCHES}", search + 1);
+                match self.search(host, slot, limit_ns, &number, audience)? {
+                    Ok((rate, measured)) => {
+                        host.keep_pass(&measured).map_err(stop_of)?;
+                        rates.push(rate);
+                    }
+                    Err(reason) => {
+                        host.keep_failure(work, 0, &reason)?;
+                        rates.clear();
+                        break;
+                    }
+                }
+            }
+            if let Some(sentence) = sentence(&name, limit_ns, &rates) {
+                audience.announce(&sentence);
+                host.add_fact(sentence)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        host: &mut Host,
+        slot: Slot,
+        limit_ns: f64,
+        number: &str,
+        audience: &mut dyn Audience,
+    ) -> Result<SearchFound, Stop> {
+        host.begin_passes(slot.unit.work)?;
+        let pass_ms = self.request.sample_ms.unwrap_or(1000) as f64;
+        let mut best = None;
+        // Each pass knows its visits by its number.
+        let mut passes = slot.pair * 1000;
+        let mut probe = |host: &mut Host, rate: f64| {
+            passes += 1;
+            let least_ms = if rate > 0.0 { LEAST_REQUESTS / rate * 1e3 } else { 0.0 };
+            let target_ms = pass_ms.max(least_ms).min(MOST_MS.max(pass_ms)) as u64;
+            let per_1000s = (rate * 1e3).round() as u64;
+            let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
+            match self.interrupted.load(Ordering::Relaxed) {
+                true => Err(Stop::Interrupted),
+                false => host.probe(&Slot { pair: passes, ..slot }, length).map_err(stop_of),
+            }
+        };
+        let (closed, _) = probe(host, 0.0)?;
+        let closed_rate = match (closed.good_rate, why_not(&closed)) {
+            (Some(rate), None) => rate,
+            (_, problem) => return Ok(Err(problem.unwrap_or("there was no good answer".into()))),
+        };
+        let mut range = Range::around(closed_rate);
+        while let Some(rate) = range.next() {
+            let (pass, measured) = probe(host, rate)?;
+            let requests = measured.as_ref().map_or(0.0, |measured| measured.sample.operations);
+            let is_within = is_within(&pass, requests, limit_ns);
+            range.learn(rate, is_within);
+            if let Some(measured) = measured.filter(|_| is_within) {
+                best = Some((rate, pass.p99_ns, Measured { pair: slot.pair, ..measured }));
+            }
+        }
+        Ok(match best {
+            Some((rate, p99_ns, measured)) => {
+                audience.announce(&format!(
+                    "{number}: {} requests/s with a p99 of {} (closed loop: {}).",
+                    format::rate(rate, ""),
+                    format::seconds(p99_ns.unwrap_or_default() / 1e9),
+                    format::rate(closed_rate, "")
+                ));
+                Ok((rate, measured))
+            }
+            None => Err(format!(
+                "not even {} requests/s have a p99 of {}; in a closed loop there were {}",
+                format::rate(range.high, ""),
+                format::seconds(limit_ns / 1e9),
+                format::rate(closed_rate, "")
+            )),
+        })
+    }
+}
+
+fn stop_of(error: SampleError) -> Stop {
+    match error {
+        SampleError::Stop(stop) => stop,
+        SampleError::Workload(reason) | SampleError::Lost(reason) => Stop::Failed(reason),
+    }
+}
+
+/// With every answer right, and no more requests that could not begin than may be slow.
+fn is_within(pass: &PassFound, requests: f64, limit_ns: f64) -> bool {
+    let is_fast = pass.p99_ns.is_some_and(|p99_ns| p99_ns <= limit_ns);
+    is_fast && pass.unsent <= SLOW_SHARE * requests && why_not(pass).is_none()
+}
+
+/// Why what a pass says is nothing to go by.
+fn why_not(pass: &PassFound) -> Option<String> {
+    let wrong = pass.wrong.as_ref().map(|wrong| wrong.sentence());
+    pass.problem.clone().or(wrong)
+}
+
+/// What the next start bears.
+fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Option<String> {
+    let median = paired::estimate::median(rates)?;
+    let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    let coverage_pct = 100.0 * (1.0 - 0.5f64.powi(rates.len() as i32 - 1));
+    Some(format!(
+        "{name}: {} requests/s with a p99 of {} at the most, {coverage_pct:.1} % interval {} to {} (all of \
+         {} searches, each with servers of its own).",
+        format::rate(median, ""),
+        format::seconds(limit_ns / 1e9),
+        format::rate(lowest, ""),
+        format::rate(highest, ""),
+        rates.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    /// Of a server that keeps the limit up to 700 requests a second, more or less.
+    fn search(chance: &mut rand_chacha::ChaCha8Rng, noise: f64) -> f64 {
+        let bears = 700.0 * (1.0 + noise * (chance.random::<f64>() - 0.5));
+        let mut range = Range::around(1000.0);
+        let mut tries = 0;
+        while let Some(rate) = range.next() {
+            tries += 1;
+            assert!(tries < 20);
+            range.learn(rate, rate <= bears * (1.0 + noise / 2.0 * (chance.random::<f64>() - 0.5)));
+        }
+        range.low
+    }
+
+    #[test]
+    fn a_search_ends_next_to_what_the_server_bears() {
+        let found = search(&mut rand_chacha::ChaCha8Rng::seed_from_u64(1), 0.0);
+        assert!(found <= 700.0 && found * NEAR >= 700.0, "{found}");
+    }
+
+    #[test]
+    fn the_interval_has_the_median_of_starts_in_it() {
+        let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(2);
+        let mut all: Vec<f64> = (0..2000).map(|_| search(&mut chance, 0.3)).collect();
+        let intervals: Vec<(f64, f64)> = all
+            .chunks_exact(SEARCHES)
+            .map(|of| {
+                (
+                    of.iter().copied().fold(f64::MAX, f64::min),
+                    of.iter().copied().fold(0.0, f64::max),
+                )
+            })
+            .collect();
+        all.sort_by(f64::total_cmp);
+        let median = all[all.len() / 2];
+        let has = intervals.iter().filter(|(low, high)| (*low..=*high).contains(&median)).count();
+        let share = has as f64 / intervals.len() as f64;
+        assert!(share > 0.94, "{share}");
+    }
+
+    #[test]
+    fn what_was_found_is_a_sentence() {
+        let said = sentence("x", 5e7, &[600.0, 580.0, 640.0, 610.0, 590.0, 620.0]).unwrap();
+        for part in
+            ["605.0 requests/s", "p99 of 50 ms", "96.9 % interval 580.0 to 640.0", "6 searches"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(sentence("x", 5e7, &[]), None);
+    }
+}
