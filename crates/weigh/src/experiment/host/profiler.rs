@@ -163,6 +163,15 @@ fn processes_of(work: &Work) -> usize {
     }
 }
 
+/// What a launcher launched. In an arm with namespaces of its own the launcher is a child of one.
+fn launched_by(launcher: u32) -> Vec<Pid> {
+    let image = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
+    let own = image("self");
+    let mut all = descendants_of(launcher);
+    all.retain(|pid| image(&pid.as_raw_nonzero().to_string()) != own);
+    all
+}
+
 /// What looks at a launch.
 struct Profiler {
     launcher: Launcher,
@@ -196,7 +205,7 @@ impl Profiler {
         if self.has_begun {
             return;
         }
-        let processes = descendants_of(pid);
+        let processes = launched_by(pid);
         let limit = *self.waits_until.get_or_insert(Instant::now() + ALL_THERE_WITHIN);
         let are_missing = processes.len() < self.expected && Instant::now() < limit;
         if processes.is_empty() || are_missing {
@@ -238,7 +247,7 @@ impl Profiler {
             }
             if let Some(signal) = signal {
                 self.is_told = true;
-                if let Some(process) = descendants_of(self.launcher.pid()).first() {
+                if let Some(process) = launched_by(self.launcher.pid()).first() {
                     let _ = kill_process_group(*process, signal);
                 }
             }
