@@ -7,6 +7,8 @@ pub mod asked_for;
 pub mod beside;
 pub mod calibration;
 mod capacity;
+#[cfg(test)]
+mod choice_simulation;
 mod climb;
 pub mod contest;
 mod control;
