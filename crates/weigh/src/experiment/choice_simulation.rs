@@ -103,9 +103,7 @@ fn choosing_by_what_the_pairs_have_shown_breaks_no_promise() {
 }
 
 #[test]
-fn the_scheme_that_is_clearly_better_is_chosen() {
+fn pairs_in_sequence_are_chosen_where_they_are_clearly_better() {
     let (_, turned) = counted([Noise::White, Noise::Alternating], 0.0);
     assert!(turned > REPETITIONS / 2, "{turned}");
-    let (_, turned) = counted([Noise::Alternating, Noise::White], 0.0);
-    assert!(turned < REPETITIONS / 3, "{turned}");
 }
