@@ -47,12 +47,12 @@ impl Platform for TwoSchemes {
 }
 
 /// Whether the truth was ever left out of the interval, or a difference claimed that there is not.
-struct Witness {
+struct TruthWitness {
     truth: f64,
     was_wrong: bool,
 }
 
-impl Observer for Witness {
+impl Observer for TruthWitness {
     fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
     fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
@@ -74,7 +74,7 @@ fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
         let [in_sequence, in_turns] = [(0, noises[0]), (1, noises[1])]
             .map(|(which, noise)| Machine::new(noise, 2 * seed + which));
         let mut machine = TwoSchemes { in_sequence, in_turns, effect, now: Duration::ZERO };
-        let mut witness = Witness { truth: effect, was_wrong: false };
+        let mut witness = TruthWitness { truth: effect, was_wrong: false };
         let rows: Vec<RowState> = fresh_rows(&[unit], design)
             .into_iter()
             .map(|row| row.on(Schedule::Open(SchemePilot::default()), design))
