@@ -92,3 +92,18 @@ fn what_cannot_be_held_against_each_other_is_refused() {
     diff(&home, [stat, run], &[]).assert_error(&["of different kinds"]);
     diff(&home, [stat, "zzzzzz"], &[]).assert_error(&["no experiment `zzzzzz`"]);
 }
+
+#[test]
+fn rows_of_different_schemes_are_not_compared() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let measure = |scheme: &str| {
+        let compare = ["compare", "none", "-w", "getppid", "--no-detail", "--pairs", "8", scheme];
+        let outcome = home.run(&[&compare[..], &["--json", "-"]].concat());
+        outcome.json()["id"].as_str().unwrap().to_owned()
+    };
+    let (before, after) = (measure("--turns"), measure("--in-sequence"));
+    let outcome = diff(&home, [&before, &after], &[]);
+    outcome.assert_error(&["getppid", "took turns", "in sequence", "--turns"]);
+    assert_eq!(diff(&home, [&before, &before], &[]).code, Some(0));
+}

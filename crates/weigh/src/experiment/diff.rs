@@ -2,10 +2,12 @@
 //! here pretends that they were.
 
 use super::log_ratio::{bound, percent};
+use super::pairs;
 use super::run_report;
 use super::summarise::summarise;
 use crate::machine::described::machine_changes;
 use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use crate::result::scheme::Scheme;
 use crate::result::summary::State;
 use crate::result::work_name::WorkName;
 use crate::store::record::{ExperimentKind, Stored};
@@ -27,8 +29,10 @@ struct RowOfOne {
     rates: Vec<f64>,
     /// Empty for a run.
     log_ratios: Vec<f64>,
-    /// s₀ of the row.
+    /// What its bets began with.
     start: Start,
+    /// How its pairs were taken.
+    scheme: Scheme,
 }
 
 /// How `after` differs from `before`.
@@ -57,11 +61,18 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));
-    let mut results = Vec::new();
+    let (mut results, mut not_compared) = (Vec::new(), Vec::new());
     for row in &of_before {
-        if let Some(other) = of_after.iter().find(|other| other.is_same(row)) {
-            results.push(hold_against((before, row), (after, other)));
+        match of_after.iter().find(|other| other.is_same(row)) {
+            Some(other) if other.scheme != row.scheme => {
+                not_compared.push(differ_in_scheme((before, row), (after, other)));
+            }
+            Some(other) => results.push(hold_against((before, row), (after, other))),
+            None => {}
         }
+    }
+    if let (true, Some(first)) = (results.is_empty(), not_compared.first()) {
+        return Err(format!("no row can be compared: {first}"));
     }
     if results.is_empty() {
         return Err(format!(
@@ -85,6 +96,7 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         machine: machine_changes(&before.header.machine, &after.header.machine),
         results,
         only_in_one,
+        not_compared,
     })
 }
 
@@ -103,20 +115,32 @@ impl RowOfOne {
     }
 }
 
-fn start(stored: &Stored, workload: &WorkName) -> Start {
-    let work = stored.header.works.iter().find(|work| work.name == *workload);
-    let scale = work.map_or(DEFAULT_SCALE, |work| work.start_scale);
-    Start { planned_pairs: stored.header.planned_pairs, ..Start::from(scale) }
+/// Half a millisecond at a time a process has another rate than alone, and so has the treated one.
+fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> String {
+    let of = |(stored, row): (&Stored, &RowOfOne)| match row.scheme {
+        Scheme::InTurns => format!("its pairs took turns in {}", stored.id),
+        Scheme::InSequence => format!("its pairs were taken in sequence in {}", stored.id),
+    };
+    format!(
+        "{} under {} ({}): {}, {}; measure both with --turns or both with --in-sequence",
+        before.1.workload,
+        before.1.treatment,
+        before.1.unit,
+        of(before),
+        of(after)
+    )
 }
 
 fn gather(stored: &Stored) -> Vec<RowOfOne> {
     match stored.header.kind {
         ExperimentKind::Compare | ExperimentKind::Versus | ExperimentKind::Calibrate => {
-            let rows = summarise(stored).results.into_iter();
-            let measured = rows.map(|row| RowOfOne {
+            // Both are in the same order.
+            let rows = summarise(stored).results.into_iter().zip(pairs::gather(stored));
+            let measured = rows.map(|(row, measured)| RowOfOne {
                 rates: row.series.iter().map(|pair| pair.baseline_rate.ln()).collect(),
                 log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
-                start: start(stored, &row.workload),
+                start: measured.start,
+                scheme: measured.schedule.main(),
                 workload: row.workload,
                 treatment: row.treatment,
                 unit: row.unit,
@@ -136,6 +160,7 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
                 rates: rates(&row.workload),
                 log_ratios: Vec::new(),
                 start: DEFAULT_SCALE.into(),
+                scheme: Scheme::InSequence,
                 workload: row.workload,
                 treatment: stored.header.arms.first().cloned().unwrap_or_default(),
                 unit: row.unit,

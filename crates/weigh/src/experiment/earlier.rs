@@ -35,7 +35,7 @@ pub struct Earlier {
     pub sample_ms: Vec<Option<u64>>,
     /// Per arm: what its treatment said of itself.
     pub facts: Vec<Vec<String>>,
-    /// How the pairs of a row are taken, where its first ones have chosen.
+    /// How the pairs of a row are taken, where its first ones have chosen or shown that there is no choice.
     pub schedules: BTreeMap<Key, Schedule>,
     /// What was chosen as peaks, where it was.
     pub peaks: Vec<ChosenPeak>,
@@ -142,8 +142,8 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
 
 fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
     let rows = gather(stored).into_iter();
-    let chosen = rows.filter(|row| matches!(row.schedule, Schedule::Chosen(_)));
-    chosen.map(|row| ((row.work, row.arm), row.schedule)).collect()
+    let settled = rows.filter(|row| row.schedule.is_settled(row.series.len()));
+    settled.map(|row| ((row.work, row.arm), row.schedule)).collect()
 }
 
 /// A workload that failed in the baseline's arm has no result under any treatment.

@@ -101,7 +101,16 @@ fn measure_pair(
     let [baseline, treated] = match platform.pair(&slot) {
         Ok(readings) => readings,
         Err(PairError::Stop(stop)) => return Err(stop),
-        Err(PairError::Lost(reason)) => return platform.dropped(&reason),
+        Err(PairError::Lost(reason)) => {
+            return platform.dropped(&format!("the connection was lost: {reason}"));
+        }
+        Err(PairError::Workload { reason, .. })
+            if scheme == Scheme::InTurns
+                && !platform.lets_take_turns(&row.unit)
+                && row.give_up_turns(design) =>
+        {
+            return platform.dropped(&reason);
+        }
         Err(PairError::Workload { position, reason }) => {
             if position == 1 {
                 *after_treated = slots[0].arm != 0;
@@ -152,7 +161,7 @@ fn count(
 mod tests {
     use super::super::platform::{SampleError, Slot, one_after_the_other};
     use super::super::row::Past;
-    use super::super::schedule::Schedule;
+    use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
     use paired::betting::DEFAULT_SCALE;
@@ -228,6 +237,45 @@ mod tests {
             let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
             let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
             Ok(if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing })
+        }
+    }
+
+    /// What makes records, which the first pair in turns shows.
+    struct Restless {
+        fake: Fake,
+        is_known: bool,
+        dropped: usize,
+        /// Pairs in turns until then.
+        quiet: usize,
+    }
+
+    impl Platform for Restless {
+        fn elapsed(&self) -> Duration {
+            self.fake.elapsed()
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            let readings = self.fake.pair(slot)?;
+            if slot.scheme == Scheme::InTurns && self.quiet == 0 {
+                self.is_known = true;
+                let reason = "it makes records".into();
+                return Err(PairError::Workload { position: 1, reason });
+            }
+            self.quiet -= usize::from(slot.scheme == Scheme::InTurns);
+            Ok(readings)
+        }
+
+        fn lets_take_turns(&self, _: &Unit) -> bool {
+            !self.is_known
+        }
+
+        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+            self.fake.failed(slot, reason)
+        }
+
+        fn dropped(&mut self, _: &str) -> Result<(), Stop> {
+            self.dropped += 1;
+            Ok(())
         }
     }
 
@@ -363,6 +411,32 @@ mod tests {
         assert_eq!(fake.slots[0].pair, 6);
         assert_eq!(rows[0].betting.pairs(), 5 + fake.slots.len() / 2);
         assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn what_makes_records_in_turns_goes_over_to_sequence_or_fails() {
+        let design = Design::default();
+        let measured = |quiet| {
+            let fake = Fake::new(0.5);
+            let mut restless = Restless { fake, is_known: false, dropped: 0, quiet };
+            let open = Schedule::Open(SchemePilot::default());
+            let rows =
+                fresh_rows(&units(1), &design).into_iter().map(|row| row.on(open.clone(), &design));
+            let coins = Coins::new(42, 0, 0);
+            let budget = Duration::from_secs(600);
+            let (mut rows, result) =
+                run_set(rows.collect(), &design, coins, 0, &|_| budget, &mut restless, &mut Nobody);
+            result.unwrap();
+            (rows.remove(0), restless.dropped)
+        };
+        let (row, dropped) = measured(0);
+        assert_eq!(
+            (row.schedule, row.failure, dropped),
+            (Schedule::Fixed(Scheme::InSequence), None, 1)
+        );
+        assert_eq!(row.judgement.verdict, Verdict::Slower);
+        let (row, dropped) = measured(3);
+        assert_eq!((row.failure.as_deref(), dropped), (Some("it makes records"), 0));
     }
 
     #[test]

@@ -298,7 +298,7 @@ impl Platform for Host<'_> {
     }
 
     fn dropped(&mut self, reason: &str) -> Result<(), Stop> {
-        let warning = format!("A pair was dropped, as the connection was lost: {reason}.");
+        let warning = format!("A pair was dropped, as {reason}.");
         Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 }

@@ -44,7 +44,7 @@ pub struct Session<'a> {
     pub earlier: &'a Earlier,
     /// What was chosen as the peaks of mixes; nothing before that was sought.
     pub peaks: Vec<ChosenPeak>,
-    /// By work and treated arm, how the pairs of a row are taken, where its first ones have chosen.
+    /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
     pub schedules: BTreeMap<(usize, usize), Schedule>,
     /// By work and treated arm, what a pair of a load point took in the search.
     pub pair_costs: BTreeMap<(usize, usize), Duration>,
@@ -247,7 +247,7 @@ impl Session<'_> {
         let design = &self.design();
         let seed = self.request.seed;
         let coins = |set| Coins::new(seed, set, *sessions);
-        let row = |unit: &Unit| self.row(*unit, design).on(self.schedule(unit, host), design);
+        let row = |unit: &Unit| self.row(*unit, design).on(self.schedule(unit, set, host), design);
         let mut rows: Vec<RowState> = units.iter().map(row).collect();
         effects::attach(&mut rows, &self.request.arms, design);
         let compared: Vec<Unit> = units
@@ -268,9 +268,8 @@ impl Session<'_> {
         };
         let (rows, result) =
             run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
-        let chosen = rows.iter().filter(|row| matches!(row.schedule, Schedule::Chosen(_)));
         let by_row = |row: &RowState| ((row.unit.work, row.unit.treated_arm), row.schedule.clone());
-        self.schedules.extend(chosen.map(by_row));
+        self.schedules.extend(rows.iter().map(by_row));
         result?;
         if has_detail {
             run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
@@ -283,9 +282,10 @@ impl Session<'_> {
     }
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
-    fn schedule(&self, unit: &Unit, host: &Host) -> Schedule {
-        let chosen = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
-        chosen.unwrap_or_else(|| self.request.schedule(host.can_take_turns(unit)))
+    fn schedule(&self, unit: &Unit, set: usize, host: &Host) -> Schedule {
+        let known = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
+        let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_take_turns(unit)));
+        if set == 0 { schedule } else { schedule.of_later_set() }
     }
 
     /// With the pairs of an earlier session, where there are such.

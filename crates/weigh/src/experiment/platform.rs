@@ -133,7 +133,7 @@ pub trait Platform {
     /// # Errors
     /// Where that cannot be stored.
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
-    /// Keeps that a pair was dropped.
+    /// Keeps that a pair was dropped, as `reason` says.
     ///
     /// # Errors
     /// Where that cannot be stored.

@@ -190,11 +190,14 @@ impl RowState {
         }
     }
 
-    /// It was found out with its first pair, in sequence, that it cannot take turns.
-    pub(super) fn give_up_turns(&mut self, design: &Design) {
-        if matches!(self.schedule, Schedule::Open(_)) && self.betting.pairs() == 0 {
+    /// It was found out that it cannot take turns. Whether it gave them up: with a pair in turns it is too
+    /// late for that.
+    pub(super) fn give_up_turns(&mut self, design: &Design) -> bool {
+        let has_choice = matches!(self.schedule, Schedule::Open(_)) && self.betting.pairs() == 0;
+        if has_choice {
             self.judge_by(Schedule::Fixed(Scheme::InSequence), design);
         }
+        has_choice
     }
 
     /// Adds what a pair took; the pilot's last one chooses.

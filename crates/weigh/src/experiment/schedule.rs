@@ -61,6 +61,24 @@ impl Schedule {
         }
     }
 
+    /// The same in the sets after the first, which alone has a pilot.
+    pub fn of_later_set(self) -> Schedule {
+        match self {
+            Schedule::Open(_) => Schedule::Chosen(Scheme::InTurns),
+            settled => settled,
+        }
+    }
+
+    /// Whether a later session keeps it, where the row has so many pairs. The first one is in sequence
+    /// whatever comes; a second one is where turns were given up.
+    pub fn is_settled(&self, pairs: usize) -> bool {
+        match self {
+            Schedule::Chosen(_) => true,
+            Schedule::Fixed(scheme) => *scheme == Scheme::InSequence && pairs > 1,
+            Schedule::Open(_) => false,
+        }
+    }
+
     /// That of the pairs that the row is judged by.
     pub fn main(&self) -> Scheme {
         match self {
@@ -157,6 +175,23 @@ mod tests {
         assert_eq!(in_turns(&Schedule::Chosen(Scheme::InSequence), 0..80), 0);
         assert_eq!(in_turns(&Schedule::Fixed(Scheme::InTurns), 0..80), 80);
         assert_eq!(open.scheme(0), Scheme::InSequence, "it tells whether there can be turns");
+    }
+
+    #[test]
+    fn a_row_that_gave_up_turns_is_settled_with_its_second_pair() {
+        let in_sequence = Schedule::Fixed(Scheme::InSequence);
+        assert_eq!([1, 2].map(|pairs| in_sequence.is_settled(pairs)), [false, true]);
+        let open = Schedule::Open(SchemePilot::default());
+        assert!(!open.is_settled(20) && Schedule::Chosen(Scheme::InTurns).is_settled(40));
+    }
+
+    #[test]
+    fn later_sets_have_no_pilot() {
+        let open = Schedule::Open(SchemePilot::default());
+        assert_eq!(open.of_later_set(), Schedule::Chosen(Scheme::InTurns));
+        for kept in [Schedule::Fixed(Scheme::InSequence), Schedule::Chosen(Scheme::InSequence)] {
+            assert_eq!(kept.clone().of_later_set(), kept);
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
         changes.map(|c| format!("{}: {}, then {}", c.fact, known(&c.before), known(&c.after)));
     list("Other differences", changes.collect());
     list("In one of them only", diff.only_in_one.iter().map(format::label).collect());
+    list("Not compared", diff.not_compared.iter().map(format::label).collect());
     lines.push(String::new());
     for (word, side) in [("before", &diff.before), ("after ", &diff.after)] {
         let command = format::label(&side.command);
@@ -144,6 +145,7 @@ mod tests {
             machine: machine_changes(&Facts::default(), &other),
             results,
             only_in_one: vec!["stat under none (ops/s): aaa".into()],
+            not_compared: vec!["pipe under none (ops/s): its pairs took turns in aaa".into()],
         }
     }
 
@@ -155,6 +157,7 @@ mod tests {
         assert!(place("2 of 2 baseline rates") < place("±2.00 % in a rate"), "{text}");
         assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
         assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");
+        assert!(place("stat under none") < place("pipe under none"), "{text}");
         assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");
     }
 

@@ -18,7 +18,7 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let [in_turns, in_sequence] = [of(Scheme::InTurns), of(Scheme::InSequence)];
     Some(match (&in_turns[..], &in_sequence[..]) {
         ([], []) => return None,
-        (_, []) => "All pairs took turns on one CPU.".into(),
+        (_, []) => "All rows are judged by pairs that took turns on one CPU.".into(),
         ([], _) => "All pairs were taken in sequence.".into(),
         _ => format!(
             "Pairs of {} took turns on one CPU, those of {} were taken in sequence.",
@@ -106,6 +106,14 @@ mod tests {
             row.scheme = Some(Scheme::InSequence);
         }
         assert_eq!(sentence(&s).unwrap(), "All pairs were taken in sequence.");
+        for row in &mut s.results {
+            row.scheme = Some(Scheme::InTurns);
+        }
+        let all = "All rows are judged by pairs that took turns on one CPU.";
+        assert_eq!(sentence(&s).unwrap(), all);
+        for row in &mut s.results {
+            row.scheme = Some(Scheme::InSequence);
+        }
         s.results[0].scheme = Some(Scheme::InTurns);
         let said = sentence(&s).unwrap();
         let first = quoted(&s.results[0].workload);

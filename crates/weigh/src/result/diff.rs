@@ -26,6 +26,8 @@ pub struct Diff {
     pub results: Vec<DiffRow>,
     /// Workloads with their treatments that only one of the two has.
     pub only_in_one: Vec<String>,
+    /// Rows that both have, with the reason why they cannot be compared.
+    pub not_compared: Vec<String>,
 }
 
 /// One of the two experiments.

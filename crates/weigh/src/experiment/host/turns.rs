@@ -174,11 +174,11 @@ impl Host<'_> {
         (launched, sample): (Launched, Sample),
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
-        // Of later pairs the first, in sequence, has told.
-        if slot.pair == 0 && !self.arms.was_quiet(slot.arm, &evidence) {
+        if !self.arms.was_quiet(slot.arm, &evidence) {
+            self.restless.insert((slot.unit.work, slot.unit.treated_arm));
             return Err(SampleError::Workload(format!(
-                "`{}` makes records while it runs, which are worked on in the other's turn: leave --turns \
-                 out",
+                "`{}` makes records while it runs, which are worked on in the other's turn: measure it with \
+                 --in-sequence",
                 self.arms.label(slot.arm)
             )));
         }
