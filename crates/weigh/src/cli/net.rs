@@ -112,7 +112,8 @@ impl NetArgs {
         let store = context.open_store()?;
         if let Some(id) = &self.go_on {
             let interrupted = listen_for_signals()?;
-            let done = go_on::run(id, self.budget, self.precision, &store, context, &interrupted)?;
+            let budget = |_: &[String]| self.budget;
+            let done = go_on::run(id, budget, self.precision, &store, context, &interrupted)?;
             return self.output.end(done, &store, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {

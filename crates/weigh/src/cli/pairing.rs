@@ -120,7 +120,8 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let interrupted = listen_for_signals()?;
-                go_on::run(id, self.budget(&[]), None, &store, context, &interrupted)?
+                let budget = |arms: &[String]| self.budget(arms);
+                go_on::run(id, budget, None, &store, context, &interrupted)?
             }
             None => self.begin(&request()?, &store, context)?,
         };

@@ -65,13 +65,14 @@ pub enum Kvm {
     Not(String),
 }
 
-/// Whether it works here. `plan` is booted with it where that is not known of this boot of the machine;
-/// `directory` keeps it, and `announce` is told before.
+/// Whether it works here. `plan` is booted with it where that is not known of this boot of the machine, and
+/// without where that fails: it may be the guest's own fault. `directory` keeps it, and `announce` is told
+/// before.
 ///
 /// # Errors
-/// Where the user gave up.
+/// Where the user gave up, or the guest boots neither way.
 pub fn find(
-    plan: &BootPlan,
+    plan: &mut BootPlan,
     directory: &Path,
     interrupted: &AtomicBool,
     announce: &dyn Fn(&str),
@@ -79,26 +80,50 @@ pub fn find(
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         return Ok(Kvm::Not(format!("{DEVICE}: {error}")));
     }
-    let known = std::fs::read_to_string(directory.join(KNOWN)).unwrap_or_default();
+    let file = directory.join(KNOWN);
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
     let boot = boot_id();
-    if let Some((of, found)) = known.trim_end().split_once(' ').filter(|(of, _)| *of == boot) {
-        let _ = of;
-        return Ok(if found == "works" { Kvm::Works } else { Kvm::Not(found.to_owned()) });
+    if let Some(found) = known_of(&known, &boot) {
+        return Ok(found);
     }
     announce(&format!(
         "Trying whether a guest boots with KVM (at most {} s).",
         TRIED_FOR.as_secs()
     ));
-    let mut guest = Guest::start(plan)?;
-    let (found, text) = match guest.arrive(interrupted, Some(TRIED_FOR)) {
+    let (found, text) = match Guest::start(plan)?.arrive(interrupted, Some(TRIED_FOR)) {
         Ok(_) => (Kvm::Works, "works".to_owned()),
         Err(TreatmentError::Interrupted) => return Err(TreatmentError::Interrupted),
         Err(_) => {
-            let why = format!("{DEVICE} is there, but a guest does not boot with it");
+            announce("It does not. Trying whether it boots without KVM.");
+            plan.accel = Accel::Counting;
+            Guest::start(plan)?.arrive(interrupted, None)?;
+            let why = format!(
+                "{DEVICE} is there, but a guest boots only without it; to try it again, remove {}",
+                file.display()
+            );
             (Kvm::Not(why.clone()), why)
         }
     };
     // Not to know it costs half a minute the next time.
-    let _ = std::fs::write(directory.join(KNOWN), format!("{boot} {text}\n"));
+    let _ = std::fs::write(file, format!("{boot} {text}\n"));
     Ok(found)
+}
+
+/// What was kept, where it is of this boot of the machine.
+fn known_of(kept: &str, boot: &str) -> Option<Kvm> {
+    let found = kept.trim_end().strip_prefix(boot)?.strip_prefix(' ')?;
+    Some(if found == "works" { Kvm::Works } else { Kvm::Not(found.to_owned()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_holds_for_one_boot_of_the_machine() {
+        assert_eq!(known_of("a works\n", "a"), Some(Kvm::Works));
+        assert_eq!(known_of("a it hangs\n", "a"), Some(Kvm::Not("it hangs".into())));
+        assert_eq!(known_of("a works\n", "b"), None);
+        assert_eq!(known_of("", "a"), None);
+    }
 }

@@ -2,6 +2,7 @@
 //! what went in. It is made in a directory beside, which the guard removes, and gets its name when it is
 //! whole.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
@@ -24,6 +25,8 @@ use trust::program::{end_with_us, search_path};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1200);
+/// The same of one that only looks.
+const LOOKS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Who waits longer is told for what.
 const TELL_EVERY: Duration = Duration::from_secs(5);
@@ -172,6 +175,37 @@ impl BuildStep<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// What a program printed that only looks, and whether it succeeded.
+///
+/// # Errors
+/// A sentence, where it cannot be started or does not end.
+pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
+    let say = |error: io::Error| format!("{}: {error}", program.display());
+    let mut printed = tempfile::tempfile().map_err(say)?;
+    let mut command = Command::new(program);
+    command.args(words).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(printed.try_clone().map_err(say)?);
+    end_with_us(&mut command, Signal::KILL);
+    let mut child = command.spawn().map_err(say)?;
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(say)? {
+            Some(status) => break status,
+            None if began.elapsed() < LOOKS_WITHIN => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{} does not end", program.display()));
+            }
+        }
+    };
+    let mut bytes = Vec::new();
+    printed.rewind().and_then(|()| printed.read_to_end(&mut bytes)).map_err(say)?;
+    Ok((bytes, status.success()))
 }
 
 /// What a program said last, with what to do about it.

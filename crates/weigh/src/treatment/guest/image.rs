@@ -1,18 +1,19 @@
 //! The root file system of guests: built from the distribution's packages or from what the user names, with
 //! the labels of its SELinux policy, as an image that is never written to.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-use super::builder::{BuildStep, Workshop, unavailable, within};
+use super::builder::{BuildStep, Workshop, output_of, unavailable, within};
 use super::program;
 use crate::treatment::digest::hex;
 use crate::treatment::rootfs::{RootForm, RootSource, fill_tree};
 use crate::treatment::{Bench, TreatmentError};
+use trust::user_file;
 
 /// What is made of the same things by another version of this may differ.
 const VERSION: &str = "1";
@@ -28,6 +29,8 @@ const LEFT_OUT: [&str; 4] = [
 const FILE: &str = "root.ext4";
 /// There where its files have labels.
 const LABELLED: &str = "labelled";
+/// The configuration of a policy is no longer.
+const MOST_BYTES: u64 = 1 << 20;
 /// What a file system takes besides its files, and what processes may write.
 const ROOM_MIB: u64 = 256;
 
@@ -54,7 +57,7 @@ impl Image {
         let (digest, shown, directory) = match root {
             None => {
                 let suite = suite().map_err(TreatmentError::Unavailable)?;
-                let digest = digest_of(&["debian", &suite, PACKAGES, &candidates()]);
+                let digest = digest_of_suite(&suite);
                 let shown = format!("Debian {suite} with {PACKAGES}");
                 let built = workshop.have(&format!("root-{digest}"), |step, whole| {
                     debootstrap(step, &suite)?;
@@ -64,8 +67,7 @@ impl Image {
             }
             Some(path) => {
                 let source = RootSource::look(path).map_err(TreatmentError::Unavailable)?;
-                let content = source.digest().map_err(TreatmentError::Unavailable)?;
-                let digest = digest_of(&["given", content]);
+                let digest = digest_of_root(&source).map_err(TreatmentError::Unavailable)?;
                 let built = workshop.have(&format!("root-{digest}"), |step, whole| {
                     copy(&source, step, bench)?;
                     finish(step, whole)
@@ -76,6 +78,17 @@ impl Image {
         let is_labelled = directory.join(LABELLED).exists();
         Ok(Image { file: directory.join(FILE), digest, is_labelled, shown })
     }
+
+    /// What another image has different, without building it.
+    ///
+    /// # Errors
+    /// A sentence, where it is not known of what it would be built.
+    pub fn identity(root: Option<&str>) -> Result<String, String> {
+        match root {
+            None => Ok(digest_of_suite(&suite()?)),
+            Some(path) => digest_of_root(&RootSource::look(path)?),
+        }
+    }
 }
 
 fn digest_of(parts: &[&str]) -> String {
@@ -85,6 +98,14 @@ fn digest_of(parts: &[&str]) -> String {
         hash.update([0]);
     }
     hex(&hash.finalize())[..16].to_owned()
+}
+
+fn digest_of_suite(suite: &str) -> String {
+    digest_of(&["debian", suite, PACKAGES, &candidates()])
+}
+
+fn digest_of_root(source: &RootSource) -> Result<String, String> {
+    Ok(digest_of(&["given", source.digest()?]))
 }
 
 /// The release of the distribution that this machine runs.
@@ -106,10 +127,10 @@ fn suite() -> Result<String, String> {
 /// Which versions of the packages there are now: others make another image.
 fn candidates() -> String {
     let Ok(Some(apt)) = trust::program::find("apt-cache") else { return String::new() };
-    let mut command = Command::new(apt);
-    command.arg("policy").args(PACKAGES.split(',')).env("LC_ALL", "C").stdin(Stdio::null());
-    let output = command.output().map(|output| output.stdout).unwrap_or_default();
-    let text = String::from_utf8_lossy(&output).into_owned();
+    let words: Vec<&OsStr> =
+        ["policy"].into_iter().chain(PACKAGES.split(',')).map(OsStr::new).collect();
+    let (printed, _) = output_of(&apt, &words).unwrap_or_default();
+    let text = String::from_utf8_lossy(&printed).into_owned();
     text.lines().filter(|line| line.contains("Candidate:")).collect()
 }
 
@@ -170,7 +191,8 @@ fn finish(step: &BuildStep, whole: &Path) -> Result<(), TreatmentError> {
 
 /// The file of its policy that says how files are labelled, as it sees it.
 fn contexts(tree: &Path) -> Option<String> {
-    let config = fs::read_to_string(tree.join("etc/selinux/config")).ok()?;
+    let config = tree.join("etc/selinux/config");
+    let config = user_file::read_text(&config, MOST_BYTES).ok()?;
     let policy = config.lines().find_map(|line| line.strip_prefix("SELINUXTYPE="))?.trim();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let file = format!("/etc/selinux/{policy}/contexts/files/file_contexts");

@@ -2,15 +2,16 @@
 //! needs before it has a root file system.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use super::builder::{BuildStep, Workshop, unavailable};
+use super::builder::{BuildStep, Workshop, output_of, unavailable};
 use crate::treatment::TreatmentError;
 use crate::treatment::digest::digest_of_file;
-use trust::program;
+use crate::treatment::rootfs::trust;
+use trust::{program, user_file};
 
 /// Where nobody says otherwise.
 #[cfg(target_arch = "x86_64")]
@@ -23,6 +24,8 @@ const NEEDED: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4"]
 const ASKED_FOR: [&str; 2] = ["crc32c_generic", "crc32c_cryptoapi"];
 /// A package that is only a name for another leads to one such.
 const MOST_NAMES: usize = 3;
+/// No module of a kernel is as large.
+const MOST_BYTES: u64 = 256 << 20;
 /// Where the header of an image for x86 has its magic number, and the place of the release.
 const HEADER: usize = 0x202;
 const MAGIC: &[u8] = b"HdrS";
@@ -81,7 +84,24 @@ impl GuestKernel {
         GuestKernel::with(image, &tree)
     }
 
+    /// What another kernel has different, without fetching it.
+    ///
+    /// # Errors
+    /// A sentence, where there is none such.
+    pub fn identity(named: Option<&str>) -> Result<String, String> {
+        match named {
+            Some(path) if path.contains('/') => {
+                digest_of_file(Path::new(path)).map_err(|error| error.to_string())
+            }
+            _ => {
+                let (package, version) = real_package(named.unwrap_or(PACKAGE))?;
+                Ok(kept_as(&package, &version))
+            }
+        }
+    }
+
     fn of_file(image: &Path) -> Result<GuestKernel, String> {
+        let image = &trust(image).map_err(|error| error.to_string())?;
         let release = release_of(image)?;
         let beside = image.parent().unwrap_or(Path::new("/"));
         let trees = [
@@ -97,6 +117,7 @@ impl GuestKernel {
                  modules beside it, and in /lib/modules"
             )
         })?;
+        let tree = trust(&tree).map_err(|error| error.to_string())?;
         GuestKernel::with(image.to_owned(), &tree)
     }
 
@@ -111,7 +132,7 @@ impl GuestKernel {
 /// What an image for x86 says of itself.
 fn release_of(image: &Path) -> Result<String, String> {
     let mut head = vec![0; 1 << 16];
-    let mut file = fs::File::open(image).map_err(|error| error.to_string())?;
+    let mut file = user_file::open(image).map_err(|error| error.to_string())?;
     let length = read_up_to(&mut file, &mut head).map_err(|error| error.to_string())?;
     let none = "it is no kernel that qemu can start: name a vmlinuz (bzImage)";
     release_in(&head[..length]).ok_or_else(|| none.to_owned())
@@ -139,6 +160,10 @@ fn release_in(head: &[u8]) -> Option<String> {
     (!release.is_empty() && release.chars().all(is_plain)).then(|| release.to_owned())
 }
 
+fn kept_as(package: &str, version: &str) -> String {
+    format!("kernel-{package}_{}", version.replace(['/', ':'], "-"))
+}
+
 /// A package's files, unpacked once.
 fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentError> {
     let refused =
@@ -148,8 +173,7 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
         return Err(refused("it is neither a path nor the name of a package".into()));
     }
     let (package, version) = real_package(name).map_err(refused)?;
-    let kept = format!("kernel-{package}_{}", version.replace(['/', ':'], "-"));
-    workshop.have(&kept, |step, whole| {
+    workshop.have(&kept_as(&package, &version), |step, whole| {
         let get = format!("{package}={version}");
         let what = format!("Fetching the kernel {package}");
         step.run(&what, &["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", &get])?;
@@ -194,13 +218,10 @@ fn real_package(name: &str) -> Result<(String, String), String> {
 fn shown(name: &str) -> Result<String, String> {
     let apt = program::find("apt-cache")?
         .ok_or("there is no apt here to fetch it with: name a file that is here (kernel=PATH)")?;
-    let output = Command::new(apt)
-        .args(["show", "--no-all-versions", "--", name])
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|error| error.to_string())?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let words = ["show", "--no-all-versions", "--", name];
+    // What it does not know, it prints nothing of.
+    let (printed, _) = output_of(&apt, &words.map(OsStr::new))?;
+    Ok(String::from_utf8_lossy(&printed).into_owned())
 }
 
 /// All modules of a kernel.
@@ -222,7 +243,8 @@ impl Modules {
                 }
             }
         }
-        let listed = fs::read_to_string(tree.join("modules.builtin")).unwrap_or_default();
+        let listed = tree.join("modules.builtin");
+        let listed = user_file::read_text(&listed, MOST_BYTES).unwrap_or_default();
         let built_in = listed.lines().filter_map(|line| module_name(Path::new(line))).collect();
         Ok(Modules { files, built_in })
     }
@@ -272,15 +294,16 @@ fn content(file: &Path) -> Result<Vec<u8>, String> {
         Some("xz") => "xz",
         Some("zst") => "zstd",
         Some("gz") => "gzip",
-        _ => return fs::read(file).map_err(say),
+        _ => return user_file::read(file, MOST_BYTES).map_err(say),
     };
     let found =
         program::find(tool)?.ok_or_else(|| format!("there is no {tool} here: install it"))?;
-    let output = Command::new(found).arg("-dc").arg(file).stdin(Stdio::null()).output();
-    let output = output.map_err(say)?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => Err(format!("{}: {}", file.display(), String::from_utf8_lossy(&output.stderr))),
+    // It would wait for a writer.
+    user_file::open(file).map_err(say)?;
+    let words = ["-dc", "--"].map(OsStr::new).into_iter().chain([file.as_os_str()]);
+    match output_of(&found, &words.collect::<Vec<_>>())? {
+        (bytes, true) => Ok(bytes),
+        (_, false) => Err(format!("{}: {tool} cannot unpack it", file.display())),
     }
 }
 
@@ -327,6 +350,22 @@ mod tests {
         let home = tree(&files, "kernel/fs/ext4/ext4.ko\n");
         let problem = Modules::in_tree(home.path()).unwrap().needed("6.1").unwrap_err();
         assert!(problem.starts_with("6.1 lacks virtio_console, which a guest needs"), "{problem}");
+    }
+
+    #[test]
+    fn what_is_no_file_or_is_unpacked_by_nobody_is_refused_without_waiting() {
+        use rustix::fs::{CWD, Mode, mkfifoat};
+        let home = tempfile::tempdir().unwrap();
+        for name in ["vmlinuz", "x.ko", "x.ko.gz"] {
+            mkfifoat(CWD, home.path().join(name), Mode::RUSR | Mode::WUSR).unwrap();
+        }
+        let refused = |problem: String| assert!(problem.contains("regular file"), "{problem}");
+        refused(GuestKernel::of_file(&home.path().join("vmlinuz")).err().unwrap());
+        refused(content(&home.path().join("x.ko")).unwrap_err());
+        refused(content(&home.path().join("x.ko.gz")).unwrap_err());
+        fs::write(home.path().join("y.ko.gz"), "no archive").unwrap();
+        let problem = content(&home.path().join("y.ko.gz")).unwrap_err();
+        assert!(problem.ends_with("gzip cannot unpack it"), "{problem}");
     }
 
     #[test]

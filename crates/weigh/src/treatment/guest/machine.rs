@@ -31,6 +31,9 @@ const MAX_SOCKET_BYTES: usize = 100;
 /// So much of what a guest printed last is told.
 const TOLD_LINES: usize = 3;
 
+/// What a guest that got out of qemu could not do any more.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
 #[cfg(target_arch = "x86_64")]
 pub const CONSOLE: &str = "ttyS0";
 #[cfg(target_arch = "x86_64")]
@@ -199,6 +202,8 @@ fn words(plan: &BootPlan, socket: &Path, console: &Path) -> Vec<String> {
         "-nodefaults",
         "-no-user-config",
         "-no-reboot",
+        "-sandbox",
+        SANDBOX,
         "-display",
         "none",
         "-M",

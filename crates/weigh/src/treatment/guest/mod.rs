@@ -108,7 +108,7 @@ pub fn make(
         Some(kvm) => kvm.clone(),
         None => {
             let announce = |sentence: &str| eprintln!("{}", crate::printable::line(sentence));
-            accel::find(&plan, workshop.directory(), bench.interrupted, &announce)?
+            accel::find(&mut plan, workshop.directory(), bench.interrupted, &announce)?
         }
     };
     if kvm != Kvm::Works {

@@ -4,20 +4,48 @@ use crate::label::Parameters;
 
 /// Modules that a guest has without being asked, and that forbid nothing by themselves.
 const ALWAYS: &str = "landlock,lockdown,yama";
-/// What an emulator that counts instructions does not have: names of options that would change nothing.
-const UNSEEN: [&str; 12] = [
+/// What an emulator that counts instructions does not have or not see: names of options that would change
+/// nothing, or too little.
+const UNSEEN: [&str; 39] = [
     "mitigations",
     "nopti",
     "pti",
+    "kpti",
+    "nopcid",
+    "noinvpcid",
     "nospectre_v1",
     "nospectre_v2",
+    "nospectre_bhb",
     "spectre_v2",
+    "spectre_v2_user",
+    "spectre_bhi",
     "spec_store_bypass_disable",
+    "nospec_store_bypass_disable",
+    "ssbd",
+    "spec_rstack_overflow",
+    "indirect_target_selection",
     "mds",
     "l1tf",
+    "l1d_flush",
     "retbleed",
+    "tsx",
     "tsx_async_abort",
+    "mmio_stale_data",
+    "reg_file_data_sampling",
+    "gather_data_sampling",
+    "srbds",
+    "tsa",
+    "vmscape",
+    "nosmt",
+    "kvm.nx_huge_pages",
     "hugepages",
+    "hugepagesz",
+    "default_hugepagesz",
+    "transparent_hugepage",
+    "transparent_hugepage_shmem",
+    "transparent_hugepage_tmpfs",
+    "thp_anon",
+    "thp_shmem",
 ];
 
 /// Whether SELinux is on.
@@ -80,14 +108,15 @@ impl GuestOptions {
     /// Why a path length would not show what this changes.
     pub fn unseen_by_path_length(&self) -> Option<String> {
         let name = |word: &&str| {
-            let name = word.split('=').next().unwrap_or_default().to_owned();
+            // To the kernel both are one.
+            let name = word.split('=').next().unwrap_or_default().replace('-', "_");
             UNSEEN.contains(&&*name) || name.ends_with("mitigation")
         };
         self.words().find(name).map(|word| {
             format!(
-                "`{word}` changes what the CPU does, not which instructions it executes, and without KVM \
-                 a guest counts instructions alone: no cost would be shown, and that would be wrong. It \
-                 takes a machine with a working /dev/kvm"
+                "`{word}` changes what the CPU does (speculation, caches, TLBs), and without KVM a guest \
+                 counts instructions alone: what it costs or gains would not be shown, and that would be \
+                 wrong. It takes a machine with a working /dev/kvm"
             )
         })
     }
@@ -158,6 +187,9 @@ mod tests {
         let unseen = |label: &str| of(label).unwrap().unseen_by_path_length();
         assert!(unseen("vm:cmdline=mitigations=off").unwrap().contains("working /dev/kvm"));
         assert!(unseen("vm:cmdline=\"quiet nopti\"").is_some());
+        for word in ["spec_rstack_overflow=off", "nosmt=force", "transparent-hugepage=never"] {
+            assert!(unseen(&format!("vm:cmdline=\"{word}\"")).is_some(), "{word}");
+        }
         assert_eq!(unseen("vm:cmdline=init_on_alloc=1"), None);
     }
 }

@@ -2,7 +2,6 @@
 //! what takes a boot, as SELinux, another kernel, or an option of its command line.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +12,7 @@ use crate::treatment::elsewhere::arrival::Arrival;
 use crate::treatment::guard::Guard;
 use crate::treatment::guest::accel::{self, Accel, Kvm};
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
-use crate::treatment::guest::{BootPlan, Guest, lacking, make};
+use crate::treatment::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
 use crate::treatment::{
     Bench, Evidence, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError,
 };
@@ -95,6 +94,7 @@ impl Kind for VirtualMachine {
             guest: None,
             next: None,
             round: None,
+            version: None,
             losses: 0,
             interrupted: Arc::default(),
         }))
@@ -110,6 +110,8 @@ struct GuestVisit {
     next: Option<Guest>,
     /// Whose boot it is.
     round: Option<(usize, usize)>,
+    /// What the kernel of its first boot says of itself.
+    version: Option<String>,
     losses: usize,
     interrupted: Arc<AtomicBool>,
 }
@@ -148,6 +150,7 @@ impl GuestVisit {
         if seen.boot != arrival.machine.boot_id {
             return Err(format!("it ran in another boot ({})", seen.boot));
         }
+        check_version(&seen.version, &plan.kernel.release, self.version.as_deref())?;
         if seen.cmdline != plan.command_line {
             return Err(format!("its kernel was started with `{}`", seen.cmdline));
         }
@@ -189,6 +192,20 @@ impl GuestVisit {
             0 => Err("SELinux looked up no permission meanwhile".into()),
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether a kernel that says this of itself is the one that was to be booted, and that of the boots before.
+fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), String> {
+    let own = seen.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next());
+    if own != Some(release) {
+        return Err(format!("its kernel is `{seen}`, not Linux {release}"));
+    }
+    match first {
+        Some(first) if first != seen => {
+            Err(format!("its kernel is `{seen}`, and in a boot before it was `{first}`"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -290,6 +307,7 @@ impl Treatment for GuestVisit {
                 "a process of the guest is not as it should be: {problem}"
             ))
         })?;
+        self.version.get_or_insert_with(|| before.version.clone());
         let misses = after.avc_misses.saturating_sub(before.avc_misses);
         let is_counted = self.options.selinux.is_some();
         Ok(Evidence::default()
@@ -298,15 +316,11 @@ impl Treatment for GuestVisit {
     }
 
     fn content(&self) -> Vec<u8> {
-        self.options
-            .kernel
-            .iter()
-            .chain(&self.options.root)
-            .flat_map(|path| {
-                let path = PathBuf::from(path);
-                crate::treatment::digest::digest_of_file(&path).unwrap_or_default().into_bytes()
-            })
-            .collect()
+        // What cannot be told is a sentence, which is not what another session finds.
+        let told = |found: Result<String, String>| found.unwrap_or_else(|problem| problem);
+        let kernel = told(GuestKernel::identity(self.options.kernel.as_deref()));
+        let root = told(Image::identity(self.options.root.as_deref()));
+        format!("{kernel}\n{root}\n").into_bytes()
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
@@ -352,5 +366,43 @@ impl Treatment for GuestVisit {
         self.guest = None;
         self.next = None;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::treatment::parameters_of;
+
+    #[test]
+    fn a_guest_with_another_kernel_is_none_of_this_arm() {
+        let seen = "Linux version 6.1.0-56-cloud-amd64 (a@b) #1 SMP 6.1.1";
+        let check = |release: &str, first| check_version(seen, release, first);
+        assert_eq!(check("6.1.0-56-cloud-amd64", None), Ok(()));
+        assert_eq!(check("6.1.0-56-cloud-amd64", Some(seen)), Ok(()));
+        assert!(check("6.1.0-56", None).unwrap_err().ends_with("not Linux 6.1.0-56"));
+        let first = seen.replace("6.1.1", "6.1.2");
+        let problem = check("6.1.0-56-cloud-amd64", Some(&first)).unwrap_err();
+        assert!(problem.contains("in a boot before it was"), "{problem}");
+        assert!(check_version("", "", None).is_err());
+    }
+
+    #[test]
+    fn another_root_or_kernel_is_another_content() {
+        let home = tempfile::tempdir().unwrap();
+        let (root, kernel) = (home.path().join("root"), home.path().join("vmlinuz"));
+        fs::create_dir(&root).unwrap();
+        fs::write(&kernel, "one").unwrap();
+        let label = format!("vm:root={},kernel={}", root.display(), kernel.display());
+        let content = || KIND.build(&parameters_of(&label)).unwrap().content();
+        let first = content();
+        assert_eq!(content(), first);
+        fs::write(root.join("file"), "").unwrap();
+        let second = content();
+        assert_ne!(second, first);
+        fs::write(&kernel, "two").unwrap();
+        assert_ne!(content(), second);
     }
 }

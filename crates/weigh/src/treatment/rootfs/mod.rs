@@ -23,7 +23,7 @@ use crate::workload::executable::Executable;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
 use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
-pub use source::{RootForm, RootSource};
+pub use source::{RootForm, RootSource, trust};
 use squashfs::MountedImage;
 use tried::TriedRoot;
 

@@ -228,7 +228,10 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 }
 
 /// What root executes, only root and who called `sudo` may have been able to change.
-fn trust(path: &Path) -> io::Result<PathBuf> {
+///
+/// # Errors
+/// A sentence that names what is whose.
+pub fn trust(path: &Path) -> io::Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         return path.canonicalize();
     }

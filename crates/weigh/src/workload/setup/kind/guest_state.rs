@@ -22,6 +22,9 @@ pub struct GuestState {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuestSeen {
     pub boot: String,
+    /// Which kernel it is, with its build.
+    #[serde(default)]
+    pub version: String,
     pub cmdline: String,
     /// Security modules in force.
     pub modules: Vec<String>,
@@ -51,6 +54,7 @@ impl GuestSeen {
         let own = format!("/proc/{worker}/attr/current");
         Ok(GuestSeen {
             boot: read("/proc/sys/kernel/random/boot_id")?,
+            version: read("/proc/version")?,
             cmdline: read("/proc/cmdline")?,
             modules: read("/sys/kernel/security/lsm")
                 .unwrap_or_default()
