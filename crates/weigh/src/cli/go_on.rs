@@ -16,8 +16,8 @@ use crate::shell::command_line;
 use crate::store::Store;
 use trust::owner;
 
-/// Goes on with the experiment that `id` names, for as much longer as `budget` gives its arms; of a grid, until the interval is as
-/// narrow as `precision` where that is given anew.
+/// Goes on with the experiment that `id` names, for as much longer as `budget` gives its arms; of a grid,
+/// until the interval is as narrow as `precision` where that is given anew.
 ///
 /// # Errors
 /// A sentence, where there is none such, or it cannot be continued here.
