@@ -177,8 +177,8 @@ impl Host<'_> {
         if !self.arms.was_quiet(slot.arm, &evidence) {
             self.restless.insert((slot.unit.work, slot.unit.treated_arm));
             return Err(SampleError::Workload(format!(
-                "`{}` makes records while it runs, which are worked on in the other's turn: measure it with \
-                 --in-sequence",
+                "`{}` makes records while it runs, which are worked on in the other's turn: it can be \
+                 measured in sequence only (--in-sequence)",
                 self.arms.label(slot.arm)
             )));
         }
