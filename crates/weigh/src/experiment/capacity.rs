@@ -4,7 +4,9 @@
 //!
 //! A pass near the limit is within it by chance, and a start has luck of its own; so there are several
 //! searches, and no rule says how they scatter. All of them are on one side of the median with a probability
-//! of 2 in 2^searches: from the lowest to the highest is an interval for what the next start bears.
+//! of 2 in 2^searches: from the lowest to the highest is an interval for what a start bears in the median.
+//! The next start lies in it with a probability of (searches - 1) / (searches + 1): it is as likely to be
+//! the lowest or the highest of them all as any other is.
 
 use std::sync::atomic::Ordering;
 
@@ -177,15 +179,15 @@ fn why_not(pass: &PassFound) -> Option<String> {
     pass.problem.clone().or(wrong)
 }
 
-/// What the next start bears.
+/// What a start bears.
 fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Option<String> {
     let median = paired::estimate::median(rates)?;
     let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = rates.iter().copied().fold(0.0, f64::max);
     let coverage_pct = 100.0 * (1.0 - 0.5f64.powi(rates.len() as i32 - 1));
     Some(format!(
-        "{name}: {} requests/s with a p99 of {} at the most, {coverage_pct:.1} % interval {} to {} (all of \
-         {} searches, each with servers of its own).",
+        "{name}: {} requests/s with a p99 of {} at the most, {coverage_pct:.1} % interval of the median \
+         start {} to {} (all of {} searches, each with servers of its own).",
         format::rate(median, ""),
         format::seconds(limit_ns / 1e9),
         format::rate(lowest, ""),
@@ -241,9 +243,12 @@ mod tests {
     #[test]
     fn what_was_found_is_a_sentence() {
         let said = sentence("x", 5e7, &[600.0, 580.0, 640.0, 610.0, 590.0, 620.0]).unwrap();
-        for part in
-            ["605.0 requests/s", "p99 of 50 ms", "96.9 % interval 580.0 to 640.0", "6 searches"]
-        {
+        for part in [
+            "605.0 requests/s",
+            "p99 of 50 ms",
+            "96.9 % interval of the median start 580.0 to 640.0",
+            "6 searches",
+        ] {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert_eq!(sentence("x", 5e7, &[]), None);
