@@ -84,5 +84,6 @@ fn what_cannot_be_in_one_arm_is_refused_with_the_way_out() {
     refused("seccomp+seccomp:compares=5", &["`seccomp` is twice in one arm", "in two arms"]);
     refused("seccomp+none", &["`none` is no change"]);
     refused("seccomp+", &["a name is missing", "^ character 9"]);
-    refused("vm:kernel=x::seccomp", &["no such place `vm`"]);
+    refused("cm:kernel=x::seccomp", &["no such place `cm`"]);
+    refused("vm:kernel=x::seccomp", &["Compare guests with guests: --base vm"]);
 }
