@@ -4,10 +4,19 @@ use super::needed;
 use crate::format;
 use crate::format::quoted;
 use crate::result::summary::Row;
+use crate::workload::clock::PATH_LENGTH;
 use paired::Verdict;
 
 /// What one treatment does, led by what costs most.
 pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
+    let said = verdicts(treatment, rows, margin_pct);
+    match rows.iter().any(|row| row.metric == PATH_LENGTH) {
+        true => format!("{said} Instructions are counted here, not time."),
+        false => said,
+    }
+}
+
+fn verdicts(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
     if let [row] = rows {
         return one(treatment, row, margin_pct);
     }
@@ -202,6 +211,14 @@ mod tests {
     fn said(s: &Summary, treatment: &str) -> String {
         let rows: Vec<&Row> = s.results.iter().collect();
         found(treatment, &rows, s.margin_pct)
+    }
+
+    #[test]
+    fn what_counts_instructions_says_so() {
+        let mut s = sample::audit();
+        assert!(!said(&s, "vm:selinux").contains("Instructions"));
+        s.results[0].metric = PATH_LENGTH.into();
+        assert!(said(&s, "vm:selinux").ends_with(". Instructions are counted here, not time."));
     }
 
     #[test]
