@@ -107,6 +107,7 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
         fake_server(&socket, answer);
         let address = format!("fake:{}", socket.display());
         let outcome = run_workload(&home, "app:web.page", "WEIGH_WEB", &address);
+        assert!(outcome.stdout.starts_with("{"), "{outcome:#?}");
         let sample: Value = serde_json::from_str(&outcome.stdout).unwrap();
         assert_eq!(sample["operations"], 0, "{outcome:#?}");
         assert_eq!(sample["wrong"][0]["kind"], kind, "{outcome:#?}");

@@ -1,11 +1,17 @@
 //! Builds of the workloads other than the one in `weigh`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rustix::fs::{FlockOperation, flock};
 
 /// Builds the workloads as they are in this tree, with these variables, into a directory of this name.
 pub fn make_workloads(name: &str, variables: &[&str]) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Tests that run side by side want the same: the first makes it.
+    let lock = fs::File::create(out.with_extension("lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
     let made = Command::new("make")
         .args(["-s", "-j2", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/workloads")])
         .arg(format!("OUT={}", out.display()))
