@@ -136,11 +136,11 @@ fn a_user_or_a_driver_that_is_killed_gives_no_rate_and_leaves_nothing() {
 
 #[test]
 fn a_ramp_finds_a_peak_with_its_interval() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments =
-        ["load", "./mine.toml", "--jobs", "20000", "--budget", "90s", "--precision", "40%"];
+        ["load", "./mine.toml", "--jobs", "600", "--budget", "90s", "--precision", "40%"];
     let outcome = home.succeed(&arguments);
     outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
     let json = home.json();
@@ -215,7 +215,7 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
 /// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
 #[test]
 fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
