@@ -140,7 +140,7 @@ fn a_ramp_finds_a_peak_with_its_interval() {
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments =
-        ["load", "./mine.toml", "--jobs", "600", "--budget", "90s", "--precision", "40%"];
+        ["load", "./mine.toml", "--jobs", "20000", "--budget", "90s", "--precision", "40%"];
     let outcome = home.succeed(&arguments);
     outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
     let json = home.json();
