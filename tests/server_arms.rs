@@ -26,7 +26,7 @@ fn a_setting_is_in_force_and_the_server_says_so() {
     if !has("mariadb") || !has("postgres") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let few = ["server:mariadb.max_connections=20,mariadb.sort_buffer_size=1M"];
     let json = compared(&home, &few, "app:db.point-read@mariadb").to_string();
@@ -48,7 +48,7 @@ fn a_setting_that_the_server_does_not_take_is_an_error() {
     if !has("mariadb") || !has("postgres") || !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let refused = |arm: &str, work: &str, parts: &[&str]| {
         let outcome = home.run(&["compare", arm, "-w", work, "--budget", "60s"]);
@@ -78,7 +78,7 @@ fn a_configuration_and_another_build_are_in_force() {
     if !has("mariadb") || !has("nginx") || !has("apache") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let file = |name: &str, text: &str| {
         fs::write(home.path(name), text).unwrap();
@@ -127,7 +127,7 @@ fn who_is_treated_has_the_filter_and_who_is_exempt_has_none() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     for treat in ["server", "client"] {
         let home = open_home();
         let command = ["compare", "seccomp", "-w", "app:kv.get-set@redis", "--treat", treat];
@@ -171,7 +171,7 @@ fn losses(home: &Home) -> Vec<(String, f64, f64)> {
 /// Durable databases lose nothing that they acknowledged; what relaxed ones lose is told.
 #[test]
 fn what_was_acknowledged_outlives_a_crash_or_is_counted() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let run = |works: &[&str]| {
         home.succeed(&[&["run", "--samples", "3", "--sample", "10ms"][..], works].concat())
@@ -201,7 +201,7 @@ fn a_lost_insert_of_a_durable_database_gives_no_rate() {
     if !has("mariadb") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let program = make_workloads("servers", &[]).join("weigh-workloads");
     let script = format!(
@@ -222,7 +222,7 @@ fn a_server_has_a_capacity_for_a_limit_of_its_p99() {
     if !has("nginx") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let command =
         ["run", "app:web.page@nginx", "--clients", "4", "--sample", "100ms", "--capacity"];

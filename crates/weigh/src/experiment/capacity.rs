@@ -58,9 +58,15 @@ impl Range {
     }
 }
 
-/// What a search came to: the highest rate within the limit, with the sample of that pass; or why there is
-/// none.
-type SearchFound = Result<(f64, Measured), String>;
+/// What a search came to.
+enum SearchFound {
+    /// The highest rate within the limit, with the sample of that pass.
+    Bears(f64, Box<Measured>),
+    /// No rate that was tried was within it.
+    Below,
+    /// Why it is none.
+    Failed(String),
+}
 
 impl Session<'_> {
     /// Searches for each work, one work after the other.
@@ -82,20 +88,27 @@ impl Session<'_> {
                     Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: search, position: 0 };
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
                 match self.search(host, slot, limit_ns, &number, audience)? {
-                    Ok((rate, measured)) => {
+                    SearchFound::Bears(rate, measured) => {
                         host.keep_pass(&measured).map_err(stop_of)?;
                         rates.push(rate);
                     }
-                    Err(reason) => {
+                    SearchFound::Below => rates.push(0.0),
+                    SearchFound::Failed(reason) => {
                         host.keep_failure(work, 0, &reason)?;
                         rates.clear();
                         break;
                     }
                 }
             }
-            if let Some(sentence) = sentence(&name, limit_ns, &rates) {
-                audience.announce(&sentence);
-                host.add_fact(sentence)?;
+            if rates.is_empty() {
+                continue;
+            }
+            match sentence(&name, limit_ns, &rates) {
+                Ok(sentence) => {
+                    audience.announce(&sentence);
+                    host.add_fact(sentence)?;
+                }
+                Err(reason) => host.keep_failure(work, 0, &reason)?,
             }
         }
         Ok(())
@@ -128,7 +141,10 @@ impl Session<'_> {
         let (closed, _) = probe(host, 0.0)?;
         let closed_rate = match (closed.good_rate, why_not(&closed)) {
             (Some(rate), None) => rate,
-            (_, problem) => return Ok(Err(problem.unwrap_or("there was no good answer".into()))),
+            (_, problem) => {
+                let problem = problem.unwrap_or("there was no good answer".into());
+                return Ok(SearchFound::Failed(problem));
+            }
         };
         let mut range = Range::around(closed_rate);
         while let Some(rate) = range.next() {
@@ -136,27 +152,26 @@ impl Session<'_> {
             let requests = measured.as_ref().map_or(0.0, |measured| measured.sample.operations);
             let is_within = is_within(&pass, requests, limit_ns);
             range.learn(rate, is_within);
+            audience.announce(&format!("{number}: {}", tried(rate, &pass, is_within)));
             if let Some(measured) = measured.filter(|_| is_within) {
                 best = Some((rate, pass.p99_ns, Measured { pair: slot.pair, ..measured }));
             }
         }
-        Ok(match best {
+        let (found, said) = match best {
             Some((rate, p99_ns, measured)) => {
-                audience.announce(&format!(
-                    "{number}: {} requests/s with a p99 of {} (closed loop: {}).",
-                    format::rate(rate, ""),
-                    format::seconds(p99_ns.unwrap_or_default() / 1e9),
-                    format::rate(closed_rate, "")
-                ));
-                Ok((rate, measured))
+                let p99 = format::seconds(p99_ns.unwrap_or_default() / 1e9);
+                let said = format!("{} requests/s with a p99 of {p99}", format::rate(rate, ""));
+                (SearchFound::Bears(rate, Box::new(measured)), said)
             }
-            None => Err(format!(
-                "not even {} requests/s have a p99 of {}; in a closed loop there were {}",
-                format::rate(range.high, ""),
-                format::seconds(limit_ns / 1e9),
-                format::rate(closed_rate, "")
-            )),
-        })
+            None => {
+                let (rate, limit) = (format::rate(range.high, ""), format::seconds(limit_ns / 1e9));
+                let said = format!("not even {rate} requests/s had a p99 of {limit}");
+                (SearchFound::Below, said)
+            }
+        };
+        let closed = format::rate(closed_rate, "");
+        audience.announce(&format!("{number}: {said} (closed loop: {closed})."));
+        Ok(found)
     }
 }
 
@@ -179,18 +194,46 @@ fn why_not(pass: &PassFound) -> Option<String> {
     pass.problem.clone().or(wrong)
 }
 
-/// What a start bears.
-fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Option<String> {
-    let median = paired::estimate::median(rates)?;
+/// What a pass said.
+fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
+    let rate = format::rate(rate, "");
+    let p99 = pass.p99_ns.map(|ns| format!("a p99 of {}", format::seconds(ns / 1e9)));
+    let said = why_not(pass).or(p99).unwrap_or("too few answers for a p99".into());
+    let verdict = match is_within {
+        true => "within the limit",
+        false if pass.unsent > 0.0 => "not within the limit, and not all requests could begin",
+        false => "not within the limit",
+    };
+    format!("{rate} requests/s: {said}, {verdict}")
+}
+
+/// What a start bears; 0 stands for a search in which no rate was within the limit.
+///
+/// # Errors
+/// Where that were half of them: there is no median of the others.
+fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Result<String, String> {
+    let limit = format::seconds(limit_ns / 1e9);
+    let without = rates.iter().filter(|rate| **rate == 0.0).count();
+    let median = paired::estimate::median(rates).filter(|_| 2 * without < rates.len());
+    let median = median.ok_or_else(|| {
+        format!(
+            "in {without} of {} searches no rate that was tried had a p99 of {limit}: allow more, or \
+             ask with fewer --clients",
+            rates.len()
+        )
+    })?;
     let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = rates.iter().copied().fold(0.0, f64::max);
     let coverage_pct = 100.0 * (1.0 - 0.5f64.powi(rates.len() as i32 - 1));
-    Some(format!(
-        "{name}: {} requests/s with a p99 of {} at the most, {coverage_pct:.1} % interval of the median \
-         start {} to {} (all of {} searches, each with servers of its own).",
+    let note = match without {
+        0 => String::new(),
+        _ => format!("; in {without} of them no rate that was tried was within the limit"),
+    };
+    Ok(format!(
+        "{name}: {} requests/s with a p99 of {limit} at the most, {coverage_pct:.1} % interval of the \
+         median start {} to {} (all of {} searches, each with servers of its own{note}).",
         format::rate(median, ""),
-        format::seconds(limit_ns / 1e9),
-        format::rate(lowest, ""),
+        if without > 0 { "0".into() } else { format::rate(lowest, "") },
         format::rate(highest, ""),
         rates.len()
     ))
@@ -251,6 +294,11 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        assert_eq!(sentence("x", 5e7, &[]), None);
+        let said = sentence("x", 5e7, &[600.0, 0.0, 640.0, 610.0, 590.0, 620.0]).unwrap();
+        for part in ["605.0 requests/s", "start 0 to 640.0", "in 1 of them no rate"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let none = sentence("x", 5e7, &[600.0, 0.0, 640.0, 0.0, 590.0, 0.0]).unwrap_err();
+        assert!(none.starts_with("in 3 of 6 searches no rate"), "{none}");
     }
 }
