@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use weighbridge::result::work_name::WorkName;
 
 pub mod audit;
+pub mod bootable;
 pub mod build;
 pub mod fuzzing;
 pub mod import;

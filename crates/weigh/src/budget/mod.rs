@@ -133,7 +133,7 @@ fn measure(
     });
     match ended {
         Ok(()) => {}
-        Err(Stop::Interrupted) => report.interrupted = true,
+        Err(Stop::Interrupted | Stop::NextBoot) => report.interrupted = true,
         Err(Stop::Failed(reason) | Stop::NotKept(reason)) => report.failure = Some(reason),
     }
     Ok(report)
@@ -239,7 +239,7 @@ fn under_load(
 
 fn reason(stop: Stop) -> String {
     match stop {
-        Stop::Interrupted => "interrupted before anything was measured".into(),
+        Stop::Interrupted | Stop::NextBoot => "interrupted before anything was measured".into(),
         Stop::Failed(reason) | Stop::NotKept(reason) => reason,
     }
 }

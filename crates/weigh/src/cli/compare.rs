@@ -12,14 +12,16 @@ use super::net;
 use super::net_hosts::NetHosts;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
-use super::{Context, copies, output, value};
+use super::{Context, boots, copies, output, value};
 use crate::experiment::around::Around;
+use crate::experiment::boots::SAMPLE_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
+use crate::treatment::boot::{Mechanism, are_boots};
 use crate::workload::metric::Metric;
 use crate::workload::suite;
 
@@ -44,6 +46,8 @@ Examples:
       File systems against each other, on a new one for every sample.
   weigh compare --factorial seccomp nice:5 -w getppid
       The effect of each, and what they do together beyond that.
+  sudo weigh compare boot:cmdline=init_on_alloc=1 -w memory
+      Boots of this very machine: it tells what it will do, asks, reboots, goes on, and reports.
   weigh compare none
       Two identical arms (an A/A test): every difference found is a false alarm.
 
@@ -123,9 +127,12 @@ pub struct CompareArgs {
     profiler: ProfilerOption,
     #[command(flatten)]
     mixes: Mixes,
-    /// Do not ask for confirmation of more than 16 copies per CPU
+    /// Do not ask for confirmation of more than 16 copies per CPU, or before this machine reboots (boot:…)
     #[arg(long)]
     yes: bool,
+    /// How this machine gets into its boots, where arms are boots of it (boot:…)
+    #[arg(long, value_enum, default_value_t = Mechanism::Kexec)]
+    reboot_by: Mechanism,
     /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -158,8 +165,28 @@ impl CompareArgs {
         if self.treatments.is_empty() && self.go_on.is_none() {
             self.treatments.push(default_treatment());
         }
+        let labels = [std::slice::from_ref(&self.base), &self.treatments].concat();
+        if self.go_on.is_none() && are_boots(&labels) {
+            return self.by_boots(context);
+        }
         let request = || self.request(&context.again);
         self.pairing.measure(self.go_on.as_deref(), request, &self.files, context)
+    }
+
+    /// With boots of this machine as arms, the normal one by default as the baseline.
+    fn by_boots(mut self, context: &Context) -> Result<u8, String> {
+        if self.base == "none" {
+            self.base = "boot".into();
+        }
+        if self.files.are_asked_for() {
+            return Err("no report can be written now, as this machine goes down before there is one: leave \
+                        --json and its like out, and write it afterwards (weigh export)"
+                .into());
+        }
+        self.in_sequence = true;
+        self.no_detail = true;
+        self.sample.get_or_insert(Duration::from_millis(SAMPLE_MS));
+        boots::begin(&self.request(&context.again)?, self.reboot_by, self.yes, context)
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {

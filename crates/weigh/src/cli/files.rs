@@ -38,6 +38,11 @@ pub struct Files {
 }
 
 impl Files {
+    /// Whether any other report is asked for than the usual ones.
+    pub fn are_asked_for(&self) -> bool {
+        !self.formats.0.is_empty() || self.github_summary.is_some() || self.dialect.is_some()
+    }
+
     /// Better now than after two minutes of measuring.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod again;
 mod agent;
 mod ask;
 mod audience;
+mod boots;
 mod budget;
 mod calibrate;
 mod compare;
@@ -120,6 +121,8 @@ enum Command {
     Forget(forget::ForgetArgs),
     Restore(restore::RestoreArgs),
     Completions(generate::CompletionsArgs),
+    #[command(name = "__boot", hide = true)]
+    Boot(boots::BootArgs),
     #[command(name = "__complete", hide = true)]
     Complete(complete::CompleteArgs),
     Man(generate::ManArgs),
@@ -226,6 +229,7 @@ fn run(cli: Cli, again: Again) -> ExitCode {
         Command::Forget(command) => command.run(&context),
         Command::Rules(command) => command.run(&context),
         Command::Restore(command) => command.run(),
+        Command::Boot(command) => command.run(&context),
         Command::Complete(command) => command.run(&context, &Cli::command()),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Man(command) => command.run(&Cli::command()),

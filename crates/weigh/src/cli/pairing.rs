@@ -22,6 +22,7 @@ use crate::result::summary::{Failure, State, Summary};
 use crate::result::versus::name_in_arm;
 use crate::store::{self, Store};
 use crate::treatment;
+use crate::treatment::boot::are_boots;
 use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::design::Design;
@@ -32,7 +33,7 @@ use paired::multiplicity::Multiplicity;
 #[derive(Debug, Args)]
 pub struct Pairing {
     /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; 15m where arms
-    /// are virtual machines]
+    /// are virtual machines, 2h where they are boots of this one]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
@@ -77,11 +78,15 @@ pub struct Pairing {
 /// What a verdict takes of most workloads, and of guests that are booted for each pair of theirs.
 const BUDGET: Duration = Duration::from_secs(120);
 const BUDGET_OF_GUESTS: Duration = Duration::from_secs(900);
+/// The same of this machine, with its firmware's and its services' time.
+const BUDGET_OF_BOOTS: Duration = Duration::from_secs(7200);
 
 impl Pairing {
     /// How long arms of these labels are measured.
     pub fn budget(&self, arms: &[String]) -> Duration {
-        let default = if arms.iter().any(|label| treatment::is_of_guest(label)) {
+        let default = if are_boots(arms) {
+            BUDGET_OF_BOOTS
+        } else if arms.iter().any(|label| treatment::is_of_guest(label)) {
             BUDGET_OF_GUESTS
         } else {
             BUDGET

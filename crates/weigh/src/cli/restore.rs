@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output;
+use crate::treatment::boot;
+use crate::treatment::boot::state::is_in_one;
 use crate::treatment::guard::restore_left_behind;
 use crate::treatment::undoings;
 
@@ -15,7 +17,7 @@ Example:
 /// Undo the changes of an experiment that was killed
 ///
 /// If `weigh` is killed, a guard process does this. Use this command if the guard was killed as well. Every
-/// experiment also does this before it starts.
+/// experiment also does this before it starts. An experiment that reboots this machine is ended by it, too.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RestoreArgs {
@@ -28,7 +30,16 @@ impl RestoreArgs {
     pub fn run(self) -> Result<u8, String> {
         let restored = restore_left_behind(&self.root, &undoings())
             .map_err(|error| format!("the state directory: {error}"))?;
-        if restored.is_empty() {
+        let boots = boot::end()?;
+        if let Some(id) = &boots {
+            output::print(&format!(
+                "Ended the boots of experiment {id}; what was measured is kept (weigh show {id}).\n"
+            ))?;
+            if is_in_one() {
+                output::note("This boot is still one of them: reboot for the normal entry.");
+            }
+        }
+        if restored.is_empty() && boots.is_none() {
             output::print("Nothing was left behind.\n")?;
             if !rustix::process::geteuid().is_root() {
                 output::note("What root's experiments left is put back by `sudo weigh restore`.");

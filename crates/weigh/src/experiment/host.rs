@@ -312,6 +312,18 @@ impl Host<'_> {
         self.measure(slot).map_err(|error| self.settle(error))
     }
 
+    /// The same for a half of a pair whose other half comes from another boot. Both have launchers that are
+    /// as young.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    pub fn half(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+        if slot.position != 0 {
+            self.renew(slot)?;
+        }
+        self.sample(slot)
+    }
+
     /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
     fn launched_for(&self, slot: &Slot) -> usize {
         let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));

@@ -25,6 +25,7 @@ use crate::station::Station;
 use crate::station::arms::Arms;
 use crate::store::Store;
 use crate::store::record::{ChosenPeak, planned_rows};
+use crate::treatment::boot::are_boots;
 use crate::treatment::{Bench, Named};
 use crate::workload::suite::Member;
 use paired::design::Design;
@@ -165,6 +166,9 @@ impl Session<'_> {
         set: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
+        if are_boots(&self.request.arms) {
+            return self.in_this_boot(host);
+        }
         let has_failed = |work, arm| self.has_failed(work, arm);
         let servers: BTreeSet<&str> =
             self.works.iter().filter_map(|work| Some(work.server()?.name)).collect();

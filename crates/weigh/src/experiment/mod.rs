@@ -5,6 +5,7 @@ mod abnormal;
 pub mod around;
 pub mod asked_for;
 pub mod beside;
+pub mod boots;
 pub mod calibration;
 mod capacity;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::net::grid::Grid;
 use crate::result::summary::State;
 use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::Named;
+use crate::treatment::boot::are_boots;
 use crate::treatment::digest::{digest_of_file, hex};
 use crate::workload::executable::Executable;
 
@@ -92,16 +93,10 @@ impl Origin {
                 ));
             }
         }
-        let text = stored.header.origin.as_ref().ok_or_else(|| {
-            format!(
-                "it was made by an earlier version, which did not store the request. To measure the same \
-                 again: {}",
-                stored.header.command
-            )
-        })?;
-        let origin: Origin = serde_json::from_str(text).map_err(|error| {
-            format!("the request that is stored with it cannot be read ({error})")
-        })?;
+        let origin = Origin::stored(stored)?;
+        if are_boots(&origin.request.arms) {
+            return Err("its arms are boots of the machine: begin a new experiment".into());
+        }
         if origin.request.design.fixed_pairs.is_some() {
             return Err(
                 "it was made with --pairs: that number was fixed in advance, and Wilcoxon's test does not \
@@ -113,6 +108,22 @@ impl Origin {
             return Err("it is a run, which has no pairs".into());
         }
         Ok(origin)
+    }
+
+    /// As it was stored, whether or not it can be continued.
+    ///
+    /// # Errors
+    /// A sentence, where it was not stored, or by another version.
+    pub fn stored(stored: &Stored) -> Result<Origin, String> {
+        let text = stored.header.origin.as_ref().ok_or_else(|| {
+            format!(
+                "it was made by an earlier version, which did not store the request. To measure the same \
+                 again: {}",
+                stored.header.command
+            )
+        })?;
+        serde_json::from_str(text)
+            .map_err(|error| format!("the request that is stored with it cannot be read ({error})"))
     }
 
     /// Whether all that was read from files is as it was.

@@ -100,6 +100,8 @@ impl SampleError {
 /// Why an experiment ends before its time.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
+    /// It goes on when the machine was booted again.
+    NextBoot,
     Interrupted,
     Failed(String),
     /// Nothing more can be kept, as on a full disk; what was kept before stands.

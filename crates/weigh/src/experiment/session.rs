@@ -27,6 +27,7 @@ use crate::shell::command_line;
 use crate::station::Station;
 use crate::store::Store;
 use crate::store::record::{self, Header, Stored};
+use crate::treatment::boot::are_boots;
 use crate::treatment::{Named, Reach, not_elsewhere};
 use crate::workload::executable::{Executable, VARIABLE};
 use crate::workload::metric::Metric;
@@ -122,7 +123,7 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     }
 }
 
-fn conduct(
+pub(super) fn conduct(
     request: &Request,
     resumed: Option<(&Stored, &Origin)>,
     store: &Store,
@@ -174,15 +175,13 @@ fn conduct(
     };
     let result = session.measure(treatments, &mut station, audience);
     let left = station.close();
-    let (mut state, failure, mut not_kept) = match result {
-        Ok(()) => (State::Complete, None, None),
-        Err(Stop::Interrupted) => (State::Interrupted, None, None),
-        Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
-        Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
-    };
+    let (mut state, failure, mut not_kept) = ending(result);
     let closed = store
         .set_elapsed(&id, (earlier.elapsed + session.started.elapsed()).as_secs_f64())
-        .and_then(|()| store.finish(&id, state, failure.as_deref()));
+        .and_then(|()| match state {
+            State::Running => Ok(()),
+            _ => store.finish(&id, state, failure.as_deref()),
+        });
     if let Err(error) = closed {
         if let Some(failure) = failure {
             return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
@@ -191,6 +190,17 @@ fn conduct(
         not_kept.get_or_insert(error.to_string());
     }
     Ok(Done { id, state, left, not_kept })
+}
+
+/// What it is in, why it failed, and why nothing more could be kept.
+fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
+    match result {
+        Ok(()) => (State::Complete, None, None),
+        Err(Stop::NextBoot) => (State::Running, None, None),
+        Err(Stop::Interrupted) => (State::Interrupted, None, None),
+        Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
+        Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
+    }
 }
 
 /// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the
@@ -328,19 +338,27 @@ fn resume(
 ) -> Result<Begun, String> {
     let header = &stored.header;
     let (machine, mut warnings) = station.look(store.directory());
-    let differences = check_machine(&header.machine, &machine)?;
+    // Where arms are boots, they prove what is the same.
+    let are_boots = are_boots(&request.arms);
+    let differences = match are_boots {
+        true => Vec::new(),
+        false => check_machine(&header.machine, &machine)?,
+    };
     origin.check_contents(treatments, &station.place.executable)?;
     if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
         return Err("its suites have other workloads in this version of weigh".into());
     }
     let earlier = Earlier::of(stored);
-    if earlier.is_done(stored, request) {
+    if !are_boots && earlier.is_done(stored, request) {
         return Err(
             "every row has its verdict and a sufficiently narrow interval: there is nothing left to measure"
                 .into(),
         );
     }
-    let budget_s = (earlier.elapsed + request.budget).as_secs_f64();
+    let budget_s = match are_boots {
+        true => header.budget_s,
+        false => (earlier.elapsed + request.budget).as_secs_f64(),
+    };
     let session = store
         .reopen(&stored.id, budget_s, header.sets.max(earlier.sets.end))
         .map_err(|error| error.to_string())?;
@@ -349,7 +367,7 @@ fn resume(
         _ => format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair"),
     };
     audience.announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
-    warnings.retain(|warning| !stored.warnings.contains(warning));
+    warnings.retain(|warning| !are_boots && !stored.warnings.contains(warning));
     for difference in &differences {
         audience.announce(&format!("Changed since the experiment began: {difference}."));
     }

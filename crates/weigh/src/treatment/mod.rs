@@ -28,6 +28,7 @@ use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 
 pub mod audit;
+pub mod boot;
 pub mod claim;
 mod combined;
 mod commons;

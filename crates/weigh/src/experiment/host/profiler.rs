@@ -59,7 +59,9 @@ impl Host<'_> {
         let found = self.profile_in(slot, line, &directory);
         let _ = fs::remove_dir_all(&directory);
         match found {
-            Err(SampleError::Stop(stop @ (Stop::Interrupted | Stop::NotKept(_)))) => Err(stop),
+            Err(SampleError::Stop(
+                stop @ (Stop::Interrupted | Stop::NextBoot | Stop::NotKept(_)),
+            )) => Err(stop),
             Err(
                 SampleError::Stop(Stop::Failed(problem))
                 | SampleError::Workload(problem)

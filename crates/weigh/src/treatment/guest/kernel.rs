@@ -130,11 +130,14 @@ impl GuestKernel {
 }
 
 /// What an image for x86 says of itself.
-fn release_of(image: &Path) -> Result<String, String> {
+///
+/// # Errors
+/// A sentence, where it is none.
+pub fn release_of(image: &Path) -> Result<String, String> {
     let mut head = vec![0; 1 << 16];
     let mut file = user_file::open(image).map_err(|error| error.to_string())?;
     let length = read_up_to(&mut file, &mut head).map_err(|error| error.to_string())?;
-    let none = "it is no kernel that qemu can start: name a vmlinuz (bzImage)";
+    let none = "it is no kernel that can be started here: name a vmlinuz (bzImage)";
     release_in(&head[..length]).ok_or_else(|| none.to_owned())
 }
 

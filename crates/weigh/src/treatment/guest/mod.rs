@@ -6,7 +6,7 @@ mod builder;
 mod image;
 mod initramfs;
 pub mod inside;
-mod kernel;
+pub mod kernel;
 mod machine;
 pub mod options;
 pub mod port;

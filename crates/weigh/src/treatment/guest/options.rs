@@ -89,7 +89,7 @@ impl GuestOptions {
                 ("kernel", Some(value)) => options.kernel = Some(value.to_owned()),
                 ("root", Some(value)) => options.root = Some(value.to_owned()),
                 ("cmdline", Some(value)) => options.cmdline = value.trim().to_owned(),
-                (key, _) => return Err(format!("`vm` does not take `{key}` in this form")),
+                (key, _) => return Err(format!("there is no `{key}` in this form")),
             }
         }
         if options.selinux.is_some() && options.has_apparmor {

@@ -1,0 +1,262 @@
+//! `weigh compare boot:…`: this machine is booted again and again, and this program goes on after each boot
+//! where the samples that are stored say that it was.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+
+use super::ask::ask;
+use super::audience::Terminal;
+use super::pairing::listen_for_signals;
+use super::{Context, ERROR, INTERRUPTED, output};
+use crate::experiment::boots::{due, in_next_boot};
+use crate::experiment::origin::Origin;
+use crate::experiment::request::Request;
+use crate::experiment::session::{Done, execute};
+use crate::format;
+use crate::machine;
+use crate::result::summary::State;
+use crate::store::Store;
+use crate::treatment::boot::going_down::{WayDown, go_down};
+use crate::treatment::boot::hook::Hook;
+use crate::treatment::boot::state::{is_in_one, seconds_now};
+use crate::treatment::boot::{
+    BootEntry, BootState, Mechanism, NormalBoot, end, entry_of, may_boot, watchdog,
+};
+use paired::judge::MIN_PAIRS;
+
+/// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault
+/// of the arm, and cannot be told from one.
+const MOST_FAILURES: usize = 2;
+
+/// Begins an experiment of boots: says what it does, asks, and has the machine go down for the first.
+///
+/// # Errors
+/// A sentence, where it cannot be, or is not wanted: nothing was changed.
+pub fn begin(
+    request: &Request,
+    mechanism: Mechanism,
+    is_meant: bool,
+    context: &Context,
+) -> Result<u8, String> {
+    check(request)?;
+    may_boot()?;
+    let normal = NormalBoot::read()?;
+    for label in &request.arms {
+        entry_of(label, &normal)?;
+    }
+    if let Some(state) = BootState::read()? {
+        return Err(format!(
+            "experiment {} boots this machine already: `weigh restore` ends it",
+            state.experiment
+        ));
+    }
+    if is_in_one() {
+        return Err("this boot was made for an experiment that is over: reboot first".into());
+    }
+    for label in &request.arms {
+        mechanism.try_out(&entry_of(label, &normal)?)?;
+    }
+    let hook = Hook::find()?;
+    output::note(&plan(request, &normal, mechanism, &hook)?);
+    if !is_meant {
+        ask(
+            "this machine reboots many times, and services and sessions on it end each time",
+            "--yes",
+        )?;
+    }
+    let store = context.open_store()?;
+    let interrupted = listen_for_signals()?;
+    let mut audience = terminal(context, request.margin, request);
+    let done = execute(request, &store, &mut audience, &interrupted)?;
+    if done.state != State::Running {
+        return tell(&done, &store);
+    }
+    let stored = done.load(&store)?;
+    let began_s = seconds_now();
+    let due = due(&stored, std::time::Duration::ZERO)?.ok_or("no boot is due")?;
+    let state = BootState {
+        experiment: done.id.clone(),
+        database: std::path::absolute(context.database()?).map_err(|error| error.to_string())?,
+        normal,
+        mechanism,
+        began_s,
+        due,
+        boots: 1,
+        failures: 0,
+        boot_id: machine::boot_id(),
+    };
+    let gone = state.write().and_then(|()| hook.install()).and_then(|()| boot(&state, request));
+    gone.map(|()| 0).map_err(|problem| given_up(&store, &done.id, problem))
+}
+
+fn terminal(context: &Context, margin: f64, request: &Request) -> Terminal {
+    Terminal::of_pairs(context.color, margin * 100.0, request.budget, 1)
+}
+
+/// What cannot be compared by boots.
+fn check(request: &Request) -> Result<(), String> {
+    let only = |what: &str| Err(format!("with boots of this machine there is only {what}"));
+    if request.arms.len() != 2 {
+        return only("one treatment, and its baseline");
+    }
+    if request.command.is_some() || request.around.has_lines() {
+        return only("what -w names: a command, --setup and their like are not started by a boot");
+    }
+    if !request.fixtures.is_empty() || request.agents.is_some() || !request.beside.is_empty() {
+        return only("what this machine has by itself: no --fixture, --beside, --active");
+    }
+    match request.plan.sets() {
+        1 => request.treatments().map(drop),
+        _ => only("one set"),
+    }
+}
+
+/// What is about to happen, for who is asked.
+fn plan(
+    request: &Request,
+    normal: &NormalBoot,
+    mechanism: Mechanism,
+    hook: &Hook,
+) -> Result<String, String> {
+    let entries = request.arms.iter().map(|label| {
+        let BootEntry { kernel, line, .. } = entry_of(label, normal)?;
+        Ok(format!("  {label}: {} with `{line}`\n", kernel.image.display()))
+    });
+    let entries: String = entries.collect::<Result<_, String>>()?;
+    let rounds = request.design.fixed_pairs.unwrap_or(MIN_PAIRS);
+    let budget = format::clock(request.budget.as_secs_f64());
+    Ok(format!(
+        "This machine is to boot {}:\n{entries}\
+         Two boots are a pair, in an order by chance. A verdict takes {rounds} pairs or more, {} boots; \
+         after {budget} no other pair is begun. At the end the normal entry is booted.\n\
+         After each boot {} has weigh go on; it is removed at the end.\n\
+         A boot that panics resets the machine after 10 s, and the normal entry comes up. {} Where a boot \
+         comes up otherwise, it is tried once more, and then the experiment ends; the report says so.\n\
+         To end it: `sudo weigh restore`, in any of these boots. The report: `weigh show`.",
+        mechanism.sentence(),
+        2 * rounds,
+        hook.shown(),
+        mechanism.of_hanging(),
+    ))
+}
+
+/// Has the machine go down into the boot that is due.
+fn boot(state: &BootState, request: &Request) -> Result<(), String> {
+    let label = &request.arms[state.due.arm];
+    let entry = entry_of(label, &state.normal)?;
+    state.mechanism.load(&entry, &state.mark())?;
+    output::note(&format!(
+        "Going down: boot {} of {}, `{label}`, for pair {}.",
+        state.boots,
+        state.experiment,
+        state.due.round + 1
+    ));
+    let _watchdog = (state.mechanism == Mechanism::Kexec).then(watchdog::set);
+    go_down(state.mechanism.way_down())
+}
+
+/// Nothing boots any more; the experiment has failed for this reason.
+fn given_up(store: &Store, id: &str, problem: String) -> String {
+    let stored = store.finish(id, State::Failed, Some(&problem)).map_err(|error| error.to_string());
+    let ended = end().map(drop);
+    [Err(problem), stored, ended].into_iter().filter_map(Result::err).collect::<Vec<_>>().join("\n")
+}
+
+fn tell(done: &Done, store: &Store) -> Result<u8, String> {
+    output::tell_what_is_left(done.left.as_deref());
+    let stored = done.load(store)?;
+    if let Some(reason) = &stored.failure {
+        output::problem(&format!("the experiment failed: {reason}"));
+    }
+    output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
+    Ok(match done.state {
+        State::Failed => ERROR,
+        State::Interrupted => INTERRUPTED,
+        _ => 0,
+    })
+}
+
+/// Go on with an experiment of boots, after one
+#[derive(Debug, Args)]
+pub struct BootArgs {}
+
+impl BootArgs {
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        watchdog::stand_down();
+        let Some(state) = BootState::read()? else { return Ok(0) };
+        if state.boot_id == machine::boot_id() {
+            return Err(format!(
+                "this is the boot in which boot {} was to begin, and the machine did not go down",
+                state.boots
+            ));
+        }
+        let store = Store::open(&state.database).map_err(|error| error.to_string())?;
+        let interrupted = listen_for_signals()?;
+        let result = go_on(&state, &store, context, &interrupted);
+        let code = result.unwrap_or_else(|problem| {
+            output::problem(&given_up(&store, &state.experiment, problem));
+            ERROR
+        });
+        // Where another boot is due, the machine went down in there.
+        end()?;
+        if is_in_one() {
+            output::note("Going down: the normal entry.");
+            go_down(WayDown::Reset)?;
+        }
+        Ok(code)
+    }
+}
+
+/// Measures in this boot what it is for, and has the machine go down for the next. Gives the exit status
+/// where none is due.
+fn go_on(
+    state: &BootState,
+    store: &Store,
+    context: &Context,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<u8, String> {
+    let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
+    let request = Origin::stored(&stored)?.request;
+    let failures = match state.here() {
+        Some(_) => 0,
+        None => {
+            tell_failure(state, &request, store)?;
+            state.failures + 1
+        }
+    };
+    let mut audience = terminal(context, request.margin, &request);
+    // Time goes by: a boot that was due may be none any more, and then it is over.
+    let due = loop {
+        let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
+        let done = in_next_boot(&stored, store, &mut audience, interrupted)?;
+        if done.state != State::Running {
+            return tell(&done, store);
+        }
+        let stored = done.load(store)?;
+        if let Some(due) = due(&stored, state.elapsed())? {
+            break due;
+        }
+    };
+    let boot_id = machine::boot_id();
+    let next = BootState { due, boots: state.boots + 1, failures, boot_id, ..state.clone() };
+    next.write()?;
+    boot(&next, &request).map(|()| 0)
+}
+
+/// What came up is not what was due.
+fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(), String> {
+    let label = &request.arms[state.due.arm];
+    let what = format!(
+        "boot {} (`{label}`) did not come up, and the normal entry did: it panicked, or hung, or the power \
+         was cut",
+        state.boots
+    );
+    output::problem(&what);
+    if state.failures + 1 >= MOST_FAILURES {
+        return Err(format!("{what}; so it was {MOST_FAILURES} times, one after the other"));
+    }
+    let warning = format!("{}{}. It was tried again.", what[..1].to_uppercase(), &what[1..]);
+    store.add_warning(&state.experiment, &warning).map_err(|error| error.to_string())
+}

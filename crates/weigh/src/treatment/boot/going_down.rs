@@ -1,0 +1,72 @@
+//! How the machine goes down: into the kernel that was loaded, or by its firmware into the next entry of its
+//! boot loader. With
+//! systemd all services are stopped in order; without it file systems are written out and made read-only.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use super::hook::has_systemd;
+use crate::machine::Facts;
+
+/// Services that do not stop keep it up so long at most (systemd's default is 90 s for each).
+const GOES_DOWN_WITHIN: Duration = Duration::from_secs(900);
+
+/// Where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayDown {
+    /// The kernel that was loaded.
+    Loaded,
+    /// What the boot loader boots next.
+    Reset,
+}
+
+/// Whether this process may have the machine boot: root, with the capability for it, and in no container.
+///
+/// # Errors
+/// A sentence that says what is missing.
+pub fn may_boot() -> Result<(), String> {
+    /// `CAP_SYS_BOOT`, capabilities(7).
+    const SYS_BOOT: u32 = 22;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    if !rustix::process::geteuid().is_root() {
+        return Err("only root can boot the machine".into());
+    }
+    if bits >> SYS_BOOT & 1 == 0 {
+        return Err("this process may not boot the machine (it lacks CAP_SYS_BOOT)".into());
+    }
+    match Facts::read().container {
+        Some(container) => Err(format!("this is a container ({container}), which has no boots")),
+        None => Ok(()),
+    }
+}
+
+/// Does not return where it works.
+///
+/// # Errors
+/// A sentence, where the machine stays up.
+pub fn go_down(way: WayDown) -> Result<(), String> {
+    may_boot()?;
+    rustix::fs::sync();
+    if has_systemd() {
+        let verb = if way == WayDown::Loaded { "kexec" } else { "reboot" };
+        let program = trust::program::find("systemctl")?.ok_or("there is no systemctl here")?;
+        let done = Command::new(program).arg(verb).status();
+        if !done.as_ref().is_ok_and(|status| status.success()) {
+            return Err(format!("`systemctl {verb}` failed: the machine stays up"));
+        }
+        std::thread::sleep(GOES_DOWN_WITHIN);
+        return Err(format!("`systemctl {verb}` was obeyed, and the machine is still up"));
+    }
+    // Read-only, as far as that goes: what was written is on disk already.
+    let _ = fs::write("/proc/sysrq-trigger", "u");
+    let how = match way {
+        WayDown::Loaded => libc::LINUX_REBOOT_CMD_KEXEC,
+        WayDown::Reset => libc::LINUX_REBOOT_CMD_RESTART,
+    };
+    // SAFETY: it takes a number.
+    unsafe { libc::reboot(how) };
+    Err(format!("the machine does not go down: {}", std::io::Error::last_os_error()))
+}

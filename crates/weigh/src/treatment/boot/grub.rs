@@ -1,0 +1,149 @@
+//! GRUB's one-shot entry: an entry of ours in `custom.cfg`, which the usual `grub.cfg` reads if it is there,
+//! and its name in GRUB's environment as the next one (grub-reboot(8)). GRUB forgets the name before it boots
+//! the entry, so what fails there is not booted again.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::kernel::BootKernel;
+use trust::program;
+
+const ENTRY: &str = "weigh-boot";
+/// So that it is known as ours.
+const HEAD: &str = "# Written by weigh for an experiment of boots; `weigh restore` removes it.\n";
+
+/// Where it is, and how its programs begin: Debian's and others' names.
+const INSTALLED: [(&str, &str); 2] = [("/boot/grub", "grub"), ("/boot/grub2", "grub2")];
+
+struct Grub {
+    directory: &'static Path,
+    name: &'static str,
+}
+
+impl Grub {
+    fn find() -> Result<Grub, String> {
+        let is_there =
+            |(directory, _): &&(&str, &str)| Path::new(directory).join("grub.cfg").is_file();
+        let (directory, name) = INSTALLED.iter().find(is_there).ok_or(
+            "there is no GRUB here (/boot/grub/grub.cfg, /boot/grub2/grub.cfg): leave --reboot-by grub out",
+        )?;
+        Ok(Grub { directory: Path::new(directory), name })
+    }
+
+    fn custom(&self) -> PathBuf {
+        self.directory.join("custom.cfg")
+    }
+
+    fn run(&self, what: &str, arguments: &[&OsStr]) -> Result<String, String> {
+        let name = format!("{}-{what}", self.name);
+        let program = program::find(&name)?.ok_or_else(|| format!("there is no {name} here"))?;
+        let done = Command::new(program).args(arguments).output();
+        let done = done.map_err(|error| format!("{name}: {error}"))?;
+        match done.status.success() {
+            true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
+            false => Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr).trim())),
+        }
+    }
+
+    /// The entry as `grub.cfg` has others.
+    fn text(&self, kernel: &BootKernel, line: &str) -> Result<String, String> {
+        let uuid = self.run("probe", &["--target=fs_uuid".as_ref(), kernel.image.as_os_str()])?;
+        let within = |file: &PathBuf| quoted(&self.run("mkrelpath", &[file.as_os_str()])?);
+        let words = line.split_whitespace().map(quoted).collect::<Result<Vec<_>, _>>()?.join(" ");
+        let image = within(&kernel.image)?;
+        let initramfs = kernel.initramfs.as_ref().map(within).transpose()?;
+        let initramfs = initramfs.map_or_else(String::new, |file| format!("\tinitrd {file}\n"));
+        Ok(format!(
+            "{HEAD}menuentry 'weigh' --id {ENTRY} --unrestricted {{\n\
+             \tsearch --no-floppy --fs-uuid --set=root {}\n\tlinux {image} {words}\n{initramfs}}}\n",
+            quoted(&uuid)?
+        ))
+    }
+}
+
+/// A word that GRUB's shell takes as it is.
+fn quoted(word: &str) -> Result<String, String> {
+    match word.contains('\'') || word.is_empty() {
+        true => Err(format!("`{word}` cannot be written for GRUB")),
+        false => Ok(format!("'{word}'")),
+    }
+}
+
+/// Whether a file is what we wrote.
+fn is_ours(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.starts_with(HEAD))
+}
+
+/// Whether it would boot this.
+///
+/// # Errors
+/// A sentence that says what is missing, or in the way.
+pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
+    let grub = Grub::find()?;
+    let file = grub.directory.join("grub.cfg");
+    let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    if let Some(word) = ["custom.cfg", "next_entry"].iter().find(|word| !text.contains(**word)) {
+        return Err(format!("{} does not read {word}: it has no one-shot entries", file.display()));
+    }
+    if grub.custom().exists() && !is_ours(&grub.custom()) {
+        return Err(format!("{} is there already, and not ours", grub.custom().display()));
+    }
+    grub.run("editenv", &["-".as_ref(), "list".as_ref()])?;
+    grub.text(kernel, line).map(drop)
+}
+
+/// Makes this the entry that is booted next, once.
+///
+/// # Errors
+/// As [`try_out`].
+pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
+    let grub = Grub::find()?;
+    let text = grub.text(kernel, line)?;
+    unload()?;
+    let write = || -> std::io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o644).open(grub.custom())?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        File::open(grub.directory)?.sync_all()
+    };
+    write().map_err(|error| format!("{}: {error}", grub.custom().display()))?;
+    grub.run("reboot", &[ENTRY.as_ref()]).map(drop)
+}
+
+/// Takes the entry away, and its name as the next one.
+///
+/// # Errors
+/// A sentence that names what is left.
+pub fn unload() -> Result<(), String> {
+    let grub = Grub::find()?;
+    if is_ours(&grub.custom()) {
+        match fs::remove_file(grub.custom()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(format!("{}: {error}: remove it", grub.custom().display()));
+            }
+            _ => {}
+        }
+    }
+    let environment = grub.run("editenv", &["-".as_ref(), "list".as_ref()])?;
+    let is_next = environment.lines().any(|line| line == format!("next_entry={ENTRY}"));
+    match is_next {
+        true => grub.run("editenv", &["-", "unset", "next_entry"].map(OsStr::new)).map(drop),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grubs_shell_would_take_apart_is_quoted_or_refused() {
+        assert_eq!(quoted("a=$b;{c}").unwrap(), "'a=$b;{c}'");
+        assert!(quoted("it's").is_err() && quoted("").is_err());
+    }
+}

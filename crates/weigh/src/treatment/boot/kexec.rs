@@ -1,0 +1,76 @@
+//! A kernel that the running one executes in its place: `kexec_file_load(2)`, and no program for it.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::kernel::BootKernel;
+
+const UNLOAD: libc::c_ulong = 1;
+const NO_INITRAMFS: libc::c_ulong = 4;
+
+/// Whether one is loaded.
+pub fn is_loaded() -> bool {
+    fs::read_to_string("/sys/kernel/kexec_loaded").is_ok_and(|text| text.trim() == "1")
+}
+
+/// Loads one, to be executed by the next `kexec` of the kernel.
+///
+/// # Errors
+/// A sentence that says why the kernel takes none, where that is known.
+pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
+    let open = |path: &std::path::Path| {
+        File::open(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let image = open(&kernel.image)?;
+    let initramfs = kernel.initramfs.as_deref().map(open).transpose()?;
+    let line = CString::new(line).map_err(|_| "a command line has a NUL in it".to_owned())?;
+    let bytes = line.as_bytes_with_nul();
+    let (initramfs, flags) = match &initramfs {
+        Some(file) => (file.as_raw_fd(), 0),
+        None => (-1, NO_INITRAMFS),
+    };
+    // SAFETY: open files, and a string that ends within its length.
+    let loaded = unsafe {
+        libc::syscall(
+            libc::SYS_kexec_file_load,
+            image.as_raw_fd(),
+            initramfs,
+            bytes.len(),
+            bytes.as_ptr(),
+            flags,
+        )
+    };
+    if loaded == 0 { Ok(()) } else { Err(explained(&kernel.image, &io::Error::last_os_error())) }
+}
+
+fn explained(image: &std::path::Path, error: &io::Error) -> String {
+    let why = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            ": kexec is switched off here (kernel.kexec_load_disabled), or the kernel is locked down"
+        }
+        Some(libc::ENOSYS) => ": this kernel was built without CONFIG_KEXEC_FILE",
+        Some(libc::EKEYREJECTED | libc::ENOKEY | libc::EBADMSG | libc::ENODATA) => {
+            ": this kernel starts signed ones only (Secure Boot)"
+        }
+        _ => "",
+    };
+    format!("the kernel does not take {} for kexec ({error}){why}", image.display())
+}
+
+/// Forgets the one that is loaded.
+///
+/// # Errors
+/// As `kexec_file_load(2)`.
+pub fn unload() -> Result<(), String> {
+    // SAFETY: numbers, and a pointer that is not used.
+    let done = unsafe { libc::syscall(libc::SYS_kexec_file_load, -1, -1, 0, c"".as_ptr(), UNLOAD) };
+    match done {
+        0 => Ok(()),
+        _ => Err(format!(
+            "the kernel that was loaded for kexec is still there ({}): kexec -u",
+            io::Error::last_os_error()
+        )),
+    }
+}

@@ -1,0 +1,93 @@
+//! What makes the next boot another one than the normal one, once.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::entry::BootEntry;
+use super::going_down::WayDown;
+use super::{grub, kexec, watchdog};
+
+/// How the machine gets into a boot of an arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Mechanism {
+    /// The running kernel executes the next one; neither firmware nor boot loader take part
+    #[default]
+    Kexec,
+    /// GRUB's one-shot entry: the machine resets, and GRUB boots an entry of ours once
+    Grub,
+}
+
+impl Mechanism {
+    /// Tries whether it would boot this, and leaves it at that.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing, or in the way.
+    pub fn try_out(self, entry: &BootEntry) -> Result<(), String> {
+        match self {
+            Mechanism::Kexec if kexec::is_loaded() => {
+                Err("a kernel is loaded for kexec already: kexec -u forgets it".into())
+            }
+            Mechanism::Kexec => {
+                kexec::load(&entry.kernel, &entry.line)?;
+                kexec::unload()
+            }
+            Mechanism::Grub => grub::try_out(&entry.kernel, &entry.line),
+        }
+    }
+
+    /// Makes this boot the next one, and no other after it.
+    ///
+    /// # Errors
+    /// As [`Mechanism::try_out`].
+    pub fn load(self, entry: &BootEntry, mark: &str) -> Result<(), String> {
+        match self {
+            Mechanism::Kexec => kexec::load(&entry.kernel, &entry.marked(mark)),
+            Mechanism::Grub => grub::load(&entry.kernel, &entry.marked(mark)),
+        }
+    }
+
+    /// Makes the normal entry the next one again.
+    ///
+    /// # Errors
+    /// A sentence that names what is left.
+    pub fn unload(self) -> Result<(), String> {
+        match self {
+            Mechanism::Kexec if kexec::is_loaded() => kexec::unload(),
+            Mechanism::Kexec => Ok(()),
+            Mechanism::Grub => grub::unload(),
+        }
+    }
+
+    /// Where the machine goes when it goes down.
+    pub fn way_down(self) -> WayDown {
+        match self {
+            Mechanism::Kexec => WayDown::Loaded,
+            Mechanism::Grub => WayDown::Reset,
+        }
+    }
+
+    /// For who is asked.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Mechanism::Kexec => {
+                "by kexec, past its firmware and its boot loader, which stay as they are"
+            }
+            Mechanism::Grub => {
+                "by GRUB's one-shot entry, which is written to custom.cfg and removed at the end"
+            }
+        }
+    }
+
+    /// What becomes of a boot that hangs.
+    pub fn of_hanging(self) -> String {
+        match self {
+            Mechanism::Kexec => watchdog::sentence(),
+            Mechanism::Grub => {
+                "One that hangs takes somebody who resets the machine: a reset stops the \
+                                hardware's watchdog."
+                    .into()
+            }
+        }
+    }
+}

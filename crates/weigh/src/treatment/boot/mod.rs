@@ -1,0 +1,64 @@
+//! Boots of this very machine: what an arm boots, how the machine goes down into it, what brings an
+//! experiment back afterwards, and what is on disk meanwhile.
+
+pub mod entry;
+pub mod going_down;
+mod grub;
+pub mod hook;
+pub mod kernel;
+mod kexec;
+mod mechanism;
+pub mod normal;
+pub mod state;
+pub mod watchdog;
+
+pub use entry::BootEntry;
+pub use going_down::may_boot;
+pub use mechanism::Mechanism;
+pub use normal::NormalBoot;
+pub use state::{BootState, DueBoot};
+
+use super::guest::options::GuestOptions;
+use super::read_label;
+use crate::label::Term;
+
+/// What such a treatment is called.
+pub const NAME: &str = "boot";
+
+/// Whether arms of these labels are boots of this machine.
+pub fn are_boots(labels: &[String]) -> bool {
+    let is_boot = |term: &Term| term.name == NAME;
+    let arms = labels.iter().filter_map(|label| read_label(label).ok());
+    arms.into_iter().any(|arm| arm.places.iter().chain(&arm.treatments).any(is_boot))
+}
+
+/// What an arm of this label boots.
+///
+/// # Errors
+/// A sentence, where the label is not that of a boot alone, or there is no such kernel here.
+pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
+    let arm = read_label(label)?;
+    match (arm.places.as_slice(), arm.treatments.as_slice()) {
+        ([], [term]) if term.name == NAME => {
+            BootEntry::of(&GuestOptions::of(&term.parameters)?, normal)
+        }
+        _ => Err(format!(
+            "`{label}` is more than a boot, or none: boots of this machine are compared with such alone, as \
+             in `weigh compare boot:audit`"
+        )),
+    }
+}
+
+/// Ends an experiment of boots: nothing of it is left but what is stored. Gives its id.
+///
+/// # Errors
+/// What is left, and how to remove it.
+pub fn end() -> Result<Option<String>, String> {
+    let Some(state) = BootState::read()? else { return Ok(None) };
+    // The hook first: without it nothing boots any more.
+    hook::remove()?;
+    state.mechanism.unload()?;
+    watchdog::stand_down();
+    BootState::remove()?;
+    Ok(Some(state.experiment))
+}

@@ -1,0 +1,65 @@
+//! The boot that the machine is in when nothing is measured, which its normal entry makes.
+
+use std::fs;
+
+use linux_audit::netlink::Client;
+use serde::{Deserialize, Serialize};
+
+use super::kernel::BootKernel;
+use crate::machine::Facts;
+
+/// What all arms have, unless they say otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NormalBoot {
+    pub kernel: BootKernel,
+    /// `/proc/version`.
+    pub version: String,
+    /// Without what a boot loader adds.
+    pub command_line: String,
+    /// Security modules in force.
+    pub modules: Vec<String>,
+    /// Whether SELinux enforces; `None` without it.
+    pub enforces: Option<bool>,
+    pub audits: bool,
+}
+
+impl NormalBoot {
+    /// That of now.
+    ///
+    /// # Errors
+    /// A sentence, where its kernel is not found.
+    pub fn read() -> Result<NormalBoot, String> {
+        let read = |path: &str| {
+            let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+            text.map(|text| text.trim().to_owned())
+        };
+        let facts = Facts::read();
+        let audit = Client::open().and_then(|mut client| client.status()).ok();
+        Ok(NormalBoot {
+            kernel: BootKernel::running(&facts.kernel)?,
+            version: read("/proc/version")?,
+            command_line: of_kernel(&read("/proc/cmdline")?),
+            modules: facts.lsm,
+            enforces: read("/sys/fs/selinux/enforce").ok().map(|text| text == "1"),
+            audits: audit.is_some_and(|status| status.enabled != 0),
+        })
+    }
+}
+
+/// A command line without the words that a boot loader adds for itself.
+pub fn of_kernel(line: &str) -> String {
+    let is_loaders =
+        |word: &&str| ["BOOT_IMAGE=", "initrd="].iter().any(|own| word.starts_with(own));
+    line.split_whitespace().filter(|word| !is_loaders(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_boot_loader_adds_is_none_of_the_kernels() {
+        let line = "BOOT_IMAGE=/vmlinuz-6.1 root=/dev/vda1  ro initrd=\\initrd quiet";
+        assert_eq!(of_kernel(line), "root=/dev/vda1 ro quiet");
+    }
+}

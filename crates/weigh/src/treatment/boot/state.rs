@@ -1,0 +1,114 @@
+//! What is on disk of an experiment of boots before the machine goes down: whose it is, and which boot is
+//! due. Which samples there are is in the store alone.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::mechanism::Mechanism;
+use super::normal::NormalBoot;
+use crate::treatment::state_dir::StateDir;
+
+const FILE: &str = "boot.json";
+/// The word on the command line that marks one boot of one experiment.
+const MARK: &str = "weigh.boot=";
+
+/// A half of a pair, and its boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueBoot {
+    pub round: usize,
+    pub arm: usize,
+    /// 0 for the first half of a pair.
+    pub position: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BootState {
+    pub experiment: String,
+    pub database: PathBuf,
+    pub normal: NormalBoot,
+    pub mechanism: Mechanism,
+    /// Seconds since 1970.
+    pub began_s: u64,
+    pub due: DueBoot,
+    /// How many boots there were, with the one that is due: it marks it.
+    pub boots: usize,
+    /// How often the boot that is due came up otherwise.
+    pub failures: usize,
+    /// The boot in which this was written.
+    pub boot_id: String,
+}
+
+impl BootState {
+    /// # Errors
+    /// A sentence, where it is there and cannot be read.
+    pub fn read() -> Result<Option<BootState>, String> {
+        let directory = open()?;
+        let say = |problem: String| format!("{}: {problem}", directory.path(FILE).display());
+        match directory.read(FILE) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map(Some).map_err(|error| say(error.to_string()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(say(error.to_string())),
+        }
+    }
+
+    /// When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn write(&self) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(self).expect("plain data with text keys");
+        let directory = open()?;
+        directory
+            .replace(FILE, &text)
+            .map_err(|error| format!("{}: {error}", directory.path(FILE).display()))
+    }
+
+    /// # Errors
+    /// A sentence, where it is still there.
+    pub fn remove() -> Result<(), String> {
+        let path = open()?.path(FILE);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(format!("{}: {error}: remove it", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Since the experiment began, by the clock on the wall: boots take time too.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_secs(seconds_now().saturating_sub(self.began_s))
+    }
+
+    /// The word that marks the boot that is due.
+    pub fn mark(&self) -> String {
+        format!("{MARK}{}.{}", self.experiment, self.boots)
+    }
+
+    /// The half of a pair that this boot is for; `None` where another came up.
+    pub fn here(&self) -> Option<DueBoot> {
+        let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        line.split_whitespace().any(|word| word == self.mark()).then_some(self.due)
+    }
+}
+
+/// Whether this boot is one of an experiment, whichever.
+pub fn is_in_one() -> bool {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    line.split_whitespace().any(|word| word.starts_with(MARK))
+}
+
+/// Since 1970.
+pub fn seconds_now() -> u64 {
+    jiff::Timestamp::now().as_second().max(0).cast_unsigned()
+}
+
+fn open() -> Result<StateDir, String> {
+    StateDir::open().map_err(|error| format!("the state directory: {error}"))
+}

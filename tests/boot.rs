@@ -1,0 +1,144 @@
+//! `boot`: arms that are boots of the machine. What reboots here is a machine in qemu; on the machine of the
+//! tests `weigh` lacks the capability for it (support/spawn.rs).
+
+mod support;
+
+use std::fs;
+
+use support::bootable::{BUSYBOX, Machine, QEMU};
+use support::{Home, Turn, is_root};
+
+/// Where the coin lets the baseline boot first, and where the treated arm.
+const BASELINE_FIRST: &str = "--seed 1";
+const TREATED_FIRST: &str = "--seed 2";
+
+/// Why there is no machine to reboot here.
+fn is_skipped() -> bool {
+    let missing = [QEMU, BUSYBOX].into_iter().find(|file| !fs::exists(file).unwrap());
+    match missing {
+        _ if !is_root() => println!("skipped: needs root"),
+        Some(file) => println!("skipped: there is no {file} (scripts/install-deps vm)"),
+        None => return false,
+    }
+    true
+}
+
+fn compare(treatment: &str, more: &str) -> String {
+    format!("weigh compare {treatment} -w getppid -w pipe --sample 20ms --yes {more}\n")
+}
+
+/// Nothing of an experiment is left on the disk but its database.
+fn assert_put_back(machine: &Machine) {
+    assert!(!machine.list("/etc/rc2.d").contains("weigh"), "{}", machine.said());
+    let state = machine.list("/var/lib/weighbridge");
+    assert!(!state.contains("boot") && !state.contains("journal"), "{state}");
+}
+
+/// Each sample as work, arm, pair and position, in the order measured.
+fn samples(home: &Home) -> Vec<[i64; 4]> {
+    let database = home.open_database();
+    let mut query =
+        database.prepare("SELECT work, arm, pair, position FROM sample ORDER BY number").unwrap();
+    let rows = query.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn this_machine_is_not_booted_by_a_test() {
+    let home = Home::new();
+    let refused = |arguments: &[&str], parts: &[&str]| home.run(arguments).assert_error(parts);
+    let audit = ["compare", "boot:audit", "-w", "getppid", "--yes"];
+    refused(&audit, &[if is_root() { "lacks CAP_SYS_BOOT" } else { "only root" }]);
+    refused(&["compare", "boot:audit", "boot:cmdline=x"], &["only one treatment"]);
+    refused(&["compare", "boot:audit", "--", "true"], &["only what -w names"]);
+    refused(&["compare", "boot:audit", "--json", "x"], &["weigh export"]);
+    refused(&["compare", "boot:audti"], &["`boot` does not take `audti`"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn boots_by_kexec_go_on_by_themselves_also_after_a_power_cut() {
+    if is_skipped() {
+        return;
+    }
+    let _turn = Turn::share();
+    let more = format!("--budget 1s {BASELINE_FIRST}");
+    let machine = Machine::that_does(&compare("boot:cmdline=init_on_alloc=1", &more));
+    let mut on = machine.switch_on();
+    machine.wait_for("Going down: boot 2", 0, &mut on);
+    let before = machine.said().len();
+    machine.wait_for("Linux version", before, &mut on);
+    drop(on);
+    machine.wait_until_off(machine.switch_on());
+    assert_put_back(&machine);
+    let home = machine.into_home();
+    let [first, second, third, fourth] = samples(&home)[..] else { panic!("{:?}", samples(&home)) };
+    assert_eq!([first[1], second[1], third[1], fourth[1]], [0, 0, 1, 1], "one boot each");
+    assert_eq!([first[3], second[3], third[3], fourth[3]], [0, 0, 1, 1]);
+    assert_ne!(first[0], second[0]);
+    assert_eq!([first[0], second[0]], [third[0], fourth[0]], "in the same order");
+    let json = home.json();
+    assert_eq!((&json["state"], &json["results"][0]["pairs"]), (&"complete".into(), &1.into()));
+    let warnings = json["warnings"].to_string();
+    assert!(
+        warnings.contains("Boot 2 (`boot:cmdline=init_on_alloc=1`) did not come up"),
+        "{warnings}"
+    );
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(
+        facts.contains("init_on_alloc=1 panic=10") && facts.contains("one-shot boot"),
+        "{facts}"
+    );
+}
+
+#[test]
+fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment() {
+    if is_skipped() {
+        return;
+    }
+    let _turn = Turn::share();
+    let panics = compare("'boot:cmdline=\"rdinit=/no init=/no\"'", TREATED_FIRST);
+    let machine = Machine::that_does(&panics);
+    machine.wait_until_off(machine.switch_on());
+    assert!(machine.said().matches("] Kernel panic").count() == 2, "{}", machine.said());
+    assert_put_back(&machine);
+    let home = machine.into_home();
+    assert_eq!(samples(&home), Vec::<[i64; 4]>::new());
+    let json = home.json();
+    let failure = json["failure"].to_string();
+    assert!(failure.contains("did not come up") && failure.contains("2 times"), "{json:#}");
+}
+
+#[test]
+fn boots_by_grubs_one_shot_entry_leave_it_as_it_was() {
+    if is_skipped() {
+        return;
+    }
+    let _turn = Turn::share();
+    let more = format!("--reboot-by grub --budget 1s {BASELINE_FIRST}");
+    let machine = Machine::that_does(&compare("boot:audit", &more));
+    machine.wait_until_off(machine.switch_on());
+    assert_put_back(&machine);
+    assert!(!machine.list("/boot/grub").contains("custom.cfg"), "{}", machine.said());
+    let home = machine.into_home();
+    let arms: Vec<i64> = samples(&home).iter().map(|of| of[1]).collect();
+    assert_eq!(arms, [0, 0, 1, 1]);
+    assert_eq!(home.json()["state"], "complete");
+}
+
+/// All orders of boots, with a report at the end that nobody waited for.
+#[test]
+#[ignore = "eighteen boots; make check-hard"]
+fn eight_pairs_of_boots_have_a_verdict() {
+    assert!(!is_skipped());
+    let _turn = Turn::take();
+    let machine = Machine::that_does(&compare("boot:audit", "--pairs 8 --seed 3"));
+    machine.wait_until_off(machine.switch_on());
+    assert_put_back(&machine);
+    let home = machine.into_home();
+    assert_eq!(samples(&home).len(), 2 * 2 * 8);
+    let json = home.json();
+    assert_eq!((&json["state"], &json["results"][0]["pairs"]), (&"complete".into(), &8.into()));
+    let firsts: Vec<i64> = samples(&home).iter().filter(|of| of[3] == 0).map(|of| of[1]).collect();
+    assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+}
