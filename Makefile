@@ -19,6 +19,13 @@ run: build
 build: deps
 	cargo rustc --locked --release --bin weigh -- -C target-feature=+crt-static
 
+# The same for AArch64, on any machine.
+aarch64: export CC := aarch64-linux-gnu-gcc
+aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
+aarch64: deps
+	scripts/install-deps laboratory
+	cargo rustc --locked --release --target aarch64-unknown-linux-gnu --bin weigh -- -C target-feature=+crt-static
+
 test: deps test-deps
 	cargo fmt --check
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
@@ -58,4 +65,4 @@ test-deps:
 clean:
 	cargo clean
 
-.PHONY: run build test check-hard install uninstall deps test-deps clean
+.PHONY: run build aarch64 test check-hard install uninstall deps test-deps clean

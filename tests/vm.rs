@@ -56,10 +56,11 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
     let _turn = Turn::take();
     let home = home();
     let root = tiny(&home, "guest").display().to_string();
-    let [base, audited] = ["", ",audit"].map(|more| format!("vm:root={root}{more}"));
+    let [base, audited, walled] =
+        ["", ",audit", "::landlock+seccomp"].map(|more| format!("vm:root={root}{more}"));
     let json = home.path("out.json").display().to_string();
-    let arguments =
-        ["compare", &audited, "--base", &base, "-w", "getppid", "--budget", "40s", "--json", &json];
+    let mut arguments = vec!["compare", &audited, &walled, "--base", &base, "-w", "getppid"];
+    arguments.extend(["--budget", "50s", "--json", &json]);
     let outcome = run(&home, &arguments);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     let json: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
@@ -78,6 +79,9 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
         refused.assert_error(&["`mitigations=off` changes what the CPU does", "/dev/kvm"]);
     }
     assert!(row["pairs"].as_u64().unwrap() >= 1, "{row}");
+    // Each process was denied what Landlock does not allow, or it would not have been executed.
+    assert!(json["failures"].as_array().unwrap().is_empty(), "{}", json["failures"]);
+    assert!(json["results"][1]["pairs"].as_u64().unwrap() >= 1, "{json:#}");
     let facts = json["treatments"][0]["facts"].to_string();
     assert!(facts.contains("audit=1") && facts.contains("about the next boot"), "{facts}");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());

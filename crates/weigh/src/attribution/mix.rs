@@ -141,14 +141,13 @@ pub fn resembles(call: &str) -> Operation {
             Operation::CreateUnlink
         }
         "open" | "openat" | "openat2" | "open_by_handle_at" | "close" => Operation::OpenClose,
-        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2"
-        | "readlink" | "readlinkat" | "chmod" | "fchmodat" | "chown" | "lchown" | "fchownat"
-        | "truncate" | "chdir" | "chroot" | "statfs" | "utime" | "utimes" | "futimesat"
-        | "utimensat" | "setxattr" | "lsetxattr" | "getxattr" | "lgetxattr" | "listxattr"
-        | "llistxattr" | "removexattr" | "lremovexattr" | "mount" | "umount2" | "pivot_root"
-        | "swapon" | "swapoff" | "acct" | "inotify_add_watch" | "execve" | "execveat" => {
-            Operation::Stat
-        }
+        "stat" | "lstat" | "newfstatat" | "fstatat" | "statx" | "access" | "faccessat"
+        | "faccessat2" | "readlink" | "readlinkat" | "chmod" | "fchmodat" | "chown" | "lchown"
+        | "fchownat" | "truncate" | "chdir" | "chroot" | "statfs" | "utime" | "utimes"
+        | "futimesat" | "utimensat" | "setxattr" | "lsetxattr" | "getxattr" | "lgetxattr"
+        | "listxattr" | "llistxattr" | "removexattr" | "lremovexattr" | "mount" | "umount2"
+        | "pivot_root" | "swapon" | "swapoff" | "acct" | "inotify_add_watch" | "execve"
+        | "execveat" => Operation::Stat,
         "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
         | "pwritev" | "pwritev2" | "recvfrom" | "recvmsg" | "sendto" | "sendmsg" | "getdents"
         | "getdents64" | "copy_file_range" | "sendfile" => Operation::Read,

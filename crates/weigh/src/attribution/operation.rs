@@ -65,10 +65,15 @@ impl Operation {
         const UNLINK: Sysno = Sysno::unlink;
         #[cfg(not(target_arch = "x86_64"))]
         const UNLINK: Sysno = Sysno::unlinkat;
+        // The same call, by the name that the kernel has for it there.
+        #[cfg(target_arch = "x86_64")]
+        const STAT: Sysno = Sysno::newfstatat;
+        #[cfg(not(target_arch = "x86_64"))]
+        const STAT: Sysno = Sysno::fstatat;
         match self {
             Operation::Getppid => &[Sysno::getppid],
             Operation::Read => &[Sysno::read],
-            Operation::Stat => &[Sysno::newfstatat],
+            Operation::Stat => &[STAT],
             Operation::OpenClose => &[Sysno::openat, Sysno::close],
             Operation::CreateUnlink => &[Sysno::openat, Sysno::close, UNLINK],
             Operation::Fork => &[Sysno::clone],

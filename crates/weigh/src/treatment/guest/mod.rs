@@ -101,8 +101,8 @@ pub fn make(
     let scratch = bench.place.scratch.clone();
     let initramfs = Initramfs::write(&kernel, fresh(&scratch, "initramfs"))
         .map_err(|error| TreatmentError::Unavailable(format!("the initramfs: {error}")))?;
-    let command_line = options.command_line(machine::CONSOLE);
     let accel = Accel::Kvm;
+    let command_line = options.command_line(machine::CONSOLE, accel);
     let mut plan = BootPlan { kernel, image, initramfs, command_line, accel, scratch };
     let kvm = match known.get() {
         Some(kvm) => kvm.clone(),
@@ -113,6 +113,7 @@ pub fn make(
     };
     if kvm != Kvm::Works {
         plan.accel = Accel::Counting;
+        plan.command_line = options.command_line(machine::CONSOLE, plan.accel);
     }
     Ok((plan, kvm))
 }

@@ -1,5 +1,6 @@
 //! What the parameters of `vm` make of a guest: its kernel's command line, and what has to show in it.
 
+use super::accel::Accel;
 use crate::label::Parameters;
 
 /// Modules that a guest has without being asked, and that forbid nothing by themselves.
@@ -134,7 +135,7 @@ impl GuestOptions {
     }
 
     /// The kernel's command line; what follows `--` is for the first process.
-    pub fn command_line(&self, console: &str) -> String {
+    pub fn command_line(&self, console: &str, accel: Accel) -> String {
         let selinux = match self.selinux {
             None => "selinux=0",
             Some(SelinuxMode::Permissive) => "selinux=1 weigh.selinux=permissive",
@@ -145,8 +146,9 @@ impl GuestOptions {
         let gap = if self.cmdline.is_empty() { "" } else { " " };
         format!(
             "console={console} quiet panic=-1 rdinit=/init lsm={} {selinux} apparmor={apparmor} \
-             audit={audit}{gap}{} -- {}",
+             audit={audit}{}{gap}{} -- {}",
             self.modules(),
+            accel.command_line(),
             self.cmdline,
             super::inside::SUBCOMMAND,
         )
@@ -164,12 +166,14 @@ mod tests {
 
     #[test]
     fn an_arm_differs_from_the_plain_guest_in_what_was_asked_for() {
-        let line = |label: &str| of(label).unwrap().command_line("ttyS0");
+        let line = |label: &str| of(label).unwrap().command_line("ttyS0", Accel::Kvm);
         let plain = "console=ttyS0 quiet panic=-1 rdinit=/init lsm=landlock,lockdown,yama selinux=0 \
                      apparmor=0 audit=0 -- __guest";
         assert_eq!(line("vm:cmdline=\"\""), plain);
         let selinux = line("vm:selinux");
         assert!(selinux.contains("yama,selinux selinux=1 weigh.selinux=enforcing"), "{selinux}");
+        let counting = of("vm").unwrap().command_line("ttyS0", Accel::Counting);
+        assert!(counting.contains("audit=0 norandmaps --"), "{counting}");
         assert!(line("vm:audit,bpf-lsm").contains("yama,bpf selinux=0 apparmor=0 audit=1 --"));
         assert!(line("vm:cmdline=\"init_on_alloc=1 x\"").contains("audit=0 init_on_alloc=1 x --"));
     }

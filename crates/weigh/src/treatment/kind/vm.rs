@@ -95,6 +95,7 @@ impl Kind for VirtualMachine {
             next: None,
             round: None,
             version: None,
+            is_static: None,
             losses: 0,
             interrupted: Arc::default(),
         }))
@@ -112,6 +113,8 @@ struct GuestVisit {
     round: Option<(usize, usize)>,
     /// What the kernel of its first boot says of itself.
     version: Option<String>,
+    /// Whether the workloads of its first boot are linked statically: another build is another program.
+    is_static: Option<bool>,
     losses: usize,
     interrupted: Arc<AtomicBool>,
 }
@@ -131,6 +134,12 @@ impl GuestVisit {
         let mut guest = waiting.map_or_else(|| Guest::start(self.plan()?), Ok)?;
         guest.thaw();
         let arrival = guest.arrive(&self.interrupted, None)?;
+        let is_static = arrival.executable.is_static;
+        if *self.is_static.get_or_insert(is_static) != is_static {
+            return Err(TreatmentError::NotInForce(
+                "in this boot the workloads are linked otherwise than in the boots before".into(),
+            ));
+        }
         self.guest = Some((guest, arrival));
         if self.plan()?.accel == Accel::Counting {
             self.next = Some(Guest::start(self.plan()?)?);
