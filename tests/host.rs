@@ -11,7 +11,8 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use support::{Home, Running, Turn, is_root, program, wait_until};
+use support::servers::{has, open_home};
+use support::{Home, Running, Turn, is_root, program, row, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,6 +63,8 @@ impl Network {
             let address = format!("{}/30", ADDRESSES[side]);
             network.ip(side, &["address", "add", &address, "dev", "eth0"]);
             network.ip(side, &["link", "set", "eth0", "up"]);
+            // By which a machine reaches its own addresses.
+            network.ip(side, &["link", "set", "lo", "up"]);
         }
         network
     }
@@ -164,6 +167,11 @@ impl<'h> Machine<'h> {
 
     fn label(&self) -> String {
         self.label_with("identity", "known_hosts")
+    }
+
+    /// As the option that has a client there.
+    fn client(&self) -> String {
+        self.label().replacen("host:", "", 1)
     }
 
     fn label_with(&self, identity: &str, known_hosts: &str) -> String {
@@ -333,4 +341,97 @@ fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
     assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
     assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
     machine.assert_nothing_left();
+}
+
+/// The local addresses of what listens in the network of this side, as /proc has them.
+fn listeners(network: &Network, side: usize) -> Vec<String> {
+    let table = fs::read_to_string(format!("/proc/{}/net/tcp", network.holders[side].id()));
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        (fields.get(3) == Some(&"0A")).then(|| fields[1].split(':').next().unwrap().to_owned())
+    };
+    table.unwrap().lines().skip(1).filter_map(of_line).collect()
+}
+
+/// The servers are here, with the treatment, and listen at the one address; the client is there.
+#[test]
+fn a_client_on_another_machine_asks_the_servers_of_this_one() {
+    if !["mariadb", "postgres", "php-site", "redis"].into_iter().all(has) {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let Some(machine) = Machine::start_behind_a_link(&home) else { return };
+    let network = machine.network.as_ref().unwrap();
+    let client = machine.client();
+    let asking =
+        ["app:db.point-read@mariadb", "app:db.point-read@postgres", "app:web.cookie@nginx-fpm"];
+    let others = ["app:kv.get-set@redis", "getppid"];
+    let works: Vec<&str> = asking.into_iter().chain(others).flat_map(|work| ["-w", work]).collect();
+    let command = ["compare", "seccomp", "--client", &client, "--pairs", "8", "--no-detail"];
+    let command = [&command[..], &["--sample", "20ms"], &works].concat();
+    let mut running = home.start(machine.weigh(&command));
+    let mut seen = Vec::new();
+    let has_several = || {
+        seen.extend(listeners(network, HERE));
+        seen.len() > 20 || running.has_ended()
+    };
+    assert!(wait_until(2 * LIMIT, has_several), "nothing listens");
+    let outcome = running.finish();
+    // As two of its rows can have no result.
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    // 203.0.113.1
+    assert!(!seen.is_empty() && seen.iter().all(|address| address == "017100CB"), "{seen:?}");
+    let json = home.json();
+    for work in asking {
+        let row = row(&json, work);
+        assert_eq!(row["pairs"], 8, "{json:#}");
+        assert!(!row["readings"].to_string().contains("cpu_time"), "{row}");
+    }
+    let told = json["treatments"][0]["facts"].to_string();
+    for part in ["It asks them at 203.0.113.1 from 203.0.113.2", "203.0.113.2 alone is answered"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let failures = json["failures"].to_string();
+    for part in ["`redis` is not asked from another machine", "it asks no server"] {
+        assert!(failures.contains(part), "{failures}");
+    }
+    machine.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
+    if !has("nginx") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let Some(machine) = Machine::start(&home) else { return };
+    let client = machine.client();
+    let arguments = ["compare", "seccomp", "-w", "app:web.page@nginx", "--no-detail", "--client"];
+    let mut running = home.start(
+        home.weigh(&[&arguments[..], &[&client, "--pairs", "12", "--sample", "300ms"]].concat()),
+    );
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
+    kill_process(holder(&running), Signal::KILL).unwrap();
+    let outcome = running.finish();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    let json = home.json();
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    machine.assert_nothing_left();
+
+    let refused = |client: &str, more: &[&str], parts: &[&str]| {
+        home.run(&[&arguments[..], &[client], more].concat()).assert_error(parts);
+        machine.assert_nothing_left();
+    };
+    refused(&client, &["--treat", "both"], &["leave --treat out"]);
+    refused("root@h,address=here", &[], &["takes an IPv4 address"]);
+    let elsewhere = format!("{client},address=203.0.113.9");
+    refused(&elsewhere, &[], &["where no server here can listen"]);
+    home.file("nobody", "");
+    let unknown = machine.label_with("identity", "nobody").replacen("host:", "", 1);
+    refused(&unknown, &[], &["Host key verification failed"]);
 }

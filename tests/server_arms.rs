@@ -30,9 +30,11 @@ fn a_setting_is_in_force_and_the_server_says_so() {
     let home = open_home();
     let few = ["server:mariadb.max_connections=20,mariadb.sort_buffer_size=1M"];
     let json = compared(&home, &few, "app:db.point-read@mariadb").to_string();
-    for fact in
-        ["max_connections=20; the server says 20", "sort_buffer_size=1M; the server says 1048576"]
-    {
+    for fact in [
+        "max_connections=20; the server says 20",
+        "sort_buffer_size=1M; the server says 1048576",
+        "had to say that it was not given mariadb.max_connections=20,mariadb.sort_buffer_size=1M",
+    ] {
         assert!(json.contains(fact), "{fact}: {json}");
     }
     let base = ["server:postgres.work_mem=8MB", "--base", "server:postgres.work_mem=1MB"];
@@ -40,6 +42,21 @@ fn a_setting_is_in_force_and_the_server_says_so() {
     for fact in ["work_mem=8MB; the server says 8192", "work_mem=1MB; the server says 1024"] {
         assert!(json.contains(fact), "{fact}: {json}");
     }
+    assert_nothing_is_left(&home);
+}
+
+/// The arms differ in nothing where the baseline's server has the setting by itself.
+#[test]
+fn a_baseline_that_says_the_same_is_no_baseline() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let arms = ["server:mariadb.max_connections=20", "--fixture", "mariadb:connections=20"];
+    let outcome = home.run(&[&["compare"][..], &arms, &["-w", "app:db.point-read"], &FEW].concat());
+    let part = "without mariadb.max_connections=20 says the same of itself";
+    outcome.assert_error(&[part]);
     assert_nothing_is_left(&home);
 }
 
@@ -69,7 +86,7 @@ fn a_setting_that_the_server_does_not_take_is_an_error() {
         &["every workload failed"],
     );
     let why = home.json()["failures"].to_string();
-    assert!(why.contains("changes a server that it does not ask"), "{why}");
+    assert!(why.contains("it asks no `mariadb`"), "{why}");
     assert_nothing_is_left(&home);
 }
 
@@ -134,7 +151,11 @@ fn who_is_treated_has_the_filter_and_who_is_exempt_has_none() {
         let mut running = home.start(home.weigh(&[&command[..], &["--budget", "60s"]].concat()));
         let file = |pid: i32, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}"));
         let is_server = |pid| file(pid, "comm").is_ok_and(|name| name.trim() == "redis-server");
-        let is_client = |pid| file(pid, "cmdline").is_ok_and(|line| line.contains("\0client\0"));
+        // The worker that leaves its work to another has the treatment, and is told of that one.
+        let is_client = |pid| {
+            let delegates = file(pid, "environ").is_ok_and(|all| all.contains("\0WEIGH_CLIENT="));
+            !delegates && file(pid, "cmdline").is_ok_and(|line| line.contains("\0run\0app:"))
+        };
         let [filtered, others] = filters(&home, &mut running, &is_server);
         assert!(
             others > 0 && (filtered > 0) == (treat == "server"),

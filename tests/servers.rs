@@ -226,6 +226,16 @@ fn a_server_that_is_killed_gives_no_rate() {
     assert_nothing_is_left(&home);
 }
 
+fn is_server(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    ["mariadbd", "postgres", "nginx", "php-fpm", "apache2"].iter().any(|one| name.starts_with(one))
+}
+
+fn is_client(pid: i32) -> bool {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.contains("\0run\0app:")
+}
+
 #[test]
 fn whatever_is_killed_nothing_of_it_stays() {
     let there: Vec<&str> = [
@@ -244,7 +254,7 @@ fn whatever_is_killed_nothing_of_it_stays() {
     }
     let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(16);
-    for kill in 0..support::hard(6, 60) as usize {
+    for kill in 0..support::hard(8, 60) as usize {
         let home = open_home();
         let moment = Duration::from_millis(chance.random_range(200..4000));
         let work = there[kill % there.len()];
@@ -253,13 +263,24 @@ fn whatever_is_killed_nothing_of_it_stays() {
             home.start(home.weigh(&["compare", "none", "-w", work, "--budget", "60s"]));
         thread::sleep(moment);
         assert!(!running.has_ended(), "{}", running.said());
-        let victims = match kill % 2 {
+        let one_of = |is_it: &dyn Fn(i32) -> bool| {
+            let all: Vec<i32> = home.processes().into_iter().filter(|pid| is_it(*pid)).collect();
+            all.get(kill % all.len().max(1)).copied().into_iter().collect()
+        };
+        let victims: Vec<i32> = match kill % 4 {
             0 => vec![running.pid()],
-            _ => home.processes(),
+            1 => home.processes(),
+            2 => one_of(&is_server),
+            _ => one_of(&is_client),
         };
         victims.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        if kill % 4 > 1 {
+            // It goes on without that pair, or ends as the row failed.
+            thread::sleep(Duration::from_millis(500));
+            signal(running.pid(), Signal::INT);
+        }
         running.finish();
-        if kill % 2 == 1 {
+        if kill % 4 == 1 {
             home.succeed(&["restore"]);
         }
         assert_nothing_is_left(&home);

@@ -161,10 +161,9 @@ int ask(int argc, char **argv);
 /* revive.c: the command `revive` */
 int revive(int argc, char **argv);
 
-/* client.c: the command `client`, and what goes to it where this variable names its socket */
+/* delegate.c: who does the work where this variable names its socket */
 #define CLIENT "WEIGH_CLIENT"
-int client(int argc, char **argv);
-int delegate(const char *path, char **argv);
+int delegate(const char *path);
 
 /* load_options.c: the command `load` */
 int load_command(int argc, char **argv);

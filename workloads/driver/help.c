@@ -22,7 +22,6 @@ const char help[] =
 	"  weigh-workloads comm-peer SOCKET [ADDRESS PORT]\n"
 	"  weigh-workloads ask KIND:ADDRESS STATEMENT ...\n"
 	"  weigh-workloads revive COMMAND ...\n"
-	"  weigh-workloads client SOCKET\n"
 	"  weigh-workloads help\n"
 	"\n"
 	"  --target-ms N          how long the timed part should last, in milliseconds (1 to 600000)\n"

@@ -364,9 +364,7 @@ int main(int argc, char **argv)
 		usage_error("list, run or help?");
 #ifndef WEIGH_IS_SMALL
 	if (strcmp(argv[1], "run") == 0 && getenv(CLIENT))
-		return delegate(getenv(CLIENT), argv);
-	if (strcmp(argv[1], "client") == 0)
-		return client(argc - 1, argv + 1);
+		return delegate(getenv(CLIENT));
 #endif
 	if (strcmp(argv[1], "run") == 0)
 		return run(argc - 1, argv + 1);

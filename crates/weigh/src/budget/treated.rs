@@ -1,11 +1,9 @@
 //! A treatment in force, and launches of its arm alone.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::experiment::platform::Stop;
-use crate::station::arms::{Arms, Proved};
-use crate::station::client::WhoIsTreated;
+use crate::station::arms::{Arms, Proved, Serving};
 use crate::treatment::audit::needs;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Evidence, parse};
@@ -38,13 +36,7 @@ impl<'a> Treated<'a> {
         announce: &mut dyn FnMut(&str),
     ) -> Result<Treated<'a>, Stop> {
         let treatment = parse(label).map_err(Stop::Failed)?;
-        let arms = Arms::raise(
-            bench,
-            vec![treatment],
-            (&BTreeSet::new(), WhoIsTreated::Both),
-            guard,
-            announce,
-        )?;
+        let arms = Arms::raise(bench, vec![treatment], &Serving::default(), guard, announce)?;
         let client = Client::open().map_err(needs)?;
         Ok(Treated { client, arms })
     }

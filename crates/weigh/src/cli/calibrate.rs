@@ -191,6 +191,7 @@ impl CalibrateArgs {
             pilot_chooses_scheme: planted.is_some(),
             detail: false,
             treated: WhoIsTreated::Both,
+            client: None,
             naming: self.names.naming(),
             fail_above: None,
         }

@@ -18,6 +18,7 @@ use crate::experiment::boots::SAMPLE_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
 use crate::result::work_name::WorkName;
+use crate::station::away;
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
@@ -109,6 +110,12 @@ pub struct CompareArgs {
     /// treatment of the whole system reaches it all the same
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
+    /// Ask servers from another machine, where no treatment is. It is reached by ssh: USER@HOST, and behind
+    /// it port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell
+    /// at which addresses the two find each other. Of a database and of a web server; nobody else is answered
+    /// there
+    #[arg(long, value_name = "USER@HOST", value_parser = away::checked, conflicts_with = "command")]
+    client: Option<String>,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
     #[arg(long)]
     no_detail: bool,
@@ -117,7 +124,8 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "treat", "command"])]
+        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "treat", "client",
+        "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
@@ -162,6 +170,13 @@ impl CompareArgs {
             return Err("the command after `--` is empty; is a shell variable unset?".into());
         }
         copies::confirm(&[self.copies], &self.workloads, self.yes)?;
+        if self.client.is_some() && self.treat != WhoIsTreated::Server {
+            return Err(
+                "--client has the client on another machine, where no treatment is: leave --treat \
+                 out"
+                .into(),
+            );
+        }
         if self.treatments.is_empty() && self.go_on.is_none() {
             self.treatments.push(default_treatment());
         }
@@ -241,6 +256,7 @@ impl CompareArgs {
             pilot_chooses_scheme: !self.turns && !self.in_sequence,
             detail: !self.no_detail,
             treated: self.treat,
+            client: self.client.clone(),
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
         })

@@ -152,6 +152,7 @@ impl LoadArgs {
             pilot_chooses_scheme: false,
             detail: false,
             treated: WhoIsTreated::Both,
+            client: None,
             naming: self.names.naming(),
             fail_above: None,
         })

@@ -171,6 +171,7 @@ impl NetArgs {
             pilot_chooses_scheme: false,
             detail: false,
             treated: WhoIsTreated::Both,
+            client: None,
             naming: self.names.naming(),
             fail_above: None,
         })

@@ -15,6 +15,7 @@ use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::work_name::WorkName;
+use crate::station::away;
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
@@ -97,6 +98,11 @@ pub struct RunArgs {
     /// there are CPUs, or dc:copies=4; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
+    /// Ask servers from another machine, which is reached by ssh: USER@HOST, and behind it port=N,
+    /// identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell at which
+    /// addresses the two find each other. Of a database and of a web server; nobody else is answered there
+    #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
+    client: Option<String>,
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
@@ -184,7 +190,11 @@ impl RunArgs {
             further_metrics: Vec::new(),
             pilot_chooses_scheme: false,
             detail: false,
-            treated: WhoIsTreated::Both,
+            treated: match self.client.is_some() {
+                true => WhoIsTreated::Server,
+                false => WhoIsTreated::Both,
+            },
+            client: self.client.clone(),
             naming: self.names.naming(),
             fail_above: None,
         })

@@ -146,6 +146,7 @@ impl VersusArgs {
             pilot_chooses_scheme: false,
             detail: false,
             treated: WhoIsTreated::Both,
+            client: None,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
         })

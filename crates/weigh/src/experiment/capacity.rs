@@ -123,7 +123,8 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<SearchFound, Stop> {
         host.begin_passes(slot.unit.work)?;
-        let pass_ms = self.request.sample_ms.unwrap_or(1000) as f64;
+        let given_ms = self.request.sample_ms.ok_or_else(no_length)?;
+        let pass_ms = given_ms as f64;
         let mut best = None;
         // Each pass knows its visits by its number.
         let mut passes = slot.pair * 1000;
@@ -173,6 +174,11 @@ impl Session<'_> {
         audience.announce(&format!("{number}: {said} (closed loop: {closed})."));
         Ok(found)
     }
+}
+
+/// Whoever asks for a search says how long a pass is.
+fn no_length() -> Stop {
+    Stop::Failed("a search for capacity needs the length of its passes".into())
 }
 
 fn stop_of(error: SampleError) -> Stop {

@@ -22,7 +22,8 @@ use super::work::{LoadRole, Work};
 use crate::format;
 use crate::net::site::NetSite;
 use crate::station::Station;
-use crate::station::arms::Arms;
+use crate::station::arms::{Arms, Serving};
+use crate::station::away::ClientLabel;
 use crate::store::Store;
 use crate::store::record::{ChosenPeak, planned_rows};
 use crate::treatment::boot::are_boots;
@@ -82,14 +83,13 @@ impl Session<'_> {
             let collector = net.as_ref().and_then(|net| net.collector.clone());
             let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
             let began = Instant::now();
-            let servers = self.works.iter().flat_map(Work::needs).map(str::to_owned).collect();
-            let arms = Arms::raise(
-                bench,
-                treatments,
-                (&servers, self.request.treated),
-                guard,
-                &mut announce,
-            )?;
+            let client = self.request.client.as_deref().map(ClientLabel::read).transpose();
+            let serving = Serving {
+                labels: self.works.iter().flat_map(Work::needs).map(str::to_owned).collect(),
+                treated: self.request.treated,
+                client: client.map_err(|problem| Stop::Failed(format!("--client: {problem}")))?,
+            };
+            let arms = Arms::raise(bench, treatments, &serving, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
             let site = Site {

@@ -86,6 +86,9 @@ pub struct Request {
     /// Of servers and of who asks them.
     #[serde(default)]
     pub treated: WhoIsTreated,
+    /// The machine that the client is on, where it is another: what --client takes.
+    #[serde(default)]
+    pub client: Option<String>,
     /// What the user calls this experiment; another session of it may be called otherwise.
     #[serde(skip)]
     pub naming: Naming,
@@ -125,8 +128,9 @@ impl Request {
     /// What is judged of each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut judged = Metric::judged(self.design.fixed_pairs, &self.further_metrics);
-        // Of a guest that counts instructions it is no time, and each claim more makes the others harder.
-        if self.arms.iter().any(|label| treatment::is_of_guest(label)) {
+        // Of a guest that counts instructions it is no time, a client elsewhere does not know the server's,
+        // and each claim more makes the others harder.
+        if self.client.is_some() || self.arms.iter().any(|label| treatment::is_of_guest(label)) {
             let is_asked_for = self.further_metrics.contains(&Metric::CpuTime);
             judged.retain(|metric| *metric != Metric::CpuTime || is_asked_for);
         }

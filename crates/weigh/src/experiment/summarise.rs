@@ -1,6 +1,8 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use serde::Deserialize;
+
 use super::control;
 use super::disturbed;
 use super::effects;
@@ -23,7 +25,8 @@ use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use crate::result::versus::Versus;
-use crate::store::record::{ExperimentKind, Header, Stored};
+use crate::station::client::WhoIsTreated;
+use crate::store::record::{ExperimentKind, Header, Stored, StoredWork};
 use crate::treatment::differences::differences;
 use crate::workload::clock::{PATH_LENGTH, is_path_length};
 use crate::workload::metric::{Direction, Metric};
@@ -37,6 +40,8 @@ use paired::judge::{Judgement, judge_rows};
 use paired::parallel::map_rows;
 use paired::stalls;
 
+/// With what the names of workloads begin that ask a server.
+const APPLICATIONS: &str = "app:";
 /// What a reader must know of it first.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
      instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
@@ -93,6 +98,7 @@ pub fn summarise(stored: &Stored) -> Summary {
             })
             .collect(),
         versus,
+        treat: who_is_treated(header),
         results,
         effects,
         loads: compared_loads(stored),
@@ -103,6 +109,26 @@ pub fn summarise(stored: &Stored) -> Summary {
         gate: stored.fail_above.map(|limit| gate(limit, stored)),
         imported: None,
     }
+}
+
+/// Of a stored request.
+#[derive(Deserialize)]
+struct TreatedOfRequest {
+    #[serde(default)]
+    treated: WhoIsTreated,
+}
+
+#[derive(Deserialize)]
+struct OriginOfTreated {
+    request: TreatedOfRequest,
+}
+
+/// Of servers and of who asks them; `None` where no workload asks one.
+fn who_is_treated(header: &Header) -> Option<String> {
+    let asks = |work: &StoredWork| work.name.name.starts_with(APPLICATIONS);
+    let origin = header.origin.as_deref().filter(|_| header.works.iter().any(asks))?;
+    let OriginOfTreated { request } = serde_json::from_str(origin).ok()?;
+    Some(request.treated.word().to_owned())
 }
 
 /// One difference is the label itself. The labels of commands are none of treatments.

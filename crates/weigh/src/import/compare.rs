@@ -102,6 +102,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         treatments: Vec::new(),
         versus: None,
         effects: Vec::new(),
+        treat: None,
         results: Vec::new(),
         loads: Vec::new(),
         profiles: Vec::new(),

@@ -65,6 +65,19 @@ impl Page {
         }
     }
 
+    /// The same of what has to be read to its end, in as many lines as that takes.
+    pub fn whole_list(&mut self, title: &str, items: &[String], most: usize) {
+        let shown = if items.len() <= most { items.len() } else { most - 1 };
+        for item in &items[..shown] {
+            let text = wrap(&format!("{title}: {}", format::label(item)), self.width, 2).join("\n");
+            let rest = text.strip_prefix(title).unwrap_or(&text);
+            self.lines.push(paint(title, WARNING, self.colour) + rest);
+        }
+        if items.len() > shown {
+            self.lines.push(format!("{title}: {} more", items.len() - shown));
+        }
+    }
+
     pub fn list(&mut self, title: &str, items: Vec<String>) {
         if items.is_empty() {
             return;

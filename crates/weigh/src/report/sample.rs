@@ -43,6 +43,7 @@ pub fn audit() -> Summary {
         }],
         versus: None,
         effects: Vec::new(),
+        treat: None,
         results: rows(),
         loads: Vec::new(),
         profiles: Vec::new(),

@@ -106,7 +106,7 @@ fn brief(page: &mut Page, s: &Summary) {
     if let Some(storage) = evidence::storage(s) {
         page.say(&format!("Storage: {storage}"));
     }
-    page.brief_list("No result", &failures(s), MOST_REMARKS);
+    page.whole_list("No result", &failures(s), MOST_REMARKS);
     page.brief_list("Note", &notes(s), MOST_REMARKS);
     let warnings: Vec<String> = s.warnings.iter().map(|warning| first_sentence(warning)).collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);

@@ -86,6 +86,9 @@ pub struct Summary {
     /// Where the arms are commands rather than treatments of a system.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub versus: Option<Versus>,
+    /// Who has the treatments, of servers and of who asks them; absent where no workload asks one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub treat: Option<String>,
     pub results: Vec<Row>,
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

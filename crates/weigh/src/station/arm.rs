@@ -1,12 +1,15 @@
 //! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
 
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
-use crate::treatment::{self, Named, PairDraw, Treatment};
+use crate::treatment::{self, Launch, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
 use crate::workload::member::{MemberDuring, MemberSeen, Raise};
@@ -55,6 +58,15 @@ pub struct Exempt {
     pub treated: WhoIsTreated,
     pub place: LaunchPlace,
     pub setup: Setup,
+    /// Where the client is on another machine.
+    pub away: Option<Rc<RefCell<AwayClient>>>,
+}
+
+/// What became of a launch with its members: of the worker, of the client that did its work, and of them.
+struct LaunchedArm {
+    launched: Launched,
+    client: Option<Launched>,
+    members: Vec<MemberDuring>,
 }
 
 /// A launcher, and the instance of what is around its samples.
@@ -86,6 +98,11 @@ impl Arm {
     /// Who of its servers and of who asks them has its treatment.
     pub fn treated(&self) -> WhoIsTreated {
         self.exempt.treated
+    }
+
+    /// The client, where it is on another machine.
+    pub fn away(&self) -> Option<Ref<'_, AwayClient>> {
+        self.exempt.away.as_ref().map(|away| away.borrow())
     }
 
     /// What the next launches need around them; what there is without it, or with another, ends.
@@ -160,10 +177,16 @@ impl Arm {
         Ok(())
     }
 
+    /// Whether what does not answer may be elsewhere, and out of reach.
+    fn is_lost(&self) -> bool {
+        let client_is_lost = |away: &Rc<RefCell<AwayClient>>| away.borrow_mut().is_lost();
+        !self.place.is_here() || self.exempt.away.as_ref().is_some_and(client_is_lost)
+    }
+
     /// What does not answer elsewhere was lost on the way.
     fn of_place(&self, error: ArmsError) -> ArmsError {
         match error {
-            ArmsError::Launcher(LauncherError::Broken(problem)) if !self.place.is_here() => {
+            ArmsError::Launcher(LauncherError::Broken(problem)) if self.is_lost() => {
                 ArmsError::Lost(format!("`{}`: {problem}", self.named.label))
             }
             other => other,
@@ -188,16 +211,12 @@ impl Arm {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
             other => self.of_place(other.into()),
         })?;
-        let Exempt { treated, place: other_place, setup: other_setup } = &self.exempt;
         let has_servers = members.iter().any(|member| member.is_asked);
         let (mut client, mut of_members) = (None, None);
-        match treated {
-            WhoIsTreated::Server if has_servers => {
-                let started = ExemptClient::start(other_place, other_setup, interrupted);
-                client = Some(started.map_err(of_member)?);
-            }
+        match self.exempt.treated {
+            WhoIsTreated::Server if has_servers => client = Some(self.client(interrupted)?),
             WhoIsTreated::Client if has_servers => {
-                of_members = Some(other_place.start_launcher(&of_servers, interrupted)?);
+                of_members = Some(self.exempt.place.start_launcher(&of_servers, interrupted)?);
             }
             _ => {}
         }
@@ -215,6 +234,18 @@ impl Arm {
         let started = started.and_then(|()| raised.freeze(interrupted));
         self.raised = Some(raised);
         started.inspect_err(|_| self.lower())
+    }
+
+    fn client(&self, interrupted: &AtomicBool) -> Result<ExemptClient, ArmsError> {
+        let Exempt { place: here, setup, away, .. } = &self.exempt;
+        let started = match away {
+            None => ExemptClient::start(&here.scratch, here, setup, interrupted),
+            Some(away) => {
+                let there = away.borrow_mut().place()?;
+                ExemptClient::start(&here.scratch, &there, &AwayClient::setup(), interrupted)
+            }
+        };
+        started.map_err(|error| self.of_place(of_member(error)))
     }
 
     /// Ends the launcher, and before it the members, last first, in good order.
@@ -239,6 +270,7 @@ impl Arm {
         if self.raised.is_none() {
             self.renew(interrupted)?;
         }
+        self.hold_asking(job)?;
         let Arm { named, servers, needs, raised, .. } = self;
         let Some(raised) = raised else { return Err(gone()) };
         let done = raised.run(job, interrupted, &mut || {
@@ -246,7 +278,45 @@ impl Arm {
             let mut needed = servers.iter_mut().filter(|(label, _)| needs.contains(label));
             needed.try_for_each(|(_, server)| Ok(server.ask()?))
         });
-        done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())
+        let done = done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())?;
+        self.hold_client(&done)?;
+        Ok((done.launched, done.members))
+    }
+
+    /// A workload that asks no server has nothing for a client on another machine to do.
+    fn hold_asking(&self, job: &Job) -> Result<(), ArmsError> {
+        let has_client = self.raised.as_ref().is_some_and(|raised| raised.client.is_some());
+        let own = self.place().executable.path().as_os_str();
+        let is_workload = job.argv.first().is_some_and(|word| own == word.as_str());
+        match self.exempt.away.is_some() && is_workload && !has_client {
+            true => Err(ArmsError::Fixture(
+                "it asks no server: leave out --client, which is for workloads that do".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// That the client which did the work was where it had to be, and exempt.
+    fn hold_client(&mut self, done: &LaunchedArm) -> Result<(), ArmsError> {
+        let client = self.raised.as_ref().and_then(|raised| raised.client.as_ref());
+        let Some(client) = client.filter(|_| done.launched.exit_code == Some(0)) else {
+            return Ok(());
+        };
+        let (launched, away) = match (&done.client, &self.exempt.away) {
+            (Some(launched), away) => (launched, away),
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {
+                let problem = "it is not done by a client on another machine: leave out --client";
+                return Err(ArmsError::Fixture(problem.into()));
+            }
+        };
+        if let Some(away) = away {
+            return client.hold_place(launched, away.borrow().whereabouts()).map_err(of_member);
+        }
+        client.hold(launched).map_err(of_member)?;
+        let setup = client.setup();
+        let launch = Launch { is_treated: false, setup, launched, members: &[] };
+        Ok(self.named.treatment.hold_exempt(&launch)?)
     }
 }
 
@@ -259,6 +329,7 @@ impl Arm {
         if self.raised.is_none() {
             self.renew(interrupted)?;
         }
+        self.hold_asking(job)?;
         let Some(raised) = &mut self.raised else { return Err(gone()) };
         let mut job = job.clone();
         job.environment.extend(raised.environment.iter().cloned());
@@ -326,32 +397,33 @@ impl Raised {
         job: &Job,
         interrupted: &AtomicBool,
         ask: &mut dyn FnMut() -> Result<(), ArmsError>,
-    ) -> Result<(Launched, Vec<MemberDuring>), ArmsError> {
+    ) -> Result<LaunchedArm, ArmsError> {
         for MemberSeen { name, .. } in self.members.clone() {
             self.of_members().thaw(&name, interrupted).map_err(of_member)?;
         }
         let before = self.look(interrupted)?;
         let mut job = job.clone();
         job.environment.extend(self.environment.iter().cloned());
-        if !self.asked.is_empty() {
+        // On another machine these numbers are those of others.
+        if !self.asked.is_empty() && self.client.as_ref().is_none_or(ExemptClient::is_here) {
             let pids: Vec<String> = self.asked.iter().map(u32::to_string).collect();
             job.environment.push((SERVERS.into(), pids.join(":")));
         }
         let is_ours = |word: &String| self.place.executable.path().as_os_str() == word.as_str();
-        if let Some(client) = self.client.as_ref().filter(|_| job.argv.first().is_some_and(is_ours))
-        {
-            job.environment.push(client.told());
-        }
-        let launched = self.launcher.run(&job, interrupted)?;
-        let held = self.client.as_mut().map_or(Ok(()), |client| client.hold(interrupted));
-        held.map_err(of_member)?;
+        let (launched, client) = match &mut self.client {
+            Some(client) if job.argv.first().is_some_and(is_ours) => {
+                client.run(&mut self.launcher, &job, interrupted)?
+            }
+            _ => (self.launcher.run(&job, interrupted)?, None),
+        };
         let after = self.look(interrupted)?;
         if launched.exit_code == Some(0) {
             ask()?;
         }
         self.freeze(interrupted)?;
         let both = before.into_iter().zip(after);
-        Ok((launched, both.map(|(before, after)| MemberDuring { before, after }).collect()))
+        let members = both.map(|(before, after)| MemberDuring { before, after }).collect();
+        Ok(LaunchedArm { launched, client, members })
     }
 
     /// The members now; each is the process that was started, with the login uid of its arm.

@@ -1,14 +1,19 @@
 //! The arms of an experiment: their treatments in force, and a launcher for each. The life of a treatment,
 //! from `prepare` to `restore`, is here and nowhere else.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 pub use super::arm::ArmsError;
 use super::arm::{Arm, Exempt};
+use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, on_demand};
+use crate::treatment::{
+    Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, asked_of_servers, on_demand,
+};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
@@ -57,6 +62,16 @@ const WARM: &str = "Samples that ask these servers begin warm: the server was st
 const LOOK_AT_OTHER: Duration = Duration::from_millis(20);
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(2);
 
+/// Servers that single workloads need, and who asks them.
+#[derive(Default)]
+pub struct Serving {
+    /// The labels of their fixtures, in all arms.
+    pub labels: BTreeSet<String>,
+    pub treated: WhoIsTreated,
+    /// Where the client is on another machine.
+    pub client: Option<ClientLabel>,
+}
+
 /// Why there are no two launches: because of that one.
 #[derive(Debug)]
 pub struct LaunchOfPairError {
@@ -72,18 +87,28 @@ pub struct Proved {
 
 impl<'a> Arms<'a> {
     /// Applies the treatments, the first one's first, and starts a launcher for every arm. `announce` is told
-    /// what a person should know before the system is changed. `servers` are the labels of fixtures that
-    /// single workloads need, in all arms of which `treated` has the treatment: see [`Arms::need`].
+    /// what a person should know before the system is changed. For the servers see [`Arms::need`].
     ///
     /// # Errors
     /// Where a treatment cannot be applied; what was applied is the guard's to undo.
     pub fn raise(
-        bench: Bench<'a>,
+        mut bench: Bench<'a>,
         mut treatments: Vec<Named>,
-        (servers, treated): (&BTreeSet<String>, WhoIsTreated),
+        serving: &Serving,
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Arms<'a>, ArmsError> {
+        let labels = treatments.iter().map(|named| &*named.label);
+        bench.circumstances.asked_of_servers = labels.filter_map(asked_of_servers).collect();
+        let away = match &serving.client {
+            None => None,
+            Some(label) => {
+                announce(&label.takes_time());
+                let client = AwayClient::connect(label, &bench)?;
+                bench.circumstances.away = Some(client.addresses());
+                Some(Rc::new(RefCell::new(client)))
+            }
+        };
         for named in &mut treatments {
             named.treatment.takes_time().into_iter().for_each(|sentence| announce(&sentence));
             for sentence in named.treatment.prepare(&bench, guard)? {
@@ -106,11 +131,12 @@ impl<'a> Arms<'a> {
         let nothing = treatments.iter().fold(bench.surroundings.clone(), |setup, named| {
             setup.overridden_by(named.treatment.setup(false))
         });
-        let exempt = Exempt { treated, place: here.clone(), setup: nothing };
+        let treated = serving.treated;
+        let exempt = Exempt { treated, place: here.clone(), setup: nothing, away };
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
-            let servers = servers_of_arm(servers, &named.label, &bench, guard)?;
+            let servers = servers_of_arm(&serving.labels, &named.label, &bench, guard)?;
             let exempt = exempt.clone();
             let mut arm = Arm::new(named, servers, place, setup, exempt);
             arm.renew(bench.interrupted)?;
@@ -141,8 +167,12 @@ impl<'a> Arms<'a> {
         let facts = servers.map(|(label, server)| (label, server.facts()));
         let known = facts.filter(|(_, facts)| !facts.is_empty());
         let told = known.map(|(label, facts)| format!("`{label}`: {}", facts.join(" ")));
-        let who = self.arms[arm].treated().sentence().map(str::to_owned);
-        let who = who.filter(|_| self.count() > 1 && !self.arms[arm].servers.is_empty());
+        let who = match self.arms[arm].away() {
+            Some(client) => Some(client.fact()),
+            None => self.arms[arm].treated().sentence().map(str::to_owned),
+        };
+        let is_of_interest = self.count() > 1 || self.arms[arm].away().is_some();
+        let who = who.filter(|_| is_of_interest && !self.arms[arm].servers.is_empty());
         let warm = (!self.arms[arm].servers.is_empty()).then(|| WARM.to_owned());
         told.chain(who).chain(warm).collect()
     }

@@ -1,27 +1,32 @@
-//! Who is treated where workloads ask a server: that, the client, or both. A client that is exempt is a
-//! process of ours with a launcher of its own, which has nothing of the treatment: what the arm's worker was
-//! to do it hands over to that, and waits (workloads/driver/client.c). So all that is proved of a worker is
-//! proved as ever.
+//! Who is treated where workloads ask a server: that, the client, or both. A client that is exempt has a
+//! launcher of its own, here or on another machine, which has nothing of the treatment. What the arm's worker
+//! was to do, that launcher does, while the worker waits (workloads/driver/delegate.c): so all that is proved
+//! of a worker is proved as ever.
 
 use std::fs::{self, DirBuilder};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::launcher::{Launcher, LauncherError};
-use crate::workload::member::{MemberSeen, Raise, Readiness};
+use crate::lines::{LinesError, PROMPTLY};
+use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
+use crate::workload::setup::kind::whereabouts::Whereabouts;
 
-const NAME: &str = "client";
-/// Where a worker finds it.
+/// Where a worker finds who does its work.
 const VARIABLE: &str = "WEIGH_CLIENT";
-const STARTS_WITHIN_MS: u64 = 10_000;
+/// So often it is looked whether the worker has ended without asking.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const SOON: Duration = Duration::from_millis(1);
 
 /// Who has the treatment of an arm, of a server and of who asks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -38,7 +43,16 @@ pub enum WhoIsTreated {
 }
 
 impl WhoIsTreated {
-    /// For the report; nothing where all are.
+    /// As it is written on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            WhoIsTreated::Server => "server",
+            WhoIsTreated::Client => "client",
+            WhoIsTreated::Both => "both",
+        }
+    }
+
+    /// For the report, of clients that are here; nothing where all are treated.
     pub fn sentence(self) -> Option<&'static str> {
         match self {
             WhoIsTreated::Server => Some(
@@ -54,70 +68,145 @@ impl WhoIsTreated {
     }
 }
 
-/// An exempt client that waits for orders.
+/// An exempt client that waits for work.
 pub struct ExemptClient {
     launcher: Launcher,
-    started: MemberSeen,
-    login_uid: Option<String>,
+    place: LaunchPlace,
+    setup: Setup,
+    listener: UnixListener,
     directory: PathBuf,
 }
 
 impl ExemptClient {
+    /// `scratch` is a private directory of here, whatever the place is.
+    ///
     /// # Errors
     /// Where it does not start.
     pub fn start(
+        scratch: &Path,
         place: &LaunchPlace,
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<ExemptClient, LauncherError> {
-        let directory = place.scratch.join(format!("{NAME}-{:08x}", rand::random::<u32>()));
+        let directory = scratch.join(format!("client-{:08x}", rand::random::<u32>()));
         let cannot =
             |error: io::Error| LauncherError::Refused(format!("{}: {error}", directory.display()));
         DirBuilder::new().mode(0o700).create(&directory).map_err(cannot)?;
-        let socket = directory.join("s");
-        let words = [place.executable.path(), NAME.as_ref(), &*socket];
-        let raise = Raise {
-            name: NAME.into(),
-            argv: words.iter().map(|word| word.display().to_string()).collect(),
-            environment: Vec::new(),
-            directory: place.work_directory.clone(),
-            log: directory.join("log"),
-            ready: Readiness::Exists(socket),
-            timeout_ms: STARTS_WITHIN_MS,
-            is_disposable: true,
-            is_asked: false,
-            user: None,
-            has_own_pids: false,
-        };
-        let mut launcher = place.start_launcher(setup, interrupted)?;
-        let started = launcher.raise(&raise, interrupted)?;
-        let login_uid = setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
-        Ok(ExemptClient { launcher, started, login_uid, directory })
+        let listener = UnixListener::bind(directory.join("s")).map_err(cannot)?;
+        let launcher = place.start_launcher(setup, interrupted)?;
+        let (place, setup) = (place.clone(), setup.clone());
+        Ok(ExemptClient { launcher, place, setup, listener, directory })
     }
 
-    /// What a worker is told that is to leave its work to it.
-    pub fn told(&self) -> (String, String) {
-        (VARIABLE.into(), self.directory.join("s").display().to_string())
+    /// Whether it is on this machine.
+    pub fn is_here(&self) -> bool {
+        self.place.is_here()
     }
 
-    /// That it is the process that was started, without the login uid of its arm.
+    /// How its processes differ from others.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Has `worker` run a job that leaves its work to the client. What became of both; of the client nothing,
+    /// where the worker did not ask.
     ///
     /// # Errors
-    /// A sentence that says what it is.
-    pub fn hold(&mut self, interrupted: &AtomicBool) -> Result<(), LauncherError> {
-        let seen = self.launcher.look(NAME, interrupted)?;
-        if (seen.pid, seen.start) != (self.started.pid, self.started.start) {
-            return Err(LauncherError::Refused(
-                "the client was restarted during the sample".into(),
-            ));
+    /// Where one of the launchers fails.
+    pub fn run(
+        &mut self,
+        worker: &mut Launcher,
+        job: &Job,
+        interrupted: &AtomicBool,
+    ) -> Result<(Launched, Option<Launched>), LauncherError> {
+        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms) + PROMPTLY;
+        let mut delegating = job.clone();
+        let socket = self.directory.join("s").display().to_string();
+        delegating.environment.push((VARIABLE.into(), socket));
+        worker.begin(&delegating)?;
+        let stream = loop {
+            if let Some(stream) = self.asked()? {
+                break stream;
+            }
+            if let Some(launched) = worker.end_within(SOON, interrupted)? {
+                return Ok((launched, None));
+            }
+            if Instant::now() > deadline {
+                return Err(LinesError::TimedOut.into());
+            }
+        };
+        let launched = self.launcher.run(&self.own(job), interrupted)?;
+        // Where its time is over, so is the worker's.
+        if !launched.timed_out {
+            // A worker that is gone says so itself.
+            let _ = answer(stream, &launched);
         }
-        match &self.login_uid {
-            Some(uid) if seen.seen.get(LOGIN_UID_SEEN) != Some(uid) => Err(LauncherError::Refused(
-                "the client is not exempt: it has another login uid".into(),
-            )),
+        let left = deadline.saturating_duration_since(Instant::now());
+        let worker = worker.end_within(left.max(SOON), interrupted)?;
+        Ok((worker.ok_or(LinesError::TimedOut)?, Some(launched)))
+    }
+
+    /// The worker, once it asks.
+    fn asked(&self) -> io::Result<Option<UnixStream>> {
+        let limit = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.as_nanos() as i64 };
+        match poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&limit)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(None),
+            Ok(_) => Ok(Some(self.listener.accept()?.0)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The job as the client does it, by its own build: that of the arm may be what is weighed.
+    fn own(&self, job: &Job) -> Job {
+        let mut own = job.clone();
+        if let Some(program) = own.argv.first_mut() {
+            *program = self.place.executable.path().display().to_string();
+        }
+        own.directory.clone_from(&self.place.work_directory);
+        own
+    }
+
+    /// That what did the work was exempt, by what is known of its process.
+    ///
+    /// # Errors
+    /// A sentence that says what it was.
+    pub fn hold(&self, launched: &Launched) -> Result<(), LauncherError> {
+        let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
+        match login_uid {
+            Some(uid) if launched.seen.get(LOGIN_UID_SEEN) != Some(&uid) => Err(
+                LauncherError::Refused("the client is not exempt: it has another login uid".into()),
+            ),
             _ => Ok(()),
         }
     }
+
+    /// That it was there, by boot, name and connection.
+    ///
+    /// # Errors
+    /// A sentence that says where it was.
+    pub fn hold_place(&self, launched: &Launched, there: &str) -> Result<(), LauncherError> {
+        match launched.seen.get(Whereabouts::SEEN) {
+            Some(found) if found == there => Ok(()),
+            found => Err(LauncherError::Refused(format!(
+                "the client ran at `{}`, and should have run at `{there}`",
+                found.map_or("", String::as_str)
+            ))),
+        }
+    }
+}
+
+/// What the client's process printed, and its status as a shell has it.
+fn answer(mut stream: UnixStream, launched: &Launched) -> io::Result<()> {
+    stream.set_write_timeout(Some(PROMPTLY))?;
+    let status =
+        launched.exit_code.unwrap_or_else(|| launched.signal.map_or(1, |signal| 128 + signal));
+    let size = |text: &str| u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let Launched { stdout, stderr, .. } = launched;
+    for number in [status as u32, size(stdout), size(stderr)] {
+        stream.write_all(&number.to_ne_bytes())?;
+    }
+    stream.write_all(stdout.as_bytes())?;
+    stream.write_all(stderr.as_bytes())
 }
 
 impl Drop for ExemptClient {

@@ -3,6 +3,7 @@
 
 mod arm;
 pub mod arms;
+pub mod away;
 pub mod client;
 pub mod fitness;
 
@@ -12,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::fixture::Circumstances;
 use crate::machine::Facts;
 use crate::machine::file_system::file_system;
 use crate::treatment::claim::{claim, only_one_at_a_time};
@@ -65,6 +67,7 @@ impl Station {
                 commons: Commons::default(),
                 seed: 0,
                 surroundings: Setup::default(),
+                circumstances: Circumstances::default(),
                 collector: None,
             },
             guard,

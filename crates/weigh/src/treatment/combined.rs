@@ -129,6 +129,10 @@ impl Treatment for Combined {
         self.parts.iter_mut().try_for_each(|(_, part)| part.ask())
     }
 
+    fn hold_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.hold_exempt(launch))
+    }
+
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let mut evidence = Evidence::default();
         for (_, part) in &mut self.parts {

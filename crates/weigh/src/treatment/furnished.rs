@@ -101,6 +101,7 @@ impl Furnished {
 
 impl Treatment for Furnished {
     fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.fixture.learn(&bench.circumstances);
         self.executable = Some(bench.place.executable.clone());
         self.directory = match self.fixture.made_in() {
             Some(place) => private_directory(place, guard)?,

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
-use crate::fixture::{FIXTURES, FixtureKind};
+use crate::fixture::{Circumstances, FIXTURES, FixtureKind};
 use crate::kind::check_parameters;
 pub use crate::kind::{Parameter, Probe};
 use crate::label::{self, ArmLabel, Parameters, Term};
@@ -65,6 +65,7 @@ pub use evidence::Evidence;
 pub use furnished::on_demand;
 use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
+pub use tuned::asked_of_servers;
 
 /// Why a treatment could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +132,8 @@ pub struct Bench<'a> {
     pub seed: u64,
     /// What the processes of all arms have, unless a treatment says otherwise.
     pub surroundings: Setup,
+    /// What fixtures have to know.
+    pub circumstances: Circumstances,
     /// W_passive, where audit records can be shipped to, where there is one.
     pub collector: Option<Collector>,
 }
@@ -297,6 +300,18 @@ pub trait Treatment {
     /// [`TreatmentError::NoInstance`], where they do not answer.
     fn ask(&mut self) -> Result<(), TreatmentError> {
         Ok(())
+    }
+
+    /// Called after what was launched beside its arm and is exempt from it: proves that it was, as far as it
+    /// is a property of processes. What changes the system reaches that too.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`]
+    fn hold_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
+        match self.reach() {
+            Reach::Processes => self.after(launch).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Called after each: proves that the treatment was in force if and only if it should have been. No

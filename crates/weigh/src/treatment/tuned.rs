@@ -2,9 +2,9 @@
 //! of all arms, or one workload's alone.
 
 use super::kind::server;
-use super::{FIXTURES, FixtureKind, Kind};
+use super::{FIXTURES, FixtureKind, Kind, read_label};
 use crate::kind::is_of_form;
-use crate::label::Term;
+use crate::label::{Parameters, Term};
 
 /// Gives a fixture what the treatments of its arm ask of the servers that it has. Whether there was anything.
 pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {
@@ -27,10 +27,16 @@ pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {
     is_tuned
 }
 
+/// What an arm asks of its servers, of whichever.
+pub fn asked_of_servers(arm: &str) -> Option<Parameters> {
+    let terms = read_label(arm).ok()?.treatments.into_iter();
+    let mut of_servers = terms.filter(|term| term.name == server::KIND.name());
+    of_servers.next().map(|term| term.parameters)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::read_label;
 
     #[test]
     fn a_fixture_gets_what_is_asked_of_its_own_servers() {

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -352,7 +352,7 @@ fn is_ready(raise: &Raise) -> bool {
         }
         Readiness::Exists(file) => file.exists(),
         Readiness::Accepts(socket) => accepts(socket).is_ok(),
-        Readiness::AcceptsAt(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_ok(),
+        Readiness::AcceptsAt(address) => TcpStream::connect(address).is_ok(),
     }
 }
 

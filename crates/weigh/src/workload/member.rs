@@ -1,6 +1,7 @@
 //! A process that stays while samples come and go: how it is started, and what it is then.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,8 @@ pub enum Readiness {
     Exists(PathBuf),
     /// It accepts connections to this Unix socket.
     Accepts(PathBuf),
-    /// It accepts connections to this port of 127.0.0.1.
-    AcceptsAt(u16),
+    /// It accepts connections to this port of this address.
+    AcceptsAt(SocketAddrV4),
     /// It has printed this.
     Prints(String),
 }

@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
 use crate::result::load::LoadAnswers;
-use crate::result::summary::{Row, Summary};
+use crate::result::summary::{Pair, Row, Summary};
 use crate::result::work_name::WorkName;
 use paired::estimate::median;
 
@@ -92,6 +92,8 @@ struct SheetLine {
     unit: String,
     /// Per arm, of times per second; `None` where it has no result.
     rates: Vec<Option<f64>>,
+    /// Per arm, of the pairs' samples: the highest rate and the lowest.
+    extremes: Vec<Option<[f64; 2]>>,
     /// The effect of each set in per cent, where there is one treatment.
     sets: Vec<f64>,
     /// Likewise, where they were counted.
@@ -160,6 +162,7 @@ impl Sheet {
     ) -> Sheet {
         let lines = rates.map(|(name, unit, rate)| SheetLine {
             rates: vec![Some(rate)],
+            extremes: vec![None],
             baselines: vec![None],
             ..SheetLine::of(&name, &unit)
         });
@@ -236,6 +239,7 @@ impl Sheet {
                 records_per_op: None,
                 log_bytes_per_op: None,
                 rates: arms.iter().map(|arm| rate(of_arm(arm))).collect(),
+                extremes: vec![None; arms.len()],
                 sets: Vec::new(),
                 baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
             });
@@ -248,15 +252,19 @@ impl Sheet {
             let at = *places.entry(&row.workload).or_insert_with(|| {
                 self.lines.push(SheetLine {
                     rates: vec![None; treatments.len() + 1],
+                    extremes: vec![None; treatments.len() + 1],
                     baselines: vec![None; treatments.len() + 1],
                     ..SheetLine::of(&row.workload, &row.unit)
                 });
                 self.lines.len() - 1
             });
-            let rates = &mut self.lines[at].rates;
+            let SheetLine { rates, extremes, .. } = &mut self.lines[at];
             rates[0].get_or_insert(row.baseline);
+            let of_baseline = extremes[0].or_else(|| extremes_of(row, |pair| pair.baseline_rate));
+            extremes[0] = of_baseline;
             if let Some(arm) = treatments.iter().position(|label| *label == row.treatment) {
                 rates[arm + 1] = Some(row.treated);
+                extremes[arm + 1] = extremes_of(row, |pair| pair.treated_rate);
             }
         }
     }
@@ -268,12 +276,19 @@ impl SheetLine {
             name: name.clone(),
             unit: unit.into(),
             rates: Vec::new(),
+            extremes: Vec::new(),
             sets: Vec::new(),
             records_per_op: None,
             log_bytes_per_op: None,
             baselines: Vec::new(),
         }
     }
+}
+
+/// The highest rate and the lowest.
+fn extremes_of(row: &Row, rate: fn(&Pair) -> f64) -> Option<[f64; 2]> {
+    let rates = || row.series.iter().map(rate);
+    Some([rates().reduce(f64::max)?, rates().reduce(f64::min)?])
 }
 
 /// Which UnixBench it was; `None` for figures of another program.

@@ -56,6 +56,9 @@ const SERVED: [(&str, &str); 2] = [
     ),
 ];
 
+/// His curve tells the time of so many turns of the loop.
+const TURNS: f64 = 100_000.0;
+
 /// The other system's arm, and that of the one that is of interest.
 const OTHER: usize = 0;
 const OWN: usize = 1;
@@ -81,6 +84,10 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
     parts.extend(SERVED.iter().filter_map(|(title, workload)| {
         let table = served(sheet, workload)?;
         Some(format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table)))
+    }));
+    parts.extend(best_and_worst(sheet).map(|table| {
+        let title = "Database - seconds per 100,000 queries, best (worst) - smaller is better";
+        format!("{title}\n{}Best and worst: by the rates of single samples.\n", lines(&table))
     }));
     parts.extend(inserted(sheet).map(|table| {
         let title = "Database - inserts per second - bigger is better";
@@ -175,28 +182,53 @@ fn inserted(sheet: &Sheet) -> Option<Table> {
     of_servers(sheet, SERVED[0].1, sheet.inserts.iter().map(|(name, rates)| (name, rates)))
 }
 
+/// Of random inserts, how long the fastest sample and the slowest would have taken for all the turns.
+fn best_and_worst(sheet: &Sheet) -> Option<Table> {
+    let rows = sheet.lines.iter().filter_map(|line| {
+        let [own, other] = [OWN, OTHER].map(|arm| {
+            let [best, worst] = line.extremes[arm]?.map(|rate| three_digits(TURNS / rate));
+            Some(format!("{best} ({worst})"))
+        });
+        own.as_ref().or(other.as_ref())?;
+        let shown = |times: Option<String>| times.unwrap_or(NOT_AVAILABLE.into());
+        Some(vec![title_of_served(&line.name, SERVED[0].1)?, shown(own), shown(other)])
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let columns = vec![
+        ("Benchmark", Align::Left),
+        (&*sheet.arms[OWN], Align::Right),
+        (&*sheet.arms[OTHER], Align::Right),
+    ];
+    (!rows.is_empty()).then(|| Table::new(columns, rows))
+}
+
 fn of_servers<'a>(
     sheet: &Sheet,
     workload: &str,
     lines: impl Iterator<Item = (&'a WorkName, &'a Vec<Option<f64>>)>,
 ) -> Option<Table> {
     let rows = lines.filter_map(|(work, rates)| {
-        let (name, server) = work.name.split_once('@').unwrap_or((&work.name, ""));
-        let fill = match name.strip_prefix(workload)? {
-            "" => String::new(),
-            "-shared" => "one table".to_owned(),
-            fill => format!("{} % full", fill.strip_prefix('-')?),
-        };
-        let clients = work.load.as_ref().map_or(1.0, |load| load.value);
-        let clients = format::plural(clients as usize, "client");
-        let parts = [server, &fill, &clients].into_iter().filter(|part| !part.is_empty());
         let [own, other] = [OWN, OTHER].map(|arm| rates[arm]);
         let shown = |rate: Option<f64>| rate.map_or(NOT_AVAILABLE.into(), three_digits);
-        let title = format::label(&parts.collect::<Vec<_>>().join(", "));
+        let title = title_of_served(work, workload)?;
         Some(vec![title, shown(own), shown(other), difference(own.zip(other))])
     });
     let rows: Vec<Vec<String>> = rows.collect();
     (!rows.is_empty()).then(|| table(sheet, "Benchmark", rows))
+}
+
+/// Server, state of the table and number of clients; `None` of another workload.
+fn title_of_served(work: &WorkName, workload: &str) -> Option<String> {
+    let (name, server) = work.name.split_once('@').unwrap_or((&work.name, ""));
+    let fill = match name.strip_prefix(workload)? {
+        "" => String::new(),
+        "-shared" => "one table".to_owned(),
+        fill => format!("{} % full", fill.strip_prefix('-')?),
+    };
+    let clients = work.load.as_ref().map_or(1.0, |load| load.value);
+    let clients = format::plural(clients as usize, "client");
+    let parts = [server, &fill, &clients].into_iter().filter(|part| !part.is_empty());
+    Some(format::label(&parts.collect::<Vec<_>>().join(", ")))
 }
 
 /// How much more the first is than the second.
@@ -225,6 +257,7 @@ mod tests {
         sheet.arms.push("lunar".into());
         for (line, (_, _, us)) in sheet.lines.iter_mut().zip(times_us) {
             line.rates.push(Some(1e6 / us));
+            line.extremes.push(None);
             line.baselines.push(None);
         }
         sheet
@@ -268,6 +301,7 @@ mod tests {
         ]);
         sheet.lines[2].name = WorkName::of_copies("app:db.random-insert", 4);
         let inserts = vec![Some(300.0), Some(450.0)];
+        sheet.lines[0].extremes = vec![Some([500.0, 250.0]), Some([800.0, 400.0])];
         sheet.inserts = vec![("app:db.random-insert-shared@mariadb".into(), inserts)];
         let text = words(&render(&sheet).unwrap());
         for part in [
@@ -276,6 +310,8 @@ mod tests {
              4 clients 2000 1000 100% Difference: lunar over debian",
             "pages with cookies per second - bigger is better Benchmark lunar debian Difference \
              nginx-fpm, 1 client 1250 1000 25%",
+            "per 100,000 queries, best (worst) - smaller is better Benchmark lunar debian \
+             mariadb, 1 client 125 (250) 200 (400) Best and worst",
             "inserts per second - bigger is better Benchmark lunar debian Difference \
              mariadb, one table, 1 client 450 300 50%",
         ] {

@@ -80,6 +80,7 @@ mod tests {
             cycles_per_op: Some(count(5290.0, 35_830.0)),
         });
         s.sessions = 2;
+        s.treat = Some("server".to_owned());
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });

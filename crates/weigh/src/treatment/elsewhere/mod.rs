@@ -4,5 +4,7 @@
 pub mod arrival;
 pub mod connection;
 mod ssh;
+mod visit;
 
-pub use ssh::Ssh;
+pub use ssh::{PARAMETERS, Ssh};
+pub use visit::Visit;

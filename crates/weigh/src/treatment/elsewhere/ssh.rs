@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::kind::Parameter;
+use crate::label::Parameters;
 use crate::shell::command_line;
+use crate::treatment::absolute;
 use trust::program;
 
 /// Where to, and what it takes to get there.
@@ -16,7 +19,32 @@ pub struct Ssh {
     pub known_hosts: Option<PathBuf>,
 }
 
+/// What it takes to say where to.
+pub const PARAMETERS: [Parameter; 4] = [
+    Parameter { form: "DESTINATION", help: "USER@HOST, or a name of ssh's configuration" },
+    Parameter { form: "port=N", help: "where its sshd listens" },
+    Parameter { form: "identity=FILE", help: "the key to use" },
+    Parameter { form: "known_hosts=FILE", help: "a file with the key of that machine" },
+];
+
 impl Ssh {
+    /// Of parameters that the user wrote.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong.
+    pub fn of(parameters: &Parameters) -> Result<Ssh, String> {
+        let mut words = parameters.iter().filter(|(_, value)| value.is_none());
+        let (Some((destination, _)), None) = (words.next(), words.next()) else {
+            return Err("`host` takes one machine: host:USER@HOST".into());
+        };
+        let file = |key: &str| parameters.value(key).map(absolute).transpose();
+        let mut ssh = Ssh::to(destination)?;
+        ssh.port = parameters.number("port", 1..=65535)?;
+        ssh.identity = file("identity")?;
+        ssh.known_hosts = file("known_hosts")?;
+        Ok(ssh)
+    }
+
     /// # Errors
     /// A sentence, where there is no ssh here, or that is no destination.
     pub fn to(destination: &str) -> Result<Ssh, String> {

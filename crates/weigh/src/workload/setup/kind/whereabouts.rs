@@ -15,6 +15,15 @@ impl Whereabouts {
     /// The boot and the connection, as one word; the latter is empty where there is none.
     pub const SEEN: &str = "whereabouts";
 
+    /// Of such a word, the address that the connection came from, and that it came to.
+    pub fn addresses(word: &str) -> Option<[&str; 2]> {
+        let words: Vec<&str> = word.split_whitespace().collect();
+        match words.as_slice() {
+            [_, .., from, _, to, _] if words.len() >= 6 => Some([from, to]),
+            _ => None,
+        }
+    }
+
     /// Those of this process.
     ///
     /// # Errors

@@ -1,0 +1,179 @@
+//! A client on another machine (`--client USER@HOST`): how it is reached, and the addresses at which it and
+//! the servers find each other.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use crate::fixture::Away;
+use crate::kind::{Parameter, check_parameters};
+use crate::label;
+use crate::machine::described::line;
+use crate::treatment::elsewhere::{PARAMETERS, Ssh, Visit};
+use crate::treatment::{Bench, TreatmentError};
+use crate::workload::place::LaunchPlace;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::whereabouts::Whereabouts;
+
+/// As in `client:USER@HOST,address=IP`, which is what is read.
+const NAME: &str = "client";
+const ADDRESSES: [Parameter; 2] = [
+    Parameter { form: "address=IP", help: "of this machine, where servers listen for the client" },
+    Parameter { form: "from=IP", help: "of the client, whom alone they answer there" },
+];
+
+/// What the user says of it.
+#[derive(Clone, Debug)]
+pub struct ClientLabel {
+    ssh: Ssh,
+    address: Option<Ipv4Addr>,
+    from: Option<Ipv4Addr>,
+}
+
+impl ClientLabel {
+    /// Of `USER@HOST` and what may be behind it, by commas.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong.
+    pub fn read(text: &str) -> Result<ClientLabel, String> {
+        let arm = label::arm(&format!("{NAME}:{text}"), |_| false);
+        let mut terms = arm.map_err(|error| error.to_string())?.treatments;
+        let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
+            return Err("takes one machine, as USER@HOST".into());
+        };
+        check_parameters(&term, &[&PARAMETERS[..], &ADDRESSES].concat())?;
+        let address = |key: &str| {
+            let value = term.parameters.value(key);
+            let parsed = value.map(|value| value.parse::<Ipv4Addr>()).transpose();
+            parsed.map_err(|_| format!("{key}= takes an IPv4 address, such as 192.0.2.1"))
+        };
+        let (address, from) = (address("address")?, address("from")?);
+        Ok(ClientLabel { ssh: Ssh::of(&term.parameters)?, address, from })
+    }
+}
+
+/// The same text, if it is one.
+///
+/// # Errors
+/// As [`ClientLabel::read`].
+pub fn checked(text: &str) -> Result<String, String> {
+    ClientLabel::read(text).map(|_| text.to_owned())
+}
+
+impl ClientLabel {
+    /// What a person should know who waits for it.
+    pub fn takes_time(&self) -> String {
+        format!("Copying weigh to {}.", self.ssh.destination)
+    }
+}
+
+/// Connected.
+pub struct AwayClient {
+    visit: Visit,
+    away: Away,
+}
+
+impl AwayClient {
+    /// Connects, and finds the addresses: those of the connection, unless the user names others.
+    ///
+    /// # Errors
+    /// What is in the way, and what to do.
+    pub fn connect(label: &ClientLabel, bench: &Bench) -> Result<AwayClient, TreatmentError> {
+        let mut visit = Visit::to(label.ssh.clone());
+        visit.begin(bench)?;
+        let found = Whereabouts::addresses(visit.whereabouts().unwrap_or_default());
+        let of_connection = |end: usize| found.and_then(|ends| ends[end].parse().ok());
+        let known = |named: Option<Ipv4Addr>, end: usize, what: &str| {
+            named.or_else(|| of_connection(end)).ok_or_else(|| {
+                TreatmentError::Unavailable(format!(
+                    "--client: ssh tells no IPv4 address of the connection: name it by {what}"
+                ))
+            })
+        };
+        let away = Away {
+            listen: known(label.address, 0, ADDRESSES[0].form)?,
+            client: known(label.from, 1, ADDRESSES[1].form)?,
+        };
+        if let Err(error) = TcpListener::bind((away.listen, 0)) {
+            return Err(TreatmentError::Unavailable(format!(
+                "--client: {} sees this machine as {}, where no server here can listen ({error}): something \
+                 translates addresses on the way; name one of this machine's that it reaches \
+                 (address=IP,from=IP)",
+                label.ssh.destination, away.listen
+            )));
+        }
+        Ok(AwayClient { visit, away })
+    }
+
+    /// For the servers.
+    pub fn addresses(&self) -> Away {
+        self.away
+    }
+
+    /// Where the client is launched, connected again where that is necessary.
+    ///
+    /// # Errors
+    /// Where the machine does not come back.
+    pub fn place(&mut self) -> Result<LaunchPlace, TreatmentError> {
+        if self.visit.is_lost() {
+            self.visit.come_back()?;
+        }
+        let place = self.visit.connection.as_ref().map(|connection| connection.place.clone());
+        place.ok_or_else(|| TreatmentError::Unavailable("there is no connection".into()))
+    }
+
+    /// How its processes are set up: they tell where they are.
+    pub fn setup() -> Setup {
+        Setup::default().with(Whereabouts {})
+    }
+
+    /// Where they have to be.
+    pub fn whereabouts(&self) -> &str {
+        self.visit.whereabouts().unwrap_or_default()
+    }
+
+    pub fn is_lost(&mut self) -> bool {
+        self.visit.is_lost()
+    }
+
+    /// For the report.
+    pub fn fact(&self) -> String {
+        let Some(connection) = &self.visit.connection else { return String::new() };
+        let there = &connection.arrival.machine;
+        format!(
+            "The client that asks the servers is on `{}`, reached by ssh as {}: {}. It asks them at {} from \
+             {}; no treatment is there. The servers' CPU time is not known to it, so CPU time is that of the \
+             client, and no verdict.",
+            there.hostname,
+            self.visit.ssh.destination,
+            line(there),
+            self.away.listen,
+            self.away.client
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_a_destination_with_its_addresses() {
+        if Ssh::to("h").is_err() {
+            return;
+        }
+        let read = ClientLabel::read("root@192.0.2.7,port=2222,address=192.0.2.1").unwrap();
+        assert_eq!(read.ssh.destination, "root@192.0.2.7");
+        assert_eq!((read.ssh.port, read.from), (Some(2222), None));
+        assert_eq!(read.address, Some(Ipv4Addr::new(192, 0, 2, 1)));
+        let refused = |text: &str| ClientLabel::read(text).unwrap_err();
+        assert!(refused("root@h,address=here").contains("takes an IPv4 address"));
+        assert!(refused("root@h,speed=1").contains("does not take `speed=`"));
+        assert!(refused("-x").contains("no destination of ssh"));
+    }
+
+    #[test]
+    fn the_addresses_are_those_of_the_connection() {
+        let word = "boot host 203.0.113.1 5000 203.0.113.2 22";
+        assert_eq!(Whereabouts::addresses(word), Some(["203.0.113.1", "203.0.113.2"]));
+        assert_eq!(Whereabouts::addresses("boot host "), None);
+    }
+}
