@@ -3,13 +3,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 
 use serde_json::Value;
 use support::build::make_workloads;
+use weighbridge::profile::ptrace;
 
 /// A build with these flags, and with all sub-tests in turns as one more workload.
 fn build(name: &str, flags: &str) -> PathBuf {
@@ -73,6 +76,141 @@ fn no_job_is_optimised_away() {
         }
     }
     assert!(lost.is_empty(), "{lost:#?}");
+}
+
+/// What one job of a sub-test does, as the kernel counts it.
+#[derive(Debug, PartialEq)]
+struct OfJob {
+    /// System calls by name, the most frequent first.
+    calls: Vec<(String, u64)>,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+/// What so many jobs more make, and how many those were.
+fn of_job(name: &str) -> OfJob {
+    // The heap of the sieves has its size after ten.
+    let few = if name == "sieve" { 12 } else { 2 };
+    let [less, more] = [few, few + 4].map(|operations| traced(name, operations));
+    let jobs = more.jobs - less.jobs;
+    let per_job = |more: u64, less: u64| (more.saturating_sub(less) as f64 / jobs).round() as u64;
+    let mut calls: Vec<(String, u64)> = more
+        .calls
+        .iter()
+        .map(|(call, count)| {
+            (call.clone(), per_job(*count, less.calls.get(call).copied().unwrap_or_default()))
+        })
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    calls.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let [read_bytes, written_bytes] = [0, 1].map(|i| per_job(more.bytes[i], less.bytes[i]));
+    OfJob { calls, read_bytes, written_bytes }
+}
+
+struct Traced {
+    calls: BTreeMap<String, u64>,
+    jobs: f64,
+    /// Read and written by system calls, of the process and of its children.
+    bytes: [u64; 2],
+}
+
+fn traced(name: &str, operations: u64) -> Traced {
+    let scratch = tempfile::tempdir().unwrap();
+    let printed = tempfile::NamedTempFile::new().unwrap();
+    let launch = || {
+        let mut command = Command::new(fast());
+        command.args(["run", name, "--operations", &operations.to_string()]);
+        command.env_remove("LD_LIBRARY_PATH").current_dir(&scratch).stdin(Stdio::null());
+        command.stdout(fs::File::create(printed.path()).unwrap());
+        command
+    };
+    let counts = ptrace::count(&mut launch()).unwrap();
+    assert_eq!(counts.status, 0, "{name}");
+    let mut child = launch().spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+    rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
+    let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
+    assert!(child.wait().unwrap().success(), "{name}");
+    let [read, written]: [u64; 2] = ["rchar: ", "wchar: "]
+        .map(|key| io.lines().find_map(|line| line.strip_prefix(key)).unwrap().parse().unwrap());
+    // What the second launch printed: both did as much. Its length is no part of a job.
+    let text = fs::read_to_string(printed.path()).unwrap();
+    let sample: Value = serde_json::from_str(&text).unwrap();
+    let jobs = sample["total_operations"].as_f64().unwrap();
+    Traced { calls: counts.by_name(), jobs, bytes: [read, written - text.len() as u64] }
+}
+
+const PAGE: &str = "docs/workloads.md";
+const BEGIN: &str = "<!-- begin: tests/aim.rs -->";
+const END: &str = "<!-- end -->";
+
+/// A line for a sub-test: what re-aim's does, and what ours was counted to do.
+fn line(workload: &Value, re_aim: &BTreeMap<&str, (&str, &str)>) -> String {
+    let name = workload["name"].as_str().unwrap();
+    let OfJob { calls, read_bytes, written_bytes } = of_job(name);
+    let (work, operations) = re_aim.get(name).copied().unwrap_or(("not in re-aim", ""));
+    // How many the libraries of a program make differs from system to system.
+    let is_program = name == "exec_test" || name.starts_with("shell_rtns");
+    let counted = |(call, count): &(String, u64)| format!("`{call}` {count}");
+    let is_told = |(call, _): &&(String, u64)| {
+        !is_program || ["clone", "vfork", "fork", "execve", "wait4"].contains(&call.as_str())
+    };
+    let mut told: Vec<String> = calls.iter().filter(is_told).map(counted).collect();
+    told.extend(is_program.then(|| "and those of the programs".to_owned()));
+    let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
+    let units = workload["units_per_op"].as_f64().unwrap();
+    let unit = workload["unit"].as_str().unwrap().trim_end_matches("/s");
+    let bytes = match (is_program, read_bytes, written_bytes) {
+        (true, ..) => String::new(),
+        (_, read, written) => format!("{read} / {written}"),
+    };
+    format!("| `{name}` | {work} | {operations} | {units} {unit} | {bytes} | {told} |")
+}
+
+/// Each system call of each sub-test in the docs is one that it was counted to make at -O3, and none is
+/// missing: what a compiler leaves out would be.
+#[test]
+fn the_calls_and_bytes_in_the_docs_are_those_that_are_made() {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("skipped: the table is of x86-64, whose system calls have names of their own");
+        return;
+    }
+    let re_aim: BTreeMap<&str, (&str, &str)> = include_str!("fixtures/aim/re-aim.tsv")
+        .lines()
+        .map(|line| {
+            let mut parts = line.split('\t');
+            let mut part = || parts.next().unwrap();
+            (part(), (part(), part()))
+        })
+        .collect();
+    let workloads = sub_tests(fast());
+    let lines: Vec<String> = thread::scope(|scope| {
+        let half = |half: usize| {
+            let of_half = workloads.iter().skip(half).step_by(2);
+            of_half.map(|workload| line(workload, &re_aim)).collect::<Vec<String>>()
+        };
+        let other = scope.spawn(move || half(1));
+        let (mut first, mut second) = (half(0).into_iter(), other.join().unwrap().into_iter());
+        (0..workloads.len())
+            .filter_map(|i| if i % 2 == 0 { first.next() } else { second.next() })
+            .collect()
+    });
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let text = fs::read_to_string(&page).unwrap();
+    let (head, rest) = text.split_once(BEGIN).unwrap();
+    let (table, tail) = rest.split_once(END).unwrap();
+    if std::env::var_os("WEIGH_WRITE").is_some() {
+        let titles = "| sub-test | one job of re-aim | counts as | here | bytes read / written | system \
+                      calls here |\n|---|---|---:|---:|---:|---|\n";
+        let written = format!("{head}{BEGIN}\n\n{titles}{}\n\n{END}{tail}", lines.join("\n"));
+        return fs::write(page, written).unwrap();
+    }
+    let wrong: Vec<&String> = lines.iter().filter(|line| !table.contains(line.as_str())).collect();
+    assert!(wrong.is_empty(), "{PAGE} has other lines; WEIGH_WRITE=1 writes these:\n{wrong:#?}");
+    assert!(
+        lines.len() >= 80 && re_aim.keys().all(|name| table.contains(&format!("| `{name}` |")))
+    );
 }
 
 #[test]

@@ -210,6 +210,11 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
     assert_eq!(measured["unit"], "jobs/min");
     assert_eq!(measured["load"]["axis"], "users");
     support::assert_slows(measured, 10.0);
+    // What the driver takes itself, of both arms.
+    let driver = |arm: &str| measured["resources"][arm]["driver_cpu_pct"].as_f64();
+    assert!(driver("baseline") > Some(0.0) && driver("treated") > Some(0.0), "{measured:#}");
+    home.succeed(&["show", "-v"]).assert_says(&["What the driver of a load takes itself"]);
+    home.succeed(&["run", label, "--samples", "3", "--jobs", "400"]).assert_says(&["driver"]);
 }
 
 /// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
@@ -220,7 +225,7 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
     let label = "load:./mine.toml";
-    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "600"];
+    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "4000"];
     let outcome = home.run(&[&arguments[..], &["--budget", "60s"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
@@ -254,7 +259,7 @@ fn as_another_user(home: &Home, arguments: &[&str], processes: &str) -> support:
     let mut command = home.command("prlimit");
     command.arg(format!("--nproc={processes}")).args(["setpriv", "--reuid", &UNUSED.to_string()]);
     command.args(["--regid", &UNUSED.to_string(), "--clear-groups", "./weigh", "load"]);
-    command.args(arguments).args(["--budget", "20m"]);
+    command.args(arguments).args(["--budget", "20m", "--precision", "90%"]);
     home.start(command).finish()
 }
 

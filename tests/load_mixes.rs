@@ -105,6 +105,15 @@ fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
     if let (Some(warm), Some(cold)) = (moved(&warm), moved(&cold)) {
         assert!(cold > warm + 500e3, "{warm} {cold}");
     }
+    // The same of a workload by itself; what reads nothing cannot be cold, nor can what is in memory anyway.
+    let run = |words: &[&str]| home.run(&[&["run"], words, &["--samples", "3", "--cold"]].concat());
+    let outcome = run(&["disk_brd", "--fixture", &place]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(home.json()["results"][0]["workload"], "disk_brd@cold");
+    run(&["getppid"]).assert_error(&["`getppid` has nothing to be cold", "disk_brd, "]);
+    let outcome = run(&["disk_brd", "--fixture", "fs:dir=/dev/shm"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["nothing is cold there"]);
 }
 
 /// System V objects and mounts of this machine, and loop devices over files of this home.

@@ -104,18 +104,15 @@ fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
     let _turn = Turn::share();
     let home = Home::new();
     let killed = "kill -9 $$";
-    let missing = "no-such-command-7";
-    let commands =
-        ["versus", QUICK, "exit 3", SLOW, "sleep 7007", killed, missing, "--timeout", "1s"];
+    let commands = ["versus", QUICK, "exit 3", SLOW, "sleep 7007", killed, "--timeout", "1s"];
     let outcome = home.run(&[&commands[..], &ENOUGH].concat());
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&["there is no result for", "4 commands gave no result"]);
+    outcome.assert_says(&["there is no result for", "3 commands gave no result"]);
     let json = home.json();
     assert_eq!(row_of(&json, SLOW)["verdict"], "slower");
     assert_eq!(failure_of(&json, "exit 3"), "it exited with status 3");
     assert!(failure_of(&json, "sleep 7007").contains("did not end within 1 s"));
     assert!(failure_of(&json, killed).contains("killed by signal 9"));
-    assert!(failure_of(&json, missing).contains("not found"));
     assert!(home.processes().is_empty(), "{:#?}", home.describe_processes());
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
 }
@@ -126,8 +123,25 @@ fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
     let home = Home::new();
     let outcome = home.run(&["versus", "echo no >&2; exit 4", QUICK, SLOW]);
     outcome.assert_error(&["there is no result", "it exited with status 4: no"]);
-    let plain = home.run(&["versus", "-N", "no-such-program-7", QUICK]);
-    plain.assert_error(&["cannot run `no-such-program-7`"]);
+}
+
+/// Once, and before anything is measured or stored.
+#[test]
+fn a_program_that_is_not_there_is_told_at_once() {
+    let home = Home::new();
+    let missing = "there is no program `no-such-program-7`; nothing was measured";
+    for words in [
+        &["versus", QUICK, "no-such-program-7 | cat"][..],
+        &["versus", "-N", "no-such-program-7", QUICK],
+        &["compare", "nice:3", "--", "no-such-program-7", "x"],
+    ] {
+        let outcome = home.run(words);
+        outcome.assert_error(&[missing]);
+        assert_eq!(outcome.stderr.matches("no-such-program-7").count(), 1, "{outcome:#?}");
+        assert_eq!(outcome.stdout, "");
+    }
+    let history = home.run(&["history"]).stdout;
+    assert!(!history.contains("weigh versus") && !history.contains("weigh compare"), "{history}");
 }
 
 #[test]

@@ -34,6 +34,9 @@ struct workload {
 
 	enum placement placement; /* set by PLACED_WORKLOADS() */
 
+	/* What each operation reads is not in the page cache when it begins; its name ends in @cold. */
+	bool is_cold;
+
 	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */
 	bool only_in_batches;
 

@@ -112,13 +112,18 @@ static void submit_all(void submit_some(aio_context_t, int, const long *, int, b
 	}
 }
 
+static bool is_cold(void)
+{
+	return disk_is_cold || current->is_cold;
+}
+
 static void use_queue(const char *name, int flags, bool writes)
 {
 	const char *path = disk_file(name);
 	int file = make_file(path, flags);
 	aio_context_t queue = 0;
 
-	if (!writes && disk_is_cold)
+	if (!writes && is_cold())
 		evict_file(file);
 	if (syscall(SYS_io_setup, DEPTH, &queue) < 0)
 		fail("io_setup: %s; see /proc/sys/fs/aio-max-nr", strerror(errno));
@@ -133,7 +138,7 @@ static void use_ring(const char *name, int flags, bool writes)
 	const char *path = disk_file(name);
 	int file = make_file(path, flags);
 
-	if (!writes && disk_is_cold)
+	if (!writes && is_cold())
 		evict_file(file);
 	submit_all(submit_to_ring, 0, file, writes);
 	end_file(file, path);
@@ -164,3 +169,15 @@ RING(disk_uring_rr, 0, false, "read");
 RING(disk_uring_rw, 0, true, "written");
 RING(disk_uringdio_rr, O_DIRECT, false, "read with O_DIRECT");
 RING(disk_uringdio_rw, O_DIRECT, true, "written with O_DIRECT");
+
+/* The same, and what is read is not in the page cache: two calls more. */
+#define COLD(id, calls, prepares, cleans, how)                                                             \
+	WORKLOAD(id##_cold, .name = #id "@cold", .unit = "KiB/s", .units_per_op = 10,                      \
+		 .syscalls_per_op = calls, .syscalls_note = "with files of 10 KiB",                        \
+		 .source = "AIM9 (re-aim 7) " #id, .run = run_##id, .prepare = prepares, .cleanup = cleans, \
+		 .is_cold = true,                                                                          \
+		 .summary = "10 KiB written, and 10 times 1 KiB of it read at random by " how              \
+			    ", which is taken out of the page cache before")
+
+COLD(disk_aio_rr, 24, enter_scratch_directory, NULL, "io_submit");
+COLD(disk_uring_rr, 20, prepare_ring, close_ring, "io_uring");

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ void expect_block(const char *block, long number)
 void make_disk_common_file(const char *path)
 {
 	char block[DISK_BLOCK] = {0};
-	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (file < 0)
 		fail("cannot create %s: %s", path, strerror(errno));
@@ -97,13 +98,44 @@ void make_disk_common_file(const char *path)
 	close(file);
 }
 
+/* Some file systems have their files nowhere else. What others read meanwhile comes back, so not every page
+ * need be gone. */
+static void expect_evicted(int file)
+{
+	struct stat status;
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (fstat(file, &status) < 0 || status.st_size == 0)
+		return;
+	size_t pages = (size_t)((status.st_size + page - 1) / page);
+	unsigned char *resident = malloc(pages);
+	void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
+	size_t left = 0;
+
+	if (!resident || map == MAP_FAILED || mincore(map, (size_t)status.st_size, resident) < 0)
+		fail("cannot tell what of a file is in the page cache: %s", strerror(errno));
+	for (size_t i = 0; i < pages; i++)
+		left += resident[i] & 1;
+	if (left == pages)
+		fail("a file stays in the page cache whatever is asked, as in a file system that is in memory: "
+		     "nothing is cold there");
+	munmap(map, (size_t)status.st_size);
+	free(resident);
+}
+
 void evict_file(int file)
 {
+	static bool is_known_to_work;
+
 	if (fsync(file) < 0)
 		fail("fsync: %s", strerror(errno));
 	int error = posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
 	if (error)
 		fail("posix_fadvise: %s", strerror(error));
+	/* Once: it takes system calls of its own. */
+	if (!is_known_to_work)
+		expect_evicted(file);
+	is_known_to_work = true;
 }
 
 void name_in_tree(char name[64], int directory, int file)

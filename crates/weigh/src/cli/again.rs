@@ -2,6 +2,7 @@
 //! back, so none is lost. What becomes of the results (the options under [`OUTPUT`]) is no part of it, and
 //! neither are the global options.
 
+use std::ffi::OsString;
 use std::fmt;
 
 use clap::parser::ValueSource;
@@ -17,15 +18,23 @@ pub const OUTPUT: &str = "Output";
 pub struct Again {
     command: String,
     positionals: Vec<String>,
-    /// Each with its words.
-    options: Vec<(String, Vec<String>)>,
+    options: Vec<Typed>,
     /// After `--`.
     last: Vec<String>,
 }
 
+/// An option as it was typed.
+#[derive(Clone, Debug)]
+struct Typed {
+    name: String,
+    /// Its name, or another one that it has.
+    called: String,
+    words: Vec<String>,
+}
+
 impl Again {
-    /// What was typed of the arguments of a subcommand.
-    pub fn of(cli: &Command, matches: &ArgMatches) -> Again {
+    /// What was typed, which are these words, of the arguments of a subcommand.
+    pub fn of(cli: &Command, matches: &ArgMatches, typed: &[OsString]) -> Again {
         let Some((name, matches)) = matches.subcommand() else { return Again::default() };
         let mut again = Again { command: name.to_owned(), ..Again::default() };
         let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
@@ -33,38 +42,43 @@ impl Again {
             let id = argument.get_id().as_str();
             if matches.value_source(id) == Some(ValueSource::CommandLine) {
                 let raw = matches.get_raw(id).into_iter().flatten();
-                again.add(argument, raw.map(|word| word.to_string_lossy().into_owned()).collect());
+                let values = raw.map(|word| word.to_string_lossy().into_owned()).collect();
+                again.add(argument, values, typed);
             }
         }
         again
     }
 
-    fn add(&mut self, argument: &Arg, values: Vec<String>) {
+    fn add(&mut self, argument: &Arg, values: Vec<String>, typed: &[OsString]) {
         let Some(long) = argument.get_long() else {
             let place = if argument.is_last_set() { &mut self.last } else { &mut self.positionals };
             return place.extend(values);
         };
-        let long = format!("--{long}");
+        let name = format!("--{long}");
+        let called = alias(argument, typed).unwrap_or_else(|| name.clone());
         let short = argument.get_short().map(|short| format!("-{short}"));
         let words = match argument.get_action().takes_values() {
-            true => option(&long, short.as_deref(), values),
-            false => vec![short.unwrap_or_else(|| long.clone())],
+            true => option(&called, short.as_deref(), values),
+            false => vec![short.unwrap_or_else(|| called.clone())],
         };
-        self.options.push((long, words));
+        self.options.push(Typed { name, called, words });
     }
 
     /// The same with this value for an option, whatever it was before.
     pub fn with(mut self, long: &str, value: impl ToString) -> Again {
-        let words = option(long, None, vec![value.to_string()]);
-        match self.options.iter_mut().find(|(name, _)| name == long) {
-            Some((_, before)) => *before = words,
-            None => self.options.push((long.to_owned(), words)),
+        let values = vec![value.to_string()];
+        match self.options.iter_mut().find(|typed| typed.name == long) {
+            Some(typed) => typed.words = option(&typed.called, None, values),
+            None => {
+                let (name, called) = (long.to_owned(), long.to_owned());
+                self.options.push(Typed { name, called, words: option(long, None, values) });
+            }
         }
         self
     }
 
     pub fn without(mut self, long: &str) -> Again {
-        self.options.retain(|(name, _)| name != long);
+        self.options.retain(|typed| typed.name != long);
         self
     }
 
@@ -81,7 +95,7 @@ impl Again {
     }
 
     fn words(&self) -> Vec<String> {
-        let options = self.options.iter().flat_map(|(_, words)| words.iter().cloned());
+        let options = self.options.iter().flat_map(|typed| typed.words.iter().cloned());
         let mut words = vec!["weigh".to_owned(), self.command.clone()];
         let is_option = |word: &String| word.starts_with('-');
         if self.positionals.iter().any(is_option) {
@@ -98,6 +112,18 @@ impl Again {
         }
         words
     }
+}
+
+/// By which other name an option was typed, if it was.
+fn alias(argument: &Arg, typed: &[OsString]) -> Option<String> {
+    let aliases = argument.get_visible_aliases().unwrap_or_default();
+    let aliases = aliases.into_iter().map(|alias| format!("--{alias}"));
+    let is_typed = |alias: &String| {
+        let typed = typed.iter().filter_map(|word| word.to_str());
+        let mut typed = typed.take_while(|word| *word != "--");
+        typed.any(|word| word.split('=').next() == Some(alias.as_str()))
+    };
+    aliases.into_iter().find(is_typed)
 }
 
 /// An option with each of its values. One that looks like an option itself has to be joined to its name.
@@ -328,6 +354,8 @@ mod tests {
         );
         let drawn = typed.with("--copies", 2).with("--seed", 7);
         assert_eq!(drawn.to_string(), "weigh compare none -w pipe --copies 2 --seed 7");
+        let typed = again("weigh run app:web.cookie --clients=8").with("--copies", 8);
+        assert_eq!(typed.to_string(), "weigh run app:web.cookie --clients 8");
         let typed = again("weigh calibrate --repeat 3 --planted 1% --json x").without("--repeat");
         assert_eq!(typed.to_string(), "weigh calibrate --planted 1%");
     }

@@ -42,7 +42,8 @@ pub struct Mixes {
     /// Of a mix, make the file that disk jobs read parts of this large a share of memory, such as 150%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
-    /// Of a mix, take out of the page cache what disk jobs read; its rows are called NAME@cold
+    /// Take out of the page cache what is read, of the disk jobs of a mix or of a workload that reads files,
+    /// such as disk_brd; the rows are called NAME@cold
     #[arg(long)]
     cold: bool,
     /// Of a mix, how much memory each process of `resident` keeps [default: the mix's own, or 8m]

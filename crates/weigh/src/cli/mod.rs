@@ -196,11 +196,10 @@ pub fn main() -> ExitCode {
 }
 
 /// What the words mean, and what of them measures the same again.
-fn parse(
-    words: impl IntoIterator<Item: Into<OsString> + Clone>,
-) -> Result<(Cli, Again), clap::Error> {
-    let mut matches = Cli::command().try_get_matches_from(words)?;
-    let again = Again::of(&Cli::command(), &matches);
+fn parse(words: impl IntoIterator<Item: Into<OsString>>) -> Result<(Cli, Again), clap::Error> {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let mut matches = Cli::command().try_get_matches_from(&words)?;
+    let again = Again::of(&Cli::command(), &matches, &words);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     cli.map(|cli| (cli, again)).map_err(|error| error.format(&mut Cli::command()))
 }

@@ -42,6 +42,8 @@ Examples:
   weigh run memory --html memory.html
                                  where does memory get slow? Curves over the size
   weigh run stat getppid --samples 50 --json -
+  weigh run disk_brd disk_rr --cold
+                                 with what they read not in the page cache: rows of their own, NAME@cold
   weigh run app:web.cookie@nginx-fpm --clients 8 --for 2h
                                  does it still answer after two hours?
   weigh run app:web.cookie@nginx-fpm --clients 64 --capacity p99=50ms

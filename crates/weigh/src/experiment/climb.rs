@@ -14,6 +14,9 @@ use crate::result::load::FEWEST_FRESH;
 /// In which set the fresh samples at the peak are stored, apart from those by which it was chosen.
 pub const FRESH: usize = 1;
 
+const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
+                           --budget more time.";
+
 impl Session<'_> {
     /// Goes up the load points of one mix, which are `works` in this order, until the goal is reached, the
     /// machine refuses, or no further point fits the budget.
@@ -64,7 +67,10 @@ impl Session<'_> {
             }
             if host.elapsed() + forecast > self.request.budget {
                 if ramp.is_settled() {
-                    return Ok(());
+                    return match ramp.wants_all_narrow() {
+                        false => Ok(()),
+                        true => self.ended_early(host, audience, POINTS_WIDE.into()),
+                    };
                 }
                 let is_known = costs[point].is_some();
                 let sentence = self.out_of_time(work, is_known, ramp.has_peak());

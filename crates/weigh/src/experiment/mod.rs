@@ -46,6 +46,7 @@ mod perf_report;
 mod planted;
 pub mod platform;
 mod profiling;
+mod programs;
 pub mod ramp;
 mod ranking;
 mod reaim_rules;

@@ -62,8 +62,8 @@ fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
         && !waits;
     (is_open && leaves_zero_out && design.rows > 1).then(|| {
         format!(
-            "this interval excludes 0, but with {} rows one may do so by chance: after {correction} it is \
-             not yet decided",
+            "this interval excludes 0, but of {} claims that are judged together (every row, by each metric \
+             that has a verdict) one may do so by chance: after {correction} it is not yet decided",
             design.rows
         )
     })

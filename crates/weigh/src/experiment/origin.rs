@@ -185,7 +185,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// The file that execvp(3) would execute.
-fn program_file(program: &str, directory: &Path) -> Option<PathBuf> {
+pub fn program_file(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(directory.join(program));
     }

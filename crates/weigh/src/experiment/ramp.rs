@@ -8,17 +8,16 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
-use crate::result::load::{FEWEST_FRESH, Throughput};
+use crate::result::load::{FEWEST_FRESH, Throughput, looks};
 use paired::estimate::median;
 
 /// A point that exceeds the best one by less does not count as growth: re-aim's 1 %.
 const GROWTH: f64 = 1.01;
 /// So many steps without growth end the climb.
 const STEPS_WITHOUT_GROWTH: usize = 2;
-/// Fresh samples that are taken between two looks at their interval. Each look has a chance of its own to be
-/// wrong, so there are few.
-const BETWEEN_LOOKS: usize = 6;
-const MOST_FRESH: usize = 26;
+
+/// After so many fresh samples at the peak, all points get the samples that each has at least.
+const TO_OTHERS: usize = 21;
 
 /// Where a ramp ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,10 +123,18 @@ impl Ramp {
         if best >= self.end {
             return RampStep::Done;
         }
-        if !self.is_settled() {
+        let to_repeat = self.to_repeat();
+        if !self.is_settled() && !self.comes_first(to_repeat) {
             return RampStep::Fresh(best);
         }
-        self.to_repeat().map_or(RampStep::Done, RampStep::Explore)
+        to_repeat.map_or(RampStep::Done, RampStep::Explore)
+    }
+
+    /// Whether it is the turn of a point that has fewer samples than each is to have: the peak of a noisy
+    /// machine would leave the others none.
+    fn comes_first(&self, point: Option<usize>) -> bool {
+        let is_short = |point: usize| self.explored[point].len() < self.plan.samples;
+        self.fresh.len() >= TO_OTHERS && point.is_some_and(is_short)
     }
 
     /// A point and its neighbours; of points that were given, those that were measured.
@@ -144,9 +151,7 @@ impl Ramp {
     /// were listed, that is until the interval of each is narrow enough.
     fn to_repeat(&self) -> Option<usize> {
         let is_enough = |rates: &[f64]| {
-            let is_settled = rates.len() >= self.plan.samples
-                && (self.plan.goal != RampGoal::AllPoints || self.is_precise(rates));
-            is_settled || rates.len() >= MOST_FRESH
+            rates.len() >= self.plan.samples && (!self.wants_all_narrow() || self.is_precise(rates))
         };
         let is_open = |point: &usize| {
             let rates = &self.explored[*point];
@@ -217,6 +222,11 @@ impl Ramp {
     /// The points that were measured, ascending, of those that can be.
     pub fn measured(&self) -> Vec<usize> {
         (0..self.end).filter(|point| !self.explored[*point].is_empty()).collect()
+    }
+
+    /// Whether each point is wanted as precisely as the peak: they were listed.
+    pub fn wants_all_narrow(&self) -> bool {
+        self.plan.goal == RampGoal::AllPoints
     }
 
     /// Whether nothing is known that keeps a point from being measured.
@@ -292,21 +302,17 @@ impl Ramp {
             .max_by(|a, b| rate(a).total_cmp(&rate(b)))
     }
 
-    /// Whether the interval at the peak is narrow enough, or there are as many samples as there will be.
+    /// Whether the interval at the peak is narrow enough.
     pub fn is_settled(&self) -> bool {
-        let taken = self.fresh.len();
-        if taken >= MOST_FRESH {
-            return true;
-        }
-        if taken < FEWEST_FRESH || !(taken - FEWEST_FRESH).is_multiple_of(BETWEEN_LOOKS) {
-            return false;
-        }
         self.is_precise(&self.fresh)
     }
 
+    /// At one of the looks: at each the interval has a chance of its own to miss, so there are few.
     fn is_precise(&self, rates: &[f64]) -> bool {
-        let half = |found: Throughput| (found.high / found.low).sqrt() - 1.0;
-        Throughput::of(rates).is_some_and(|found| half(found) <= self.plan.precision)
+        looks().take_while(|look| *look <= rates.len()).any(|look| {
+            let found = Throughput::of(&rates[..look]);
+            found.is_some_and(|found| found.half_width() <= self.plan.precision)
+        })
     }
 }
 
@@ -345,7 +351,7 @@ mod tests {
             let rate = throughput(users) * chance.random_range(1.0 - noise..=1.0 + noise);
             ramp.add(step, rate);
             steps.push(step);
-            assert!(steps.len() < 200, "{steps:?}");
+            assert!(steps.len() < 3000, "{steps:?}");
         }
     }
 

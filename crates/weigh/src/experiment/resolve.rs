@@ -12,7 +12,7 @@ use crate::fixture::{FIXTURES, FixtureKind, Service, services};
 use crate::net::activity::BesideLoad;
 use crate::net::grid::Grid;
 use crate::result::work_name::{BESIDE, NET, WorkName};
-use crate::workload::catalogue::{Workload, similar};
+use crate::workload::catalogue::{Workload, near_or_all, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
 use crate::workload::mix::{self, JobMix, JobSizes, MixFromFile, PREFIX};
@@ -75,7 +75,8 @@ impl Resolver<'_> {
         }
         if let Some((workload, activity)) = self.split(&name.name) {
             let activity = WorkName { name: activity.to_owned(), load: name.load.clone() };
-            let works = self.copied(&workload.into(), self.asked_for.copies)?;
+            let workload = self.as_cold_as_asked(&workload.into())?;
+            let works = self.copied(&workload, self.asked_for.copies)?;
             let mut all = Vec::new();
             for activity in self.activities(&activity)? {
                 let beside = works.iter().map(|work| work.clone().beside(&activity));
@@ -83,7 +84,7 @@ impl Resolver<'_> {
             }
             return Ok(all);
         }
-        self.copied(name, self.asked_for.copies)
+        self.copied(&self.as_cold_as_asked(name)?, self.asked_for.copies)
     }
 
     /// `WORKLOAD/ACTIVITY`; a path to a file is none.
@@ -111,6 +112,23 @@ impl Resolver<'_> {
             }
         }
         Ok(works)
+    }
+
+    /// With `--cold`, the one that begins with what it reads not in the page cache.
+    fn as_cold_as_asked(&self, name: &WorkName) -> Result<WorkName, String> {
+        if !self.asked_for.sizes.is_cold || name.name.ends_with(mix::COLD) {
+            return Ok(name.clone());
+        }
+        let cold = format!("{}{}", name.name, mix::COLD);
+        if self.workloads.iter().any(|workload| workload.name == cold) {
+            return Ok(WorkName { name: cold, load: name.load.clone() });
+        }
+        let can_be = self.workloads.iter().filter_map(|other| other.name.strip_suffix(mix::COLD));
+        Err(format!(
+            "`{}` has nothing to be cold: --cold is for mixes (`load:disk`), and for {}",
+            name.name,
+            can_be.collect::<Vec<_>>().join(", ")
+        ))
     }
 
     /// What can be done beside a workload; whatever the arms have, it asks servers of its own.
@@ -269,10 +287,11 @@ fn find_mix(label: &str, files: &[MixFromFile]) -> Result<JobMix, String> {
         return Ok(own.mix.clone());
     }
     let mixes = mix::embedded()?;
-    let names: Vec<String> = mixes.iter().map(|mix| mix.name.clone()).collect();
-    mixes.into_iter().find(|mix| mix.name == name).ok_or_else(|| {
-        format!("there is no mix `{name}`; there are {} (`weigh list mixes`)", names.join(", "))
-    })
+    if let Some(mix) = mixes.iter().find(|mix| mix.name == name) {
+        return Ok(mix.clone());
+    }
+    let names: Vec<&str> = mixes.iter().map(|mix| mix.name.as_str()).collect();
+    Err(format!("there is no mix `{name}`; {} (`weigh list mixes`)", near_or_all(name, &names)))
 }
 
 /// `suites` are the words that name one, and what each names.

@@ -53,7 +53,7 @@ fn readings(totals: &Totals) -> Vec<RunReading> {
     let reading = |(name, told): (&String, &Told)| RunReading {
         name: name.clone(),
         unit: told.unit.clone(),
-        mean: told.sum / told.launches as f64,
+        mean: told.mean(),
         samples: told.launches,
     };
     totals.told.iter().map(reading).collect()

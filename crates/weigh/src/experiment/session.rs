@@ -16,6 +16,7 @@ use super::measure::Session;
 use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
+use super::programs::check_programs;
 use super::request::{Audience, Plan, Request};
 use super::resolve::{cells_of, resolve};
 use super::schedule::TURNS_SCALE;
@@ -123,6 +124,17 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     }
 }
 
+/// What can be told of commands before anything is begun.
+fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> Result<(), String> {
+    if let Some(command) = &request.command {
+        check_filled(command, treatments)?;
+    }
+    match is_resumed {
+        true => Ok(()),
+        false => check_programs(request, treatments, &current_directory()?),
+    }
+}
+
 pub(super) fn conduct(
     request: &Request,
     resumed: Option<(&Stored, &Origin)>,
@@ -131,9 +143,7 @@ pub(super) fn conduct(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = request.treatments()?;
-    if let Some(command) = &request.command {
-        check_filled(command, &treatments)?;
-    }
+    check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
     let occupied = Station::occupied_by(&treatments);
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
@@ -225,9 +235,7 @@ fn works_of(
 ) -> Result<WhatIsMeasured, String> {
     let directory = match origin {
         Some(origin) => origin.directory.clone(),
-        None => {
-            std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?
-        }
+        None => current_directory()?,
     };
     let works = match (&request.command, &request.contest) {
         (_, Some(contest)) => {
@@ -245,6 +253,10 @@ fn works_of(
         },
     };
     Ok(WhatIsMeasured { directory, works })
+}
+
+fn current_directory() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|error| format!("the current directory: {error}"))
 }
 
 struct Begun {

@@ -17,8 +17,8 @@ use super::results::measured;
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, evidence, factorial, facts, imported, latency, readings, schemes,
-    sentence, sets, times, versus,
+    bounds, by_treatment, equivalence, evidence, factorial, facts, imported, latency, readings,
+    schemes, sentence, sets, times, versus,
 };
 use crate::format;
 use crate::machine::Facts;
@@ -78,6 +78,19 @@ fn metric_table(of_metric: &readings::MetricTable) -> Value {
     }
 }
 
+fn what_was_done(s: &Summary) -> Vec<Value> {
+    let value = |(label, facts): (String, Vec<String>)| {
+        let sentences: Vec<_> = facts.iter().map(|fact| parts(fact)).collect();
+        context! { label, sentences }
+    };
+    facts::by_label(s).into_iter().map(value).collect()
+}
+
+fn drivers(s: &Summary) -> Option<Value> {
+    let (title, legend) = (latency::DRIVERS, latency::OF_DRIVERS);
+    Some(context! { title, legend, table => table(&latency::drivers_table(s)?) })
+}
+
 fn factors(s: &Summary) -> Option<Value> {
     let factors = factorial::table(s)?;
     Some(context! {
@@ -129,6 +142,7 @@ fn page(s: &Summary) -> Value {
         loads => load_figures(s),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
+        equivalence => equivalence::note(s).map(|note| parts(&note)),
         commands => commands(s),
         titles => versus::titles(s).to_vec(),
         has_added,
@@ -140,16 +154,14 @@ fn page(s: &Summary) -> Value {
         times_title => times::TITLE,
         times_legend => times::LEGEND,
         resources => latency::resources_table(s).map(|resources| table(&resources)),
+        drivers => drivers(s),
         factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         profiles => titled(&profiled::tables(&s.profiles)),
         printouts => printouts(&profiled::printouts(&s.profiles)),
         drifts => drifts.collect::<Vec<Value>>(),
-        facts => facts::by_label(s).into_iter().map(|(label, facts)| context! {
-            label,
-            sentences => facts.iter().map(|fact| parts(fact)).collect::<Vec<_>>(),
-        }).collect::<Vec<Value>>(),
+        facts => what_was_done(s),
         failures => failures(s),
         warnings => s.warnings.iter().map(|w| parts(&format::label(w))).collect::<Vec<_>>(),
         machine => is_measured.then(|| machine_facts(&s.machine)),
@@ -159,8 +171,7 @@ fn page(s: &Summary) -> Value {
 
 /// The mixes whose peaks were sought, over users.
 fn load_figures(s: &Summary) -> Vec<Value> {
-    let charts = s.loads.iter().flat_map(|load| load.charts(&s.baseline));
-    charts.flat_map(|chart| chart::figures(&chart, None)).collect()
+    s.loads.iter().filter_map(|load| chart::stacked(&load.charts(&s.baseline))).collect()
 }
 
 fn failures(s: &Summary) -> Vec<Value> {

@@ -78,6 +78,19 @@ pub fn resources_table(s: &Summary) -> Option<Table> {
     of_rows(s, |metrics| metrics.resources.is_some(), &columns, cells)
 }
 
+pub const DRIVERS: &str = "What the driver of a load takes itself";
+pub const OF_DRIVERS: &str = "Its share in the CPU time of users and driver, baseline → treated";
+
+/// Of each load, the share of its driver.
+pub fn drivers_table(s: &Summary) -> Option<Table> {
+    let percent = |from: f64, to: f64| format!("{from:.1} → {to:.1} %");
+    let share = |metrics: &Metrics| used(metrics, |used| used.driver_cpu_pct, percent);
+    let has_driver = |metrics: &Metrics| {
+        metrics.resources.as_ref().is_some_and(|both| both.baseline.driver_cpu_pct.is_some())
+    };
+    of_rows(s, has_driver, &[("driver", Align::Right)], |metrics| vec![share(metrics)])
+}
+
 /// The rows of which there is something to show; `None` where there is none.
 fn of_rows(
     s: &Summary,
@@ -198,6 +211,11 @@ mod tests {
         let titles: Vec<String> =
             resources_table(&s).unwrap().columns.into_iter().map(|(title, _)| title).collect();
         assert_eq!(titles, ["workload", "CPU/op", "user", "system", "switches/op", "faults/op"]);
+        assert!(drivers_table(&s).is_none());
+        for both in s.results[0].metrics.resources.iter_mut() {
+            (both.baseline.driver_cpu_pct, both.treated.driver_cpu_pct) = (Some(0.42), Some(1.0));
+        }
+        assert_eq!(drivers_table(&s).unwrap().rows, [["syscall", "0.4 → 1.0 %"]]);
         s.results.clear();
         assert!(resources_table(&s).is_none());
     }

@@ -29,9 +29,11 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
         false => "",
     };
     Some(format!(
-        "`{}` peaks with {}{range}: {rate} jobs/min [{low}, {high}], {} fresh samples.{beyond}",
+        "`{}` peaks with {}{range}: {rate} jobs/min [{low}, {high}], which is ±{} %, of {} fresh \
+         samples.{beyond}",
         answers.mix,
         format::plural(peak.users, "user"),
+        format::unsigned(100.0 * peak.throughput.half_width()),
         peak.throughput.samples
     ))
 }
@@ -173,7 +175,7 @@ mod tests {
         for part in [
             "`load:shared` peaks with 2 users (2 to 4 users are within 1 %)",
             "jobs/min [990",
-            "8 fresh samples",
+            "which is ±0.35 %, of 8 fresh samples",
             "99 % of the jobs end within 12.0 ms",
             "the CPUs are 97 % busy, and are what limits it",
             "at 200 users; there, 99 %",

@@ -19,6 +19,7 @@ pub mod curve_text;
 pub mod dialect;
 pub mod diff;
 pub mod display;
+mod equivalence;
 mod evidence;
 mod factorial;
 mod facts;

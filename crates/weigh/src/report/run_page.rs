@@ -7,7 +7,7 @@ use crate::report::net_text;
 use crate::report::profiled;
 use crate::report::table::{Align, Table};
 use crate::report::times;
-use crate::result::curve::x_text;
+use crate::result::curve::{Chart, x_text};
 use crate::result::load::LoadAnswers;
 use crate::result::run::RunReport;
 use crate::result::run::RunRow;
@@ -24,11 +24,8 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         started: &report.started,
         title: title(report),
         sentences: sentences(report),
-        charts: report
-            .charts()
-            .into_iter()
-            .chain(report.loads.iter().filter_map(LoadAnswers::latency_chart))
-            .collect(),
+        charts: report.charts().into_iter().filter(|chart| !is_of_load(report, chart)).collect(),
+        stacks: report.loads.iter().map(LoadAnswers::charts).collect(),
         is_scored: report.is_scored,
         results: results(report),
         tables: tables(report),
@@ -44,6 +41,11 @@ pub fn render(report: &RunReport) -> Result<String, String> {
     run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
+/// Of a mix, throughput and the time of jobs are in one picture.
+fn is_of_load(report: &RunReport, chart: &Chart) -> bool {
+    chart.x_unit == USERS && report.loads.iter().any(|load| load.mix == chart.title())
+}
+
 /// What there is besides the results, each with its title.
 fn tables(report: &RunReport) -> Vec<(String, Table)> {
     let times = times::table(&report.times).map(|table| {
@@ -54,8 +56,11 @@ fn tables(report: &RunReport) -> Vec<(String, Table)> {
     report.net.iter().flat_map(net_text::tables).chain(times).chain(profiles).collect()
 }
 
-/// What it is, in a line.
+/// What it is, in a line: of a ramp and a grid what they were measured for, which is the first thing to say.
 pub fn title(report: &RunReport) -> String {
+    if let Some(answer) = answers(report).into_iter().next() {
+        return answer.replace('`', "");
+    }
     let count = format::plural(report.results.len(), "measurement");
     match report.machine.hostname.as_str() {
         "" => format!("This machine by itself: {count}"),
@@ -73,9 +78,12 @@ pub fn sentences(report: &RunReport) -> Vec<String> {
         _ => None,
     };
     let indices = report.indices.iter().map(|index| index.sentence());
+    state.into_iter().chain(indices).chain(answers(report).into_iter().skip(1)).collect()
+}
+
+fn answers(report: &RunReport) -> Vec<String> {
     let loads = report.loads.iter().flat_map(load_text::sentences);
-    let net = report.net.iter().flat_map(net_text::sentences);
-    state.into_iter().chain(indices).chain(loads).chain(net).collect()
+    loads.chain(report.net.iter().flat_map(net_text::sentences)).collect()
 }
 
 /// A row for each measurement.
@@ -92,6 +100,7 @@ pub fn results(report: &RunReport) -> Table {
         ("highest", Right),
         ("samples", Right),
         ("device/files", Right),
+        ("driver", Right),
         ("efficiency", Right),
         ("index", Right),
     ];
@@ -114,6 +123,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::rate(row.highest, &row.unit),
         format::integer(row.samples as u64),
         row.device_share().unwrap_or_default(),
+        row.driver_share().unwrap_or_default(),
         row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
         row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
     ]

@@ -169,6 +169,7 @@ fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
         ("unit", Left),
         ("index", Right),
         ("device/files", Right),
+        ("driver", Right),
         ("efficiency", Right),
         ("spread", Right),
         ("samples", Right),
@@ -188,6 +189,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::label(&row.unit),
         row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
         row.device_share().unwrap_or_default(),
+        row.driver_share().unwrap_or_default(),
         efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
         run_page::spread(row),
         format::integer(row.samples as u64),
@@ -215,8 +217,8 @@ fn curve_lines(
     let of_load = report.loads.iter().find(|load| load.mix == chart.title());
     let pct = of_load.map_or(99, |load| percent_known(load.points.iter()));
     let within = format!("{pct} % within");
-    let columns =
-        [chart.x_unit.as_str(), "per operation", &rate, "spread", "efficiency", &within, ""];
+    let of_x = chart.x_unit.as_str();
+    let columns = [of_x, "per operation", &rate, "spread", "efficiency", &within, "driver", ""];
     let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let points: Vec<curve_text::PlotRow> = curve
         .points
@@ -232,6 +234,7 @@ fn curve_lines(
                 run_page::spread(row),
                 efficiency.unwrap_or_default(),
                 of_load.and_then(|load| job_time_at(load, point.x, pct)).unwrap_or_default(),
+                row.driver_share().unwrap_or_default(),
                 marks_at(chart, point.x),
             ];
             Some(curve_text::PlotRow { cells, share: point.y / longest })

@@ -328,6 +328,7 @@ fn metrics(baseline: f64, treated: f64) -> Metrics {
         involuntary_switches_per_op: Some(ns / 4e6),
         minor_faults_per_op: Some(ns / 1e6),
         major_faults_per_op: Some(0.0),
+        driver_cpu_pct: None,
     };
     Metrics {
         mean_effect_pct: Some((treated / baseline - 1.0) * 100.0 - 0.2),

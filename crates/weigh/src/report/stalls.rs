@@ -21,7 +21,10 @@ pub fn not_excluded(s: &Summary) -> Option<String> {
         treated => format!(" ({treated} of {} were seen)", row.pairs),
     };
     let longer = format::unsigned(worst.longer_pct);
-    Some(format!("stalls (runs {longer} % longer or more) in {runs} are not excluded{seen}"))
+    let name = format::label(&row.workload);
+    Some(format!(
+        "stalls (runs {longer} % longer or more) in {runs} of {name} are not excluded{seen}"
+    ))
 }
 
 #[cfg(test)]
@@ -43,10 +46,15 @@ mod tests {
         }
         assert_eq!(
             not_excluded(&s).unwrap(),
-            "stalls (runs 7.10 % longer or more) in fewer than 1 of 13 treated runs are not excluded"
+            "stalls (runs 7.10 % longer or more) in fewer than 1 of 13 treated runs of dhry2reg are not \
+             excluded"
         );
         s.results[2].stalls = stalls(60.2, 3);
-        assert!(not_excluded(&s).unwrap().contains("in up to 61 % of the treated runs are not"));
+        assert!(
+            not_excluded(&s)
+                .unwrap()
+                .contains("in up to 61 % of the treated runs of whetstone are not")
+        );
         assert!(not_excluded(&s).unwrap().ends_with("(3 of 30 were seen)"));
     }
 }

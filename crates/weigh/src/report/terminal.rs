@@ -11,8 +11,8 @@ use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    bounds, evidence, factorial, facts, failed, imported, latency, load_chart, schemes, sentence,
-    times, versus,
+    bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
+    schemes, sentence, times, versus,
 };
 use crate::format;
 use crate::machine::described;
@@ -75,6 +75,7 @@ fn top(page: &mut Page, s: &Summary) {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, page.width).lines(page.colour));
     }
+    page.lines.extend(equivalence::note(s).iter().flat_map(|note| wrap(note, page.width, 2)));
     page.lines.extend(load_chart::lines(s, page.width, page.colour));
     if let Some(commands) = versus::table(s, page.width.saturating_sub(versus::BESIDE_NAME)) {
         page.table(versus::TITLE, &commands);
@@ -148,6 +149,10 @@ fn whole(page: &mut Page, s: &Summary) {
     if let Some(latencies) = latency::table(s) {
         page.table("Latency per operation", &latencies);
         page.legend(latency::LEGEND);
+    }
+    if let Some(drivers) = latency::drivers_table(s) {
+        page.table(latency::DRIVERS, &drivers);
+        page.legend(latency::OF_DRIVERS);
     }
     times(page, s);
     if let Some(sets) = sets_table(s) {

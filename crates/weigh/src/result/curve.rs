@@ -62,10 +62,14 @@ pub struct Chart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartMark {
     pub text: String,
+    /// The same in numbers, with its intervals.
+    pub note: String,
     pub x: f64,
     /// How far it is uncertain.
     pub low: f64,
     pub high: f64,
+    /// What the value there is between, on the axis of its own chart.
+    pub y: Option<[f64; 2]>,
     /// Which curve it is of, where there are several.
     pub curve: Option<usize>,
 }

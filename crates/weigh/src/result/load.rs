@@ -5,14 +5,34 @@ use serde::{Deserialize, Serialize};
 use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
 use super::work_name::{USERS, WorkName};
+use crate::format;
 use paired::estimate::median;
 
 /// Of so many fresh samples the lowest and the highest have the median between them in 99.2 % of cases:
 /// 1 − 2·½ⁿ.
 pub const FEWEST_FRESH: usize = 8;
-/// How surely an interval covers at each look. After 8, 14, 20 and 26 samples it then misses in 0.8, 1.3, 1.2
-/// and 0.9 % of cases: in fewer than 5 % in all, however many looks there are.
-const SURELY: f64 = 0.984;
+/// The chance that an interval misses at one of the first looks: after 8, 14 and 21 samples it is 0.8, 1.3
+/// and 0.7 % of cases, as whole samples allow.
+const FIRST_MISS: f64 = 0.016;
+const FIRST_LOOKS: i32 = 3;
+/// At each look after those it is two thirds of the one before. So it is less than 5 % in all, however often
+/// one looks: 2.8 % and 3 · 0.73 %.
+const LATER_MISS: f64 = 0.0073;
+const SHRINKS: f64 = 2.0 / 3.0;
+
+/// After how many samples an interval is looked at: 8, 14, 21, 31, 46, and so on by a half.
+pub fn looks() -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(FEWEST_FRESH), |count| Some((count * 3 / 2).max(count + 6)))
+}
+
+/// The chance that the interval of so many samples misses, at the look that these are the samples of.
+fn misses(count: usize) -> f64 {
+    let look = looks().take_while(|look| *look <= count).count() as i32;
+    match look > FIRST_LOOKS {
+        true => LATER_MISS * SHRINKS.powi(look - FIRST_LOOKS - 1),
+        false => FIRST_MISS,
+    }
+}
 
 /// Jobs per minute, and the interval of their median.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -39,7 +59,7 @@ impl Throughput {
         let (mut outside, mut rank) = (2.0 * chance, 0);
         while rank + 1 < count / 2 {
             chance *= (count - rank) as f64 / (rank + 1) as f64;
-            if outside + 2.0 * chance > 1.0 - SURELY {
+            if outside + 2.0 * chance > misses(count) {
                 break;
             }
             outside += 2.0 * chance;
@@ -48,7 +68,15 @@ impl Throughput {
         let (low, high) = (sorted[rank], sorted[count - 1 - rank]);
         Some(Throughput { jobs_per_min: median(&sorted)?, low, high, samples: count })
     }
+
+    /// How far it reaches to either side, as a share.
+    pub fn half_width(self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
 }
+
+/// The share of the driver itself in the CPU time of users and driver.
+pub const DRIVER_READING: &str = "driver_cpu";
 
 /// What each sample of a load reports of itself and of the machine, besides its rate.
 pub const LOAD_READINGS: [&str; 14] = [
@@ -56,7 +84,7 @@ pub const LOAD_READINGS: [&str; 14] = [
     "mean_job_time",
     "finish_deviation",
     "first_finish",
-    "driver_cpu",
+    DRIVER_READING,
     "psi_cpu",
     "psi_io",
     "psi_memory",
@@ -120,6 +148,18 @@ impl LoadPoint {
     /// Within which time so many per cent of the jobs end: 90 or 99.
     pub fn job_time_ns(&self, pct: u8) -> Option<f64> {
         if pct == 90 { self.job_p90_ns } else { self.job_p99_ns }
+    }
+
+    /// Jobs per minute, with how far they scatter to both sides.
+    pub fn jobs_spread(&self) -> Option<[f64; 3]> {
+        let spread = self.spread_pct.unwrap_or_default() / 100.0;
+        Some([1.0 - spread, 1.0, 1.0 + spread].map(|part| part.max(0.0) * self.jobs_per_min))
+    }
+
+    /// Where there are enough samples.
+    pub fn throughput(&self) -> Option<Throughput> {
+        let (low, high) = self.jobs_per_min_low.zip(self.jobs_per_min_high)?;
+        Some(Throughput { jobs_per_min: self.jobs_per_min, low, high, samples: self.samples })
     }
 }
 
@@ -233,36 +273,69 @@ impl LoadAnswers {
 }
 
 impl LoadAnswers {
-    /// How long jobs take, over users.
-    pub fn latency_chart(&self) -> Option<Chart> {
+    /// Throughput over users, with what is marked on it, and how long jobs take; none of a single point.
+    pub fn charts(&self) -> Vec<Chart> {
         let pct = percent_known(self.points.iter());
-        let point = |point: &LoadPoint| {
-            let (workload, x) = (WorkName::of_users(&self.mix, point.users), point.users as f64);
-            let y = point.job_time_ns(pct)?;
-            Some(CurvePoint { workload, x, y, low: Some(y), high: Some(y) })
+        let chart = |quantity: Quantity, marks, value: &dyn Fn(&LoadPoint) -> Option<[f64; 3]>| {
+            let point = |point: &LoadPoint| {
+                let workload = WorkName::of_users(&self.mix, point.users);
+                let [low, y, high] = value(point)?;
+                let x = point.users as f64;
+                Some(CurvePoint { workload, x, y, low: Some(low), high: Some(high) })
+            };
+            let points = self.points.iter().filter_map(point).collect();
+            let curves = vec![Curve { series: self.mix.clone(), points }];
+            Chart { quantity, x_unit: USERS.into(), curves, marks }
         };
-        let points: Vec<CurvePoint> = self.points.iter().filter_map(point).collect();
-        let has_line = points.len() > 1;
-        let (series, quantity) = (self.mix.clone(), Quantity::JobTime(pct));
-        let (curves, marks) = (vec![Curve { series, points }], self.marks());
-        has_line.then(|| Chart { quantity, x_unit: USERS.into(), curves, marks })
+        let jobs = chart(Quantity::Rate("jobs/min".into()), self.marks(), &LoadPoint::jobs_spread);
+        let job_time = |point: &LoadPoint| point.job_time_ns(pct).map(|ns| [ns; 3]);
+        let times = chart(Quantity::JobTime(pct), Vec::new(), &job_time);
+        let charts = [jobs, times].into_iter();
+        charts.filter(|chart| chart.points().count() > 1).collect()
     }
 
-    /// Where the peak and the crossover are, each between what was measured.
+    /// Where the peak, the knee and the crossover are, each between what was measured.
     pub fn marks(&self) -> Vec<ChartMark> {
-        let mark = |text: &str, [x, low, high]: [usize; 3]| {
-            let [x, low, high] = [x, low, high].map(|users| users as f64);
-            ChartMark { text: text.to_owned(), x, low, high, curve: None }
-        };
-        let peak = self.peak.as_ref();
-        let peak = peak.map(|peak| mark("peak", [peak.users, peak.users_low, peak.users_high]));
-        let knee = self.knee.as_ref();
-        let knee = knee.map(|knee| mark("knee", [knee.users, knee.users_low, knee.users_high]));
-        let crossover = self
-            .crossover_users
-            .map(|users| mark("crossover", [users, self.crossover_above.unwrap_or(users), users]));
+        let peak = self.peak.as_ref().map(|peak| {
+            let range = [peak.users_low, peak.users_high];
+            peak_mark(peak.users, range, Some(peak.throughput), "")
+        });
+        let knee = self.knee.as_ref().map(|knee| {
+            let range = [knee.users_low, knee.users_high];
+            users_mark("knee", knee.users, range, "are as good")
+        });
+        let crossover = self.crossover_users;
+        let crossover =
+            crossover.map(|users| Crossover { users, above: self.crossover_above }.mark(""));
         peak.into_iter().chain(knee).chain(crossover).collect()
     }
+}
+
+/// A place that is known to within a range of users.
+fn users_mark(what: &str, users: usize, [low, high]: [usize; 2], within: &str) -> ChartMark {
+    let range = match low == high {
+        true => String::new(),
+        false => format!(" ({low} to {high} {within})"),
+    };
+    let note = format!("{what}: {}{range}", format::plural(users, "user"));
+    let text = what.split(' ').next().unwrap_or_default().to_owned();
+    let [x, low, high] = [users, low, high].map(|users| users as f64);
+    ChartMark { text, note, x, low, high, y: None, curve: None }
+}
+
+/// The peak of the arm that is named, and the interval of its jobs per minute where that is known.
+pub fn peak_mark(
+    users: usize,
+    range: [usize; 2],
+    throughput: Option<Throughput>,
+    of_arm: &str,
+) -> ChartMark {
+    let what = format!("peak {of_arm}");
+    let mark = users_mark(what.trim_end(), users, range, "are within 1 %");
+    let Some(Throughput { jobs_per_min, low, high, .. }) = throughput else { return mark };
+    let [rate, from, to] = [jobs_per_min, low, high].map(|rate| format::rate(rate, "jobs/min"));
+    let note = format!("{}, {rate} jobs/min [{from}, {to}]", mark.note);
+    ChartMark { note, y: Some([low, high]), ..mark }
 }
 
 /// The fewest and the most users of the points that are as good as the best one, and of the one where the
@@ -290,6 +363,19 @@ impl Crossover {
         let above = at.checked_sub(1).map(|below| points[below].users);
         Some(Crossover { users: points[at].users, above })
     }
+
+    /// Where it is on a chart, of the arm that is named.
+    pub fn mark(self, of_arm: &str) -> ChartMark {
+        let Crossover { users, above } = self;
+        let what = format!("crossover {of_arm}");
+        let what = what.trim_end();
+        let mark = users_mark(what, users, [above.unwrap_or(users), users], "");
+        let note = match above {
+            Some(above) => format!("{what}: between {above} and {users} users"),
+            None => format!("{what}: {} or fewer", format::plural(users, "user")),
+        };
+        ChartMark { note, ..mark }
+    }
 }
 
 #[cfg(test)]
@@ -308,6 +394,27 @@ mod tests {
         // P(fewer than 3 of 14 coins) = 0.0065 on each side, fewer than 4: 0.029.
         assert_eq!(of(14), (7.5, 3.0, 12.0));
         assert_eq!(of(20), (10.5, 5.0, 16.0));
+        // From the fourth look on the chance shrinks.
+        assert_eq!((of(21), of(31)), ((11.0, 5.0, 17.0), (16.0, 8.0, 24.0)));
+    }
+
+    /// What the sign test misses at each look, summed up: the chance to be wrong at any of them is no more.
+    #[test]
+    fn all_looks_together_miss_in_less_than_five_per_cent() {
+        let missed = |count: usize| {
+            let samples: Vec<f64> = (0..count).map(|i| i as f64).collect();
+            let rank = Throughput::of(&samples).unwrap().low as usize;
+            let chances = (0..=rank).scan(0.5f64.powi(count as i32), |chance, k| {
+                let now = *chance;
+                *chance *= (count - k) as f64 / (k + 1) as f64;
+                Some(now)
+            });
+            2.0 * chances.sum::<f64>()
+        };
+        let counts: Vec<usize> = looks().take_while(|count| *count < 1000).collect();
+        assert_eq!(counts[..6], [8, 14, 21, 31, 46, 69]);
+        let all: f64 = counts.into_iter().map(missed).sum();
+        assert!(all < 0.05, "{all}");
     }
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
-use super::load::{CROSSOVER_JOBS, Crossover, LoadPoint, as_good, percent_known};
+use super::load::{CROSSOVER_JOBS, Crossover, LoadPoint, as_good, peak_mark, percent_known};
 use super::work_name::{USERS, WorkName};
 
 /// A mix whose peak was sought in two arms.
@@ -56,18 +56,14 @@ impl LoadCurve {
         Curve { points: self.points.iter().filter_map(point).collect(), series }
     }
 
-    fn marks(&self, curve: Option<usize>) -> Vec<ChartMark> {
-        let [x, low, high] =
-            [self.peak_users, self.peak_users_low, self.peak_users_high].map(|users| users as f64);
-        let peak = ChartMark { text: "peak".into(), x, low, high, curve };
-        let crossover = self.crossover.map(|Crossover { users, above }| ChartMark {
-            text: "crossover".into(),
-            x: users as f64,
-            low: above.unwrap_or(users) as f64,
-            high: users as f64,
-            curve,
-        });
-        std::iter::once(peak).chain(crossover).collect()
+    fn marks(&self, arm: usize, label: &str) -> Vec<ChartMark> {
+        let (peak, of_arm) = (self.peak_users, format!("of `{label}`"));
+        let at_peak = self.points.iter().find(|point| point.users == peak);
+        let range = [self.peak_users_low, self.peak_users_high];
+        let peak = peak_mark(peak, range, at_peak.and_then(LoadPoint::throughput), &of_arm);
+        let crossover = self.crossover.map(|crossover| crossover.mark(&of_arm));
+        let marks = std::iter::once(peak).chain(crossover);
+        marks.map(|mark| ChartMark { curve: Some(arm), ..mark }).collect()
     }
 }
 
@@ -77,13 +73,9 @@ impl ComparedLoad {
         percent_known(self.baseline.points.iter().chain(&self.treated.points))
     }
 
-    /// Throughput over users, and how long jobs take, each with both arms.
+    /// Throughput over users, and how long jobs take, each with both arms; what is marked is on the first.
     pub fn charts(&self, baseline: &str) -> Vec<Chart> {
         let arms = [(&self.baseline, baseline), (&self.treated, self.treatment.as_str())];
-        let jobs = |point: &LoadPoint| {
-            let spread = point.spread_pct.unwrap_or_default() / 100.0;
-            Some([1.0 - spread, 1.0, 1.0 + spread].map(|part| part.max(0.0) * point.jobs_per_min))
-        };
         let pct = self.percent_known();
         let job_time = |point: &LoadPoint| point.job_time_ns(pct).map(|ns| [ns; 3]);
         let curves = |value: &dyn Fn(&LoadPoint) -> Option<[f64; 3]>| -> Vec<Curve> {
@@ -92,17 +84,17 @@ impl ComparedLoad {
             };
             arms.iter().map(curve).collect()
         };
-        let marks = arms.iter().enumerate().flat_map(|(arm, (curve, _))| curve.marks(Some(arm)));
-        let marks: Vec<ChartMark> = marks.collect();
+        let arms = arms.iter().enumerate();
+        let marks = arms.flat_map(|(arm, (curve, label))| curve.marks(arm, label)).collect();
         let charts = [
-            (Quantity::Rate("jobs/min".into()), curves(&jobs)),
-            (Quantity::JobTime(pct), curves(&job_time)),
+            (Quantity::Rate("jobs/min".into()), curves(&LoadPoint::jobs_spread), marks),
+            (Quantity::JobTime(pct), curves(&job_time), Vec::new()),
         ];
-        let charts = charts.map(|(quantity, curves)| Chart {
+        let charts = charts.map(|(quantity, curves, marks)| Chart {
             quantity,
             x_unit: USERS.into(),
             curves,
-            marks: marks.clone(),
+            marks,
         });
         let has_line = |chart: &Chart| chart.curves.iter().all(|curve| curve.points.len() > 1);
         charts.into_iter().filter(has_line).collect()
@@ -135,7 +127,10 @@ mod tests {
         for chart in &charts {
             let labels: Vec<&str> = chart.curves.iter().map(|curve| chart.label(curve)).collect();
             assert_eq!((chart.title(), labels), ("load:x", vec!["none", "audit"]));
-            assert_eq!(chart.marks.len(), 2);
         }
+        let notes: Vec<&str> = charts[0].marks.iter().map(|mark| mark.note.as_str()).collect();
+        let second = "peak of `audit`: 2 users (2 to 64 are within 1 %)";
+        assert_eq!(notes, ["peak of `none`: 2 users", second]);
+        assert!(charts[1].marks.is_empty());
     }
 }

@@ -43,6 +43,9 @@ pub struct Used {
     pub minor_faults_per_op: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub major_faults_per_op: Option<f64>,
+    /// Of a load: the share of its driver in the CPU time of users and driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_cpu_pct: Option<f64>,
 }
 
 impl Used {

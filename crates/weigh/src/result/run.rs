@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::curve::{self, Chart, CurvePoint, OnCurve, Quantity};
-use super::load::LoadAnswers;
+use super::load::{DRIVER_READING, LoadAnswers};
 use super::net::NetAnswers;
 use super::profiled::Profiled;
 use super::suite_index::SuiteIndex;
@@ -163,6 +163,12 @@ impl RunRow {
             100.0 * lost / made.max(1.0),
             format::plural(self.samples, "sample")
         ))
+    }
+
+    /// Of a load: what its driver takes itself of the CPU time.
+    pub fn driver_share(&self) -> Option<String> {
+        let reading = self.readings.iter().find(|reading| reading.name == DRIVER_READING)?;
+        Some(format!("{:.1} %", reading.mean))
     }
 
     /// What an operation takes, where the rate is one of operations done one after the other.

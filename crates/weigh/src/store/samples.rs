@@ -288,6 +288,10 @@ impl Totals {
 }
 
 impl Told {
+    pub fn mean(&self) -> f64 {
+        self.sum / self.launches as f64
+    }
+
     fn named(reading: &OwnReading) -> (String, Told) {
         let told = Told { unit: reading.unit.clone(), sum: reading.value, launches: 1 };
         (reading.name.clone(), told)

@@ -21,6 +21,7 @@ pub use crate::kind::{Parameter, Probe};
 use crate::label::{self, ArmLabel, Parameters, Term};
 use crate::result::quantity::EvidenceQuantity;
 use crate::testbed::Collector;
+use crate::workload::catalogue::near_or_all;
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{Launched, NotSeen, status_number};
 use crate::workload::member::MemberDuring;
@@ -484,7 +485,8 @@ fn read_fixture(text: &str) -> Result<Vec<Term>, String> {
         true => Ok(treatments),
         false => {
             let known: Vec<&str> = FIXTURES.iter().map(|kind| FixtureKind::name(*kind)).collect();
-            Err(format!("`{text}` is no fixture; there are {}", known.join(", ")))
+            let name = text.split(':').next().unwrap_or(text);
+            Err(format!("`{text}` is no fixture; {}", near_or_all(name, &known)))
         }
     }
 }
@@ -558,10 +560,10 @@ fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
     let kind = find(&term.name).ok_or_else(|| {
         let known: Vec<&str> = kinds().map(|kind| kind.name()).collect();
         format!(
-            "there is no treatment `{}`; there are {} (`weigh list treatments` explains them). \
+            "there is no treatment `{}`; {} (`weigh list treatments` explains them). \
              To weigh a command, put it after `--`",
             term.name,
-            known.join(", ")
+            near_or_all(&term.name, &known)
         )
     })?;
     check_parameters(term, kind.parameters())?;
@@ -609,7 +611,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_label_is_named() {
-        assert!(refused("audti").contains("there is no treatment `audti`; there are audit, "));
+        assert!(
+            refused("audti").contains("there is no treatment `audti`; did you mean `audit`? (")
+        );
         assert!(
             refused("seccomp:compares").contains("`seccomp` does not take `compares`; it takes")
         );

@@ -67,6 +67,14 @@ pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
+/// Which of the names was probably meant; where none is near, all that there are.
+pub fn near_or_all(name: &str, known: &[&str]) -> String {
+    match similar(name, known.iter().copied()).as_slice() {
+        [] => format!("there are {}", known.join(", ")),
+        near => format!("did you mean `{}`?", near.join("` or `")),
+    }
+}
+
 /// Levenshtein's distance.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -2,9 +2,10 @@
 
 use crate::experiment::taken::{Sorted, sort};
 use crate::experiment::work::WHOLE_RUNS;
+use crate::result::load::DRIVER_READING;
 use crate::result::metrics::{Resources, Used};
 use crate::result::scheme::Scheme;
-use crate::store::samples::{OfRow, Point, Totals};
+use crate::store::samples::{OfRow, Point, Told, Totals};
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
 
@@ -69,6 +70,7 @@ fn per_op(totals: &Totals) -> Used {
         involuntary_switches_per_op: per_op(totals.usage.involuntary_switches),
         minor_faults_per_op: per_op(totals.usage.minor_faults),
         major_faults_per_op: per_op(totals.usage.major_faults),
+        driver_cpu_pct: totals.told.get(DRIVER_READING).map(Told::mean),
     }
 }
 

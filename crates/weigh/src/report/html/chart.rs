@@ -6,12 +6,16 @@
 use minijinja::{Value, context};
 
 use super::axis::{Axis, tick_text};
+use super::parts;
 use crate::format;
 use crate::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity, x_text};
 
-const HEIGHT: f64 = 268.0;
 const TOP: f64 = 26.0;
-const BOTTOM: f64 = 236.0;
+const PANEL: f64 = 210.0;
+/// Between two panels: the title of the lower one's vertical axis.
+const GAP: f64 = 48.0;
+/// Below the last panel: the labels of the horizontal axis, and its title.
+const FOOT: f64 = 32.0;
 /// Between the names of two curves.
 const LINE_HEIGHT: f64 = 16.0;
 /// A chart with more places than this on its x gets the width of the page.
@@ -27,60 +31,134 @@ const MOST_TOGETHER: usize = 4;
 /// As many colours as the style sheet has.
 const COLOURS: usize = 9;
 
+/// Where a panel lies in its picture.
+#[derive(Clone, Copy)]
+struct Panel {
+    top: f64,
+    bottom: f64,
+}
+
+impl Panel {
+    fn of(number: usize) -> Panel {
+        let top = TOP + number as f64 * (PANEL + GAP);
+        Panel { top, bottom: top + PANEL }
+    }
+
+    fn down(self, at: f64) -> f64 {
+        round(self.bottom - at.clamp(0.0, 1.0) * (self.bottom - self.top))
+    }
+}
+
+/// What a picture is of: a part of a chart by the name of that, or of whose effects.
+#[derive(Clone, Copy, Default)]
+struct PictureOf<'a> {
+    part: Option<&'a str>,
+    of: Option<&'a str>,
+}
+
 /// The pictures of a chart: one, or where there are too many curves to be told apart one for each, all on the
 /// same axes. `of` says whose effects they are.
 pub fn figures(chart: &Chart, of: Option<&str>) -> Vec<Value> {
     if chart.curves.len() <= MOST_TOGETHER {
-        return vec![figure(chart, chart, None, of)];
+        return vec![figure(&[(chart, chart)], PictureOf { part: None, of })];
     }
     let alone = |curve: &Curve| Chart { curves: vec![curve.clone()], ..chart.clone() };
     let panels = chart.curves.iter();
-    panels.map(|curve| figure(&alone(curve), chart, Some(chart.label(curve)), of)).collect()
+    let part = |curve| PictureOf { part: Some(chart.label(curve)), of };
+    panels.map(|curve| figure(&[(&alone(curve), chart)], part(curve))).collect()
 }
 
-/// One picture, on the axes of the `whole` chart; `part` is what it shows of that.
-fn figure(chart: &Chart, whole: &Chart, part: Option<&str>, of: Option<&str>) -> Value {
-    let mut xs: Vec<f64> = whole.points().map(|point| point.x).collect();
+/// Charts of the same places in one picture, one below the other over one horizontal axis; what is marked on
+/// the first one is marked through all of them. `None` of no charts.
+pub fn stacked(charts: &[Chart]) -> Option<Value> {
+    let panels: Vec<(&Chart, &Chart)> = charts.iter().map(|chart| (chart, chart)).collect();
+    (!panels.is_empty()).then(|| figure(&panels, PictureOf::default()))
+}
+
+/// One picture: of each panel what it shows, and the whole chart whose axes it has.
+fn figure(panels: &[(&Chart, &Chart)], PictureOf { part, of }: PictureOf) -> Value {
+    let (chart, _) = panels[0];
+    let wholes = || panels.iter().map(|(_, whole)| *whole);
+    let mut xs: Vec<f64> = wholes().flat_map(Chart::points).map(|point| point.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
-    let ideal = ideal(chart, &xs);
     let x = Axis::of_x(&xs, &chart.x_unit);
-    let heights = heights(whole, &ideal);
-    let y = Axis::of_y(&heights, &chart.quantity, chart.is_scaling().then_some(&x));
-    let is_broad = part.is_none() && (xs.len() > NARROW_POINTS || chart.curves.len() > 3);
+    let has_much = xs.len() > NARROW_POINTS || chart.curves.len() > 3 || panels.len() > 1;
+    let is_broad = part.is_none() && has_much;
     let text = |value: f64| x_text(value, &chart.x_unit);
     let on_telephone = x.labels(&xs, TELEPHONE, text);
     let labels = x.labels(&xs, if is_broad { BROAD } else { NARROW }, text);
     let labels = labels.into_iter().map(|label| {
         context! { x => percent(label.0), minor => !on_telephone.contains(&label), text => label.1 }
     });
-    let ticks = y.ticks().into_iter().map(|tick| {
-        context! { y => down(y.at(tick)), zero => tick == 0.0, text => tick_text(tick, &chart.quantity) }
-    });
-    let curves = chart.curves.iter().enumerate().map(|(i, curve)| {
-        context! {
-            class => i % COLOURS,
-            aside => round(ASIDE * ((i as f64 + 0.5) / chart.curves.len() as f64 - 0.5)),
-            lines => segments(curve.points.iter().map(|point| (point.x, point.y)), &x, &y),
-            points => curve.points.iter().map(|p| dot(p, chart, &x, &y)).collect::<Vec<Value>>(),
-        }
-    });
+    let place = Panel::of(panels.len() - 1);
+    let drawn = panels.iter().enumerate();
+    let drawn =
+        drawn.map(|(number, (chart, whole))| panel(chart, whole, &x, &xs, Panel::of(number)));
     context! {
         title => format::label(chart.title()),
         part => part.map(format::label),
         of => of.map(format::label),
-        y_title => chart.y_title(),
-        x_title => format::label(&chart.x_unit),
-        scale => scale_note(&x, &y),
+        y_titles => panels.iter().map(|(chart, _)| chart.y_title()).collect::<Vec<_>>().join(", and "),
+        x_title => axis_title(&chart.x_unit, &x),
         broad => is_broad,
         named => chart.curves.len() > 1,
-        height => HEIGHT, top => TOP, bottom => BOTTOM,
+        height => place.bottom + FOOT, top => TOP, bottom => place.bottom,
         labels => labels.collect::<Vec<Value>>(),
+        panels => drawn.collect::<Vec<Value>>(),
+        marks => marks(chart, &x),
+        notes => notes(chart),
+    }
+}
+
+fn panel(chart: &Chart, whole: &Chart, x: &Axis, xs: &[f64], place: Panel) -> Value {
+    let ideal = ideal(chart, xs);
+    let heights = heights(whole, &ideal);
+    let y = Axis::of_y(&heights, &chart.quantity, chart.is_scaling().then_some(x));
+    let at = Places { x: *x, y, panel: place };
+    let ticks = y.ticks().into_iter().map(|tick| {
+        context! { y => at.down(tick), zero => tick == 0.0, text => tick_text(tick, &chart.quantity) }
+    });
+    let curves = chart.curves.iter().enumerate().map(|(i, curve)| {
+        let aside = aside(i, chart.curves.len());
+        context! {
+            class => i % COLOURS,
+            aside,
+            lines => segments(curve.points.iter().map(|point| (point.x, point.y)), &at),
+            points => curve.points.iter().map(|p| dot(p, chart, &at)).collect::<Vec<Value>>(),
+        }
+    });
+    context! {
+        title => axis_title(&chart.y_title(), &y),
+        top => place.top,
+        bottom => place.bottom,
         ticks => ticks.collect::<Vec<Value>>(),
         curves => curves.collect::<Vec<Value>>(),
-        ideal => segments(ideal.iter().copied(), &x, &y),
-        ends => ends(chart, &ideal, &y),
-        marks => marks(chart, &x),
+        ideal => segments(ideal.iter().copied(), &at),
+        ends => ends(chart, &ideal, &at),
+        spans => spans(chart, &at),
+    }
+}
+
+/// So far a curve is moved from its places, in pixels.
+fn aside(curve: usize, of: usize) -> f64 {
+    round(ASIDE * ((curve as f64 + 0.5) / of as f64 - 0.5))
+}
+
+/// Where values lie in a panel.
+struct Places {
+    x: Axis,
+    y: Axis,
+    panel: Panel,
+}
+
+impl Places {
+    fn along(&self, x: f64) -> String {
+        percent(self.x.at(x))
+    }
+
+    fn down(&self, y: f64) -> f64 {
+        self.panel.down(self.y.at(y))
     }
 }
 
@@ -112,16 +190,15 @@ fn heights(chart: &Chart, ideal: &[(f64, f64)]) -> Vec<f64> {
     ys.into_iter().chain(ends).collect()
 }
 
-fn segments(points: impl Iterator<Item = (f64, f64)>, x: &Axis, y: &Axis) -> Vec<Value> {
-    let places: Vec<(String, f64)> =
-        points.map(|(a, b)| (percent(x.at(a)), down(y.at(b)))).collect();
+fn segments(points: impl Iterator<Item = (f64, f64)>, at: &Places) -> Vec<Value> {
+    let places: Vec<(String, f64)> = points.map(|(a, b)| (at.along(a), at.down(b))).collect();
     let pairs = places.windows(2);
     pairs
         .map(|pair| context! { x1 => &pair[0].0, y1 => pair[0].1, x2 => &pair[1].0, y2 => pair[1].1 })
         .collect()
 }
 
-fn dot(point: &CurvePoint, chart: &Chart, x: &Axis, y: &Axis) -> Value {
+fn dot(point: &CurvePoint, chart: &Chart, at: &Places) -> Value {
     let place = x_text(point.x, &chart.x_unit);
     let value = match &chart.quantity {
         Quantity::Time | Quantity::JobTime(_) => format::time_ns(point.y),
@@ -131,12 +208,37 @@ fn dot(point: &CurvePoint, chart: &Chart, x: &Axis, y: &Axis) -> Value {
         }
     };
     context! {
-        x => percent(x.at(point.x)),
-        y => down(y.at(point.y)),
-        low => point.low.map_or(BOTTOM, |low| down(y.at(low))),
-        high => point.high.map_or(TOP, |high| down(y.at(high))),
+        x => at.along(point.x),
+        y => at.down(point.y),
+        low => point.low.map_or(at.panel.bottom, |low| at.down(low)),
+        high => point.high.map_or(at.panel.top, |high| at.down(high)),
         title => format::label(&format!("{}: {value} at {place} {}", point.workload, chart.x_unit)),
     }
+}
+
+/// What the value of a mark is between, where it is on this panel's axis.
+fn spans(chart: &Chart, at: &Places) -> Vec<Value> {
+    let curves = chart.curves.len();
+    let span = |mark: &ChartMark| {
+        let [low, high] = mark.y?;
+        Some(context! {
+            x => at.along(mark.x), low => at.down(low), high => at.down(high), class => class(mark),
+            aside => mark.curve.map_or(0.0, |curve| aside(curve, curves)),
+        })
+    };
+    chart.marks.iter().filter_map(span).collect()
+}
+
+fn class(mark: &ChartMark) -> String {
+    format!("c{}", mark.curve.unwrap_or_default() % COLOURS)
+}
+
+/// What the marks say in numbers.
+fn notes(chart: &Chart) -> Vec<Value> {
+    let note = |mark: &ChartMark| {
+        context! { text => parts(&format::label(&mark.note)), class => class(mark) }
+    };
+    chart.marks.iter().map(note).collect()
 }
 
 /// Places with a name, one below the other, as those of two curves may be the same.
@@ -148,17 +250,17 @@ fn marks(chart: &Chart, x: &Axis) -> Vec<Value> {
             x => percent(x.at(mark.x)),
             low => percent(x.at(mark.low)),
             width => percent(width),
-            y => BOTTOM - 8.0 - LINE_HEIGHT * row as f64,
-            class => mark.curve.map_or_else(|| "c0".into(), |curve| format!("c{}", curve % COLOURS)),
+            y => TOP + PANEL - 8.0 - LINE_HEIGHT * row as f64,
+            class => class(mark),
         }
     };
     chart.marks.iter().enumerate().map(place).collect()
 }
 
 /// The names of the curves at their right ends, moved apart where they would lie over each other.
-fn ends(chart: &Chart, ideal: &[(f64, f64)], y: &Axis) -> Vec<Value> {
+fn ends(chart: &Chart, ideal: &[(f64, f64)], at: &Places) -> Vec<Value> {
     let named = chart.curves.len() > 1;
-    let last = |curve: &Curve| curve.points.last().map_or(0.0, |point| down(y.at(point.y)));
+    let last = |curve: &Curve| curve.points.last().map_or(0.0, |point| at.down(point.y));
     let mut ends: Vec<(f64, String, String)> = chart
         .curves
         .iter()
@@ -168,21 +270,21 @@ fn ends(chart: &Chart, ideal: &[(f64, f64)], y: &Axis) -> Vec<Value> {
             (last(curve), format::label(chart.label(curve)), format!("c{}", i % COLOURS))
         })
         .collect();
-    let perfect = ideal.last().map(|(_, rate)| down(y.at(*rate)));
+    let perfect = ideal.last().map(|(_, rate)| at.down(*rate));
     ends.extend(perfect.map(|at| (at, "perfect".into(), "ideal".into())));
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let places = apart(&ends.iter().map(|end| end.0).collect::<Vec<f64>>());
+    let places = apart(&ends.iter().map(|end| end.0).collect::<Vec<f64>>(), at.panel.bottom);
     let ends = ends.into_iter().zip(places);
     ends.map(|((at, text, class), y)| context! { at, y, text, class }).collect()
 }
 
-/// Ascending places, each moved as far as needed to be a line's height from the one before.
-fn apart(wanted: &[f64]) -> Vec<f64> {
+/// Ascending places above the `lowest`, each moved as far as needed to be a line's height from the one
+/// before.
+fn apart(wanted: &[f64], mut lowest: f64) -> Vec<f64> {
     let mut places: Vec<f64> = Vec::new();
     for &at in wanted {
         places.push(places.last().map_or(at, |last| at.max(last + LINE_HEIGHT)));
     }
-    let mut lowest = BOTTOM;
     for place in places.iter_mut().rev() {
         *place = round(place.min(lowest));
         lowest = *place - LINE_HEIGHT;
@@ -190,21 +292,13 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     places
 }
 
-fn scale_note(x: &Axis, y: &Axis) -> &'static str {
-    match (x.is_log, y.is_log) {
-        (true, true) => "both axes logarithmic",
-        (true, false) => "horizontal axis logarithmic",
-        (false, true) => "vertical axis logarithmic",
-        (false, false) => "",
-    }
+/// What an axis is of, and whether it is logarithmic.
+fn axis_title(of: &str, axis: &Axis) -> String {
+    format!("{}{}", format::label(of), if axis.is_log { " (log)" } else { "" })
 }
 
 fn percent(at: f64) -> String {
     format!("{:.2}%", 100.0 * at.clamp(0.0, 1.0))
-}
-
-fn down(at: f64) -> f64 {
-    round(BOTTOM - at.clamp(0.0, 1.0) * (BOTTOM - TOP))
 }
 
 fn round(value: f64) -> f64 {
@@ -245,16 +339,54 @@ mod tests {
         let of = |panel: &Value, name: &str| panel.get_attr(name).unwrap().to_string();
         assert_eq!(of(&panels[3], "part"), "c3");
         for panel in &panels {
-            assert_eq!(of(panel, "ticks"), of(&panels[0], "ticks"));
-            assert_eq!(of(panel, "ends"), "[]", "one curve needs no name at its end");
+            let inner = |panel: &Value, name: &str| {
+                let only = panel.get_attr("panels").unwrap().get_item(&Value::from(0)).unwrap();
+                only.get_attr(name).unwrap().to_string()
+            };
+            assert_eq!(inner(panel, "ticks"), inner(&panels[0], "ticks"));
+            assert_eq!(inner(panel, "ends"), "[]", "one curve needs no name at its end");
         }
     }
 
     #[test]
     fn names_keep_apart_and_within_the_picture() {
+        let apart = |wanted: &[f64]| super::apart(wanted, 236.0);
         assert_eq!(apart(&[50.0, 51.0, 52.0]), [50.0, 66.0, 82.0]);
         assert_eq!(apart(&[230.0, 232.0]), [220.0, 236.0]);
         assert_eq!(apart(&[30.0, 100.0]), [30.0, 100.0]);
         assert!(apart(&[]).is_empty());
+    }
+
+    #[test]
+    fn stacked_charts_are_one_picture_over_the_same_places() {
+        let rates = Chart {
+            marks: vec![ChartMark {
+                text: "peak".into(),
+                note: "peak: 16 users".into(),
+                x: 16.0,
+                low: 16.0,
+                high: 256.0,
+                y: Some([15.0, 17.0]),
+                curve: None,
+            }],
+            ..chart(1)
+        };
+        let times = Chart { quantity: Quantity::JobTime(99), ..chart(1) };
+        assert!(stacked(&[]).is_none());
+        let figure = stacked(&[rates, times]).unwrap();
+        let of = |value: &Value, name: &str| value.get_attr(name).unwrap();
+        let panels: Vec<Value> = of(&figure, "panels").try_iter().unwrap().collect();
+        assert_eq!(panels.len(), 2);
+        let first_x = |panel: &Value| {
+            let curve = of(panel, "curves").get_item(&Value::from(0)).unwrap();
+            of(&of(&curve, "points").get_item(&Value::from(0)).unwrap(), "x").to_string()
+        };
+        assert_eq!(first_x(&panels[0]), first_x(&panels[1]));
+        let number = |value: &Value, name: &str| f64::try_from(of(value, name)).unwrap();
+        assert!(number(&panels[0], "bottom") < number(&panels[1], "top"));
+        assert_eq!(number(&figure, "bottom"), number(&panels[1], "bottom"));
+        assert_eq!(of(&figure, "marks").len(), Some(1));
+        let spans = |panel: &Value| of(panel, "spans").len();
+        assert_eq!((spans(&panels[0]), spans(&panels[1])), (Some(1), Some(0)));
     }
 }

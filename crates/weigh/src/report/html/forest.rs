@@ -17,7 +17,7 @@ const ROW_HEIGHT: usize = 26;
 const TOP: usize = 30;
 /// The share of the plot that a character of a tick label takes on a wide page, and on a telephone.
 const CHARACTER: f64 = 0.013;
-const WIDE_CHARACTER: f64 = 0.045;
+const WIDE_CHARACTER: f64 = 0.075;
 const LONGEST_NAME: usize = 28;
 
 /// The figure of one treatment's rows; `scale` is that of the whole page.

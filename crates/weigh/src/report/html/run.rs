@@ -19,6 +19,8 @@ pub struct RunPage<'a> {
     /// What stands below the title.
     pub sentences: Vec<String>,
     pub charts: Vec<Chart>,
+    /// Charts over the same places, which are one picture each.
+    pub stacks: Vec<Vec<Chart>>,
     /// Whether the results are what it was measured for, and the charts are not.
     pub is_scored: bool,
     pub results: Table,
@@ -48,6 +50,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
     });
     let sentences = page.sentences.iter().map(|sentence| parts(&format::label(sentence)));
     let charts = page.charts.iter().flat_map(|chart| chart::figures(chart, None));
+    let charts = charts.chain(page.stacks.iter().filter_map(|stack| chart::stacked(stack)));
     fill(
         "run.html",
         context! {
@@ -57,6 +60,7 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
             sentences => sentences.collect::<Vec<_>>(),
             scaling => page.charts.iter().any(Chart::is_scaling),
             charts => charts.collect::<Vec<Value>>(),
+            stacked => !page.stacks.is_empty(),
             scored => page.is_scored,
             results => (!page.results.rows.is_empty()).then(|| table(&page.results)),
             copies => page.copies.as_ref().map(table),
@@ -97,6 +101,7 @@ mod tests {
             title: name.into(),
             sentences: vec![name.into()],
             charts: vec![chart],
+            stacks: Vec::new(),
             is_scored: false,
             results: empty,
             copies: None,

@@ -1,0 +1,126 @@
+//! Whether the programs of commands are there: who mistyped one is told before anything is measured or
+//! stored.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::contest::Contest;
+use super::origin::program_file;
+use super::request::Request;
+use crate::format::quoted;
+use crate::treatment::{Named, Reach};
+use crate::workload::setup::kind::variables::Variables;
+
+/// What a command that was not found exits with, as all shells have it.
+const NOT_FOUND: i32 = 127;
+/// Shells of which `command -v` can be asked.
+const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
+
+/// Of what would be executed elsewhere, or after something else has been run, nothing can be told before.
+///
+/// # Errors
+/// A sentence that names the programs that are not there.
+pub fn check_programs(
+    request: &Request,
+    treatments: &[Named],
+    directory: &Path,
+) -> Result<(), String> {
+    if request.around.has_lines() || !treatments.iter().all(finds_the_same) {
+        return Ok(());
+    }
+    let is_missing =
+        |program: &String| program_file(program, directory).is_none_or(|it| !it.exists());
+    let missing: Vec<String> = match (&request.command, &request.contest) {
+        (_, Some(contest)) => {
+            contest.lines.iter().filter_map(|line| missing_in(contest, line, &is_missing)).collect()
+        }
+        // What stands in braces is filled in by arms.
+        (Some(argv), None) => {
+            let program = argv.first().filter(|program| !program.contains('{'));
+            program.filter(|program| is_missing(program)).cloned().into_iter().collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    let names: Vec<String> = missing.iter().map(quoted).collect();
+    match names.as_slice() {
+        [] => Ok(()),
+        names => {
+            Err(format!("there is no program {}; nothing was measured", names.join(" and no ")))
+        }
+    }
+}
+
+/// Whether a command of this arm is looked for here, in the directories that we know.
+fn finds_the_same(named: &Named) -> bool {
+    let setup = named.treatment.setup(true);
+    let set = setup.get::<Variables>().map_or(&[][..], |step| &step.set);
+    named.treatment.reach() < Reach::Elsewhere
+        && !named.kinds.iter().any(|kind| kind.is_place())
+        && !set.iter().any(|(name, _)| name == "PATH")
+}
+
+/// The program that a line begins with, where it is certain that there is none.
+fn missing_in(
+    contest: &Contest,
+    line: &str,
+    is_missing: &dyn Fn(&String) -> bool,
+) -> Option<String> {
+    let program = line.split_whitespace().next()?.to_owned();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+./".contains(c);
+    if !program.chars().all(is_plain) || contest.expected.allows(NOT_FOUND) {
+        return None;
+    }
+    let is_missing = match contest.shell.split_first() {
+        None => is_missing(&program),
+        Some((shell, options)) => {
+            let name = Path::new(shell).file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| SHELLS.contains(&name)) && !knows(shell, options, &program)
+        }
+    };
+    is_missing.then_some(program)
+}
+
+/// Whether a shell would find it: a program, or something of its own. One that cannot be asked is believed
+/// to.
+fn knows(shell: &str, options: &[String], program: &str) -> bool {
+    let mut asked = Command::new(shell);
+    asked.args(options).arg(format!("command -v -- {program}"));
+    asked.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    !asked.status().is_ok_and(|status| !status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contest::ExpectedExit;
+    use super::*;
+
+    fn missing(shell: &[&str], line: &str) -> Option<String> {
+        let contest = Contest {
+            shell: shell.iter().map(|word| (*word).to_owned()).collect(),
+            lines: Vec::new(),
+            labels: Vec::new(),
+            expected: ExpectedExit::default(),
+            same_output: false,
+            show_output: false,
+        };
+        let directory = std::env::temp_dir();
+        let is_missing =
+            |program: &String| program_file(program, &directory).is_none_or(|it| !it.exists());
+        missing_in(&contest, line, &is_missing)
+    }
+
+    #[test]
+    fn only_what_is_certain_not_to_be_there_is_missing() {
+        let shell = ["/bin/sh", "-c"];
+        for line in
+            ["true 1", "cd / && true", "if true; then :; fi", "A=1 no-such-7", "$X", "sh -c x"]
+        {
+            assert_eq!(missing(&shell, line), None, "{line}");
+        }
+        assert_eq!(missing(&shell, "no-such-7 | cat").as_deref(), Some("no-such-7"));
+        assert_eq!(missing(&[], "./no-such-7").as_deref(), Some("./no-such-7"));
+        assert_eq!(missing(&[], "true"), None);
+        assert_eq!(missing(&["/no/such/sh", "-c"], "no-such-7"), None);
+        assert_eq!(missing(&["fish", "-c"], "no-such-7"), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a row can be equivalent whose interval reaches beyond the margin.
+
+use crate::format::{self, quoted};
+use crate::result::summary::{Row, Summary};
+use paired::Verdict;
+
+/// A sentence, where the interval of a row that is called equivalent leaves the margin.
+pub fn note(s: &Summary) -> Option<String> {
+    let is_claimed = |row: &&Row| row.verdict == Verdict::Equivalent || row.within_margin;
+    let reaches = |end: Option<f64>| end.is_none_or(|pct| pct.abs() > s.margin_pct);
+    let beyond = |row: &&Row| reaches(row.low_pct) || reaches(row.high_pct);
+    let rows: Vec<&Row> = s.results.iter().filter(is_claimed).filter(beyond).collect();
+    let first = rows.first()?;
+    let others = match rows.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (margin, confidence) = (format::margin(s.margin_pct), format::confidence(s.alpha));
+    Some(format!(
+        "Equivalence within {margin} is decided by two one-sided tests with {confidence} confidence each: \
+         not slower by more, and not faster by more. A two-sided {confidence} interval is wider, and may \
+         reach beyond {margin} all the same, as that of {}{others} does.",
+        quoted(&first.workload)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn it_is_said_where_an_interval_leaves_the_margin_and_nowhere_else() {
+        let mut s = sample::audit();
+        assert_eq!(note(&s), None);
+        let row = s.results.iter_mut().find(|row| row.verdict == Verdict::Equivalent).unwrap();
+        (row.low_pct, row.high_pct) = (Some(-1.04), Some(0.2));
+        let said = note(&s).unwrap();
+        assert!(
+            said.contains("two one-sided tests") && said.contains("as that of `dhry2reg` does")
+        );
+    }
+}
