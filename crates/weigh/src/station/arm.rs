@@ -177,16 +177,16 @@ impl Arm {
         Ok(())
     }
 
-    /// Whether what does not answer may be elsewhere, and out of reach.
-    fn is_lost(&self) -> bool {
-        let client_is_lost = |away: &Rc<RefCell<AwayClient>>| away.borrow_mut().is_lost();
-        !self.place.is_here() || self.exempt.away.as_ref().is_some_and(client_is_lost)
+    /// Whether what does not answer may be elsewhere, and out of reach: a connection that ends takes what it
+    /// carries with it before it is seen to have ended itself.
+    fn may_be_lost(&self) -> bool {
+        !self.place.is_here() || self.exempt.away.is_some()
     }
 
     /// What does not answer elsewhere was lost on the way.
     fn of_place(&self, error: ArmsError) -> ArmsError {
         match error {
-            ArmsError::Launcher(LauncherError::Broken(problem)) if self.is_lost() => {
+            ArmsError::Launcher(LauncherError::Broken(problem)) if self.may_be_lost() => {
                 ArmsError::Lost(format!("`{}`: {problem}", self.named.label))
             }
             other => other,

@@ -130,10 +130,6 @@ impl AwayClient {
         self.visit.whereabouts().unwrap_or_default()
     }
 
-    pub fn is_lost(&mut self) -> bool {
-        self.visit.is_lost()
-    }
-
     /// For the report.
     pub fn fact(&self) -> String {
         let Some(connection) = &self.visit.connection else { return String::new() };
