@@ -92,6 +92,7 @@ fn boots_by_kexec_go_on_by_themselves_also_after_a_power_cut() {
 }
 
 #[test]
+#[ignore = "it takes two minutes of CPU time; make check-hard"]
 fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment() {
     if is_skipped() {
         return;
@@ -110,6 +111,7 @@ fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment()
 }
 
 #[test]
+#[ignore = "it takes two minutes of CPU time; make check-hard"]
 fn boots_by_grubs_one_shot_entry_leave_it_as_it_was() {
     if is_skipped() {
         return;
