@@ -43,8 +43,10 @@ pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
             eprintln!("recording {name} {scheme}");
             let database = scratch.path().join(format!("{name}{scheme}.db"));
             weigh(&name, scheme, seconds / (2 * works.len()) as f64, &database)?;
-            let trace = stored(&database)?.pop().ok_or("an experiment without a row")?;
-            traces.push(Trace { workload: name.clone(), ..trace });
+            match stored(&database).map(|mut traces| traces.pop()) {
+                Ok(Some(trace)) => traces.push(Trace { workload: name.clone(), ..trace }),
+                _ => eprintln!("{name} {scheme}: too few samples in its time, and left out"),
+            }
         }
     }
     Ok(traces)
