@@ -215,7 +215,7 @@ fn mistaken_in_guests(shared: f64, repetitions: u64) -> [f64; 3] {
     };
     let mistaken = (0..repetitions).map(|seed| {
         let mut boots = Machine::new(Noise::White, seed);
-        let noise = |row: u64| if row % 2 == 0 { Noise::White } else { Noise::Stalling };
+        let noise = |row: u64| if row.is_multiple_of(2) { Noise::White } else { Noise::Stalling };
         let of_row = |row: u64| Machine::new(noise(row), repetitions + GUEST_ROWS * seed + row);
         let mut machines: Vec<Machine> = (0..GUEST_ROWS).map(of_row).collect();
         let row = || Betting::new(DEFAULT_SCALE);
@@ -227,7 +227,9 @@ fn mistaken_in_guests(shared: f64, repetitions: u64) -> [f64; 3] {
             for (number, machine) in (0..).zip(&mut machines) {
                 let d = luck + own(number, machine);
                 equal[number as usize].push(d).unwrap();
-                slower.get_mut(number as usize).map(|row| row.push(d - 0.03).unwrap());
+                if let Some(row) = slower.get_mut(number as usize) {
+                    row.push(d - 0.03).unwrap();
+                }
             }
             if equal[0].pairs() < MIN_PAIRS {
                 continue;
