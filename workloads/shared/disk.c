@@ -125,17 +125,17 @@ static void expect_evicted(int file)
 
 void evict_file(int file)
 {
-	static bool is_known_to_work;
+	static bool is_known_to_work[DISK_MOST_DIRECTORIES];
 
 	if (fsync(file) < 0)
 		fail("fsync: %s", strerror(errno));
 	int error = posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
 	if (error)
 		fail("posix_fadvise: %s", strerror(error));
-	/* Once: it takes system calls of its own. */
-	if (!is_known_to_work)
+	/* Once in each directory, as each may be on another device: it takes system calls of its own. */
+	if (!is_known_to_work[directory])
 		expect_evicted(file);
-	is_known_to_work = true;
+	is_known_to_work[directory] = true;
 }
 
 void name_in_tree(char name[64], int directory, int file)

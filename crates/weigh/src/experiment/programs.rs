@@ -3,16 +3,20 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
 use crate::format::quoted;
+use crate::orphans::wait_until;
 use crate::treatment::{Named, Reach};
 use crate::workload::setup::kind::variables::Variables;
 
 /// What a command that was not found exits with, as all shells have it.
 const NOT_FOUND: i32 = 127;
+/// A shell that takes longer reads a long configuration of its user's, or waits for something.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// Shells of which `command -v` can be asked.
 const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
 
@@ -66,7 +70,8 @@ fn missing_in(
     is_missing: &dyn Fn(&String) -> bool,
 ) -> Option<String> {
     let program = line.split_whitespace().next()?.to_owned();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+./".contains(c);
+    // What has a directory may be made by a line before it, as `./x` by `make x`.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);
     if !program.chars().all(is_plain) || contest.expected.allows(NOT_FOUND) {
         return None;
     }
@@ -86,7 +91,17 @@ fn knows(shell: &str, options: &[String], program: &str) -> bool {
     let mut asked = Command::new(shell);
     asked.args(options).arg(format!("command -v -- {program}"));
     asked.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    !asked.status().is_ok_and(|status| !status.success())
+    let Ok(mut asked) = asked.spawn() else { return true };
+    let mut ended = None;
+    wait_until(Instant::now() + ANSWERS_WITHIN, || {
+        ended = asked.try_wait().ok().flatten();
+        ended.is_some()
+    });
+    if ended.is_none() {
+        let _ = asked.kill();
+        let _ = asked.wait();
+    }
+    ended.is_none_or(|status| status.success())
 }
 
 #[cfg(test)]
@@ -118,7 +133,8 @@ mod tests {
             assert_eq!(missing(&shell, line), None, "{line}");
         }
         assert_eq!(missing(&shell, "no-such-7 | cat").as_deref(), Some("no-such-7"));
-        assert_eq!(missing(&[], "./no-such-7").as_deref(), Some("./no-such-7"));
+        assert_eq!(missing(&[], "no-such-7").as_deref(), Some("no-such-7"));
+        assert_eq!(missing(&[], "./no-such-7"), None, "a line before it may make it");
         assert_eq!(missing(&[], "true"), None);
         assert_eq!(missing(&["/no/such/sh", "-c"], "no-such-7"), None);
         assert_eq!(missing(&["fish", "-c"], "no-such-7"), None);

@@ -118,12 +118,15 @@ impl Executable {
         write_executable(&small, SMALL).map_err(|error| cannot_unpack(&small, &error))?;
         let builds = [(DYNAMIC, false), (STATIC, true)];
         let (listing, is_static) =
-            first_that_runs(&path, &builds, LISTING_LIMIT).map_err(|problem| {
-                format!(
-                    "cannot execute the workload programs in {}: {problem}; if that file system is mounted \
-                     `noexec`, set TMPDIR to a directory on another",
-                    directory.display()
-                )
+            first_that_runs(&path, &builds, LISTING_LIMIT).map_err(|error| {
+                let way_out = match error.kind() {
+                    io::ErrorKind::TimedOut => "this machine is too busy: try again",
+                    _ => {
+                        "if that file system is mounted `noexec`, set TMPDIR to a directory on another"
+                    }
+                };
+                let directory = directory.display();
+                format!("cannot execute the workload programs in {directory}: {error}; {way_out}")
             })?;
         Executable::at(path, listing, is_static, None)
     }
@@ -364,17 +367,17 @@ fn first_that_runs(
     path: &Path,
     builds: &[(&[u8], bool)],
     limit: Duration,
-) -> Result<(String, bool), String> {
-    let mut problem = String::new();
+) -> io::Result<(String, bool)> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
     for (bytes, is_static) in builds {
-        write_executable(path, bytes).map_err(|error| cannot_unpack(path, &error))?;
+        write_executable(path, bytes)?;
         match list(path, limit) {
             Ok(listing) => return Ok((listing, *is_static)),
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error.to_string()),
-            Err(error) => problem = error.to_string(),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
+            Err(error) => last = error,
         }
     }
-    Err(problem)
+    Err(last)
 }
 
 fn list(path: &Path, limit: Duration) -> io::Result<String> {
@@ -500,7 +503,7 @@ mod tests {
             |bytes: &[u8], limit| first_that_runs(&path, &[(bytes, false), (STATIC, true)], limit);
         assert!(first(b"#!/there/is/no/such/loader\n", LISTING_LIMIT).unwrap().1);
         let problem = first(b"#!/bin/sh\nsleep 600\n", Duration::from_millis(300)).unwrap_err();
-        assert!(problem.contains("does not end within"), "{problem}");
+        assert!(problem.to_string().contains("does not end within"), "{problem}");
     }
 
     /// A pipe holds 64 KiB: who reads one to its end first waits for ever.
