@@ -63,6 +63,27 @@ fn two_processes_take_turns_and_time_as_many_slices() {
     }
 }
 
+/// Two processes of each, which wait for each other and are on the CPU that the turns are on.
+#[test]
+fn who_has_a_partner_takes_turns_with_it() {
+    let _turn = Turn::take();
+    let bench = Bench::new();
+    for workload in ["context1@same-cpu", "futex-ping-pong@same-cpu", "lat-sem@same-cpu"] {
+        fs::write(&bench.shared, [0; 4096]).unwrap();
+        let second = bench.start(1, workload, &["--target-ms", "20"]);
+        let first = bench.start(0, workload, &["--target-ms", "20"]);
+        let samples = [first, second].map(|running| running.finish().json());
+        let [of_first, of_second] = samples.each_ref().map(slices);
+        assert_eq!(of_first.len(), of_second.len(), "{samples:#?}");
+        for sample in samples {
+            // Both of its processes took part: each handed the CPU to the other once in an operation.
+            let switches = sample["voluntary_switches"].as_u64().unwrap();
+            let operations = sample["operations"].as_u64().unwrap();
+            assert!(switches * 2 >= operations, "{sample}");
+        }
+    }
+}
+
 /// A long operation is a slice of its own.
 #[test]
 fn an_operation_longer_than_a_slice_is_one() {
@@ -121,11 +142,18 @@ fn wrong_turns_are_refused() {
 fn a_planted_percent_is_found_and_stored() {
     let _turn = Turn::take();
     let home = Home::new();
-    let arguments = ["compare", "planted:share=1%", "-w", "getppid,read", "--turns", "--no-detail"];
+    let arguments = [
+        "compare",
+        "planted:share=1%",
+        "-w",
+        "getppid,context1@same-cpu",
+        "--turns",
+        "--no-detail",
+    ];
     let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let json = outcome.json();
-    for workload in ["getppid", "read"] {
+    for workload in ["getppid", "context1@same-cpu"] {
         let row = row(&json, workload);
         assert_eq!(row["verdict"], "slower", "{row:#}");
         assert_eq!(row["scheme"], "in_turns", "{row:#}");
@@ -143,7 +171,7 @@ fn a_planted_percent_is_found_and_stored() {
 fn the_first_pairs_choose_the_scheme_of_a_row() {
     let _turn = Turn::take();
     let home = Home::new();
-    let workloads = ["-w", "getppid,read,context1@same-cpu"];
+    let workloads = ["-w", "getppid,read,bw-pipe@same-cpu"];
     // With so narrow a margin they are never called equal, and there is always something left to measure.
     let compare = ["compare", "none", "--no-detail", "--margin", "0.0001%", "--budget", "15s"];
     let outcome = home.run(&[&compare[..], &workloads, &["--json", "-"]].concat());
@@ -154,7 +182,7 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
     let go_on = ["compare", "--continue", id, "--budget", "5s", "--json", "-"];
     let second = home.run(&go_on).json();
     let schemes = |json: &Value| {
-        ["getppid", "read", "context1@same-cpu"].map(|workload| {
+        ["getppid", "read", "bw-pipe@same-cpu"].map(|workload| {
             let row = row(json, workload);
             let scheme = row["scheme"].as_str().unwrap_or_else(|| panic!("{row:#}")).to_owned();
             let pairs = row["pairs"].as_u64().unwrap();
@@ -167,7 +195,7 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
         })
     };
     let [before, after] = [schemes(&first), schemes(&second)];
-    assert_eq!(before[2].0, "in_sequence", "two processes cannot");
+    assert_eq!(before[2].0, "in_sequence", "its writer goes on in the turn of the other");
     for ((scheme, pairs), (of_both, of_all)) in before.iter().zip(&after) {
         assert_eq!(scheme, of_both);
         assert!(pairs <= of_all, "{pairs} pairs became {of_all}");
@@ -204,8 +232,8 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
     let (said, has_all_time) = warnings(&["nice:5", "-w", "getppid"]);
     assert!(said.contains("Nothing took turns") && said.contains("`nice:5`"), "{said}");
     assert!(!has_all_time);
-    let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "context1@same-cpu"]);
-    assert!(said.contains("`context1@same-cpu` were taken one after the other"), "{said}");
+    let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "bw-pipe@same-cpu"]);
+    assert!(said.contains("`bw-pipe@same-cpu` were taken one after the other"), "{said}");
     assert!(has_all_time);
     home.run(&["compare", "seccomp", "--turns", "--", "true"]).assert_error(&["--turns"]);
     let asked = home.run(&["compare", "seccomp", "-w", "getppid", "--metric", "all_time"]);

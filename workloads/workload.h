@@ -40,6 +40,10 @@ struct workload {
 	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */
 	bool only_in_batches;
 
+	/* When run() has returned, another process of it may still be at work, and would be in the turn of the other
+	 * arm. */
+	bool leaves_work;
+
 	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads
 	 * with the same series are drawn as one curve over x. */
 	const char *series; /* e.g. "memory-latency, stride 64 B" */

@@ -10,6 +10,7 @@ mod bulk;
 mod delays;
 #[path = "../support/end.rs"]
 mod end;
+#[path = "../support/hogs.rs"]
 mod hogs;
 #[path = "../../crates/wire/tests/support/hosts.rs"]
 mod hosts;

@@ -2,8 +2,11 @@
 //! systems different, and how long it takes to find 1 % and 3 %. `docs/verdicts.md` explains.
 //!
 //! ```text
-//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick]
+//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick] [--hogs]
 //! ```
+//!
+//! With `--hogs` each CPU has a neighbour that calculates while the traces are recorded, and nothing is
+//! simulated; the tables go to a part of their own.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,6 +15,8 @@ use std::process::ExitCode;
 mod end;
 #[path = "../support/machine.rs"]
 mod here;
+#[path = "../support/hogs.rs"]
+mod hogs;
 mod in_time;
 mod machine;
 mod ours;
@@ -32,17 +37,21 @@ struct Options {
     seconds: f64,
     /// Take the traces from here instead.
     database: Option<PathBuf>,
+    /// Whether neighbours keep all CPUs busy meanwhile.
+    hogs: bool,
     repetitions: Repetitions,
 }
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         let repetitions = Repetitions { per_cell: 300, suites: 20 };
-        let mut options = Options { write: None, seconds: 300.0, database: None, repetitions };
+        let mut options =
+            Options { write: None, seconds: 300.0, database: None, hogs: false, repetitions };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             match argument.as_str() {
                 "--bench" => {} // cargo says so
+                "--hogs" => options.hogs = true,
                 "--quick" => options.repetitions = Repetitions { per_cell: 30, suites: 2 },
                 "--write" => options.write = Some(value()?.into()),
                 "--database" => options.database = Some(value()?.into()),
@@ -65,15 +74,20 @@ fn main() -> ExitCode {
 fn compare(options: &Options) -> Result<(), String> {
     let traces = match &options.database {
         Some(path) => record::stored(path)?,
-        None => record::record(options.seconds)?,
+        None => {
+            let _hogs = options.hogs.then(hogs::Hogs::start);
+            record::record(options.seconds)?
+        }
     };
-    let tables = [
-        tables::simulated(options.repetitions),
-        tables::in_time(options.repetitions),
+    let mut tables = match options.hogs {
+        true => Vec::new(),
+        false => vec![tables::simulated(options.repetitions), tables::in_time(options.repetitions)],
+    };
+    tables.extend([
         tables::recorded(&traces, options.repetitions),
         tables::suite(&traces, false, options.repetitions),
         tables::suite(&traces, true, options.repetitions),
-    ];
+    ]);
     for one in &tables {
         println!("{}", table::text(one));
     }
@@ -81,7 +95,7 @@ fn compare(options: &Options) -> Result<(), String> {
         let generated: Vec<String> = tables.iter().map(table::markdown).collect();
         table::write(
             path,
-            "verdict",
+            if options.hogs { "verdict -- --hogs" } else { "verdict" },
             &format!("{}\n{}", provenance(options), generated.join("\n")),
         )?;
     }
@@ -94,8 +108,9 @@ fn provenance(options: &Options) -> String {
         Some(_) => "traces from stored A/A experiments".to_owned(),
         None => format!("traces of {} s in all", options.seconds),
     };
+    let beside = if options.hogs { ", beside one busy thread on each CPU" } else { "" };
     format!(
-        "{}. {} repetitions of each cell, {} of the suite; {traces}.\n",
+        "{}. {} repetitions of each cell, {} of the suite; {traces}{beside}.\n",
         here::line(),
         options.repetitions.per_cell,
         options.repetitions.suites,

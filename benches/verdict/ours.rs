@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use paired::betting::DEFAULT_SCALE;
+use paired::design::margin_from_percent;
 use paired::{Design, Verdict};
 use weighbridge::experiment::engine::{fresh_rows, run_set};
 use weighbridge::experiment::order::Coins;
@@ -13,6 +14,9 @@ use weighbridge::experiment::platform::{
 use weighbridge::experiment::row::{RowState, Unit};
 
 use crate::machine::Machine;
+
+/// The margin of who looks for an effect within the usual one: `--margin 0.1%`.
+pub const NARROW_PCT: f64 = 0.1;
 
 /// What became of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +28,9 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// Weighs a treatment that changes ln(rate) by `effect` on all `machines`, as one experiment of at
-/// most `budget_s`.
+/// Weighs a treatment that changes the rate by `effect` (a share: −0.01) on all `machines`, as one experiment
+/// of at most `budget_s`. Who looks for an effect within the usual margin asks for a narrower one; so does
+/// who looks for none, as that experiment is the longest, with the most looks.
 pub fn weigh(
     machines: Vec<Box<dyn Machine + '_>>,
     effect: f64,
@@ -35,13 +40,18 @@ pub fn weigh(
     let units: Vec<Unit> = (0..machines.len())
         .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE })
         .collect();
-    let design = Design::default();
+    let usual = Design::default();
+    let margin = match effect.abs() < 1.0 - (-usual.margin).exp() {
+        true => margin_from_percent(NARROW_PCT),
+        false => usual.margin,
+    };
+    let design = Design { margin, ..usual };
     let budget = Duration::from_secs_f64(budget_s);
     let mut watch = Watch {
         last: vec![(Verdict::Inconclusive, 0.0); units.len()],
         differed: vec![false; units.len()],
     };
-    let mut bench = Bench { machines, effect, elapsed_s: 0.0 };
+    let mut bench = Bench { machines, effect: effect.ln_1p(), elapsed_s: 0.0 };
     let (rows, _) = run_set(
         fresh_rows(&units, &design),
         &design,
@@ -64,6 +74,7 @@ pub fn weigh(
 /// One machine per workload, and a clock that samples move.
 struct Bench<'a> {
     machines: Vec<Box<dyn Machine + 'a>>,
+    /// Added to ln(rate).
     effect: f64,
     elapsed_s: f64,
 }

@@ -104,8 +104,7 @@ fn table(title: &str, sources: &[Source], repetitions: u64) -> Table {
         }
         let cells = EFFECTS.map(|effect| {
             let said = |seed| {
-                let outcome =
-                    weigh(vec![(source.machine)(seed)], effect.ln_1p(), seed, ROW_BUDGET_S)[0];
+                let outcome = weigh(vec![(source.machine)(seed)], effect, seed, ROW_BUDGET_S)[0];
                 counted_seconds(&outcome, effect)
             };
             cell(&(0..repetitions).map(said).collect::<Vec<_>>(), effect)
@@ -152,7 +151,7 @@ pub fn suite(traces: &[Trace], in_turns: bool, repetitions: Repetitions) -> Tabl
             .zip(&traces)
             .map(|(row, trace)| (source(trace).machine)(repetition * 31 + row))
             .collect();
-        weigh(machines, effect.ln_1p(), repetition, SUITE_BUDGET_S)
+        weigh(machines, effect, repetition, SUITE_BUDGET_S)
     };
     let all = |effect: f64| -> Vec<Vec<Outcome>> {
         (0..repetitions.suites).map(|repetition| run(effect, repetition)).collect()

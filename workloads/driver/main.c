@@ -213,6 +213,8 @@ static int list(void)
 		print_string("source", sorted[i]->source, ",");
 		if (sorted[i]->only_in_batches)
 			printf("\"only_in_batches\":true,");
+		if (sorted[i]->leaves_work)
+			printf("\"leaves_work\":true,");
 		if (sorted[i]->series) {
 			print_string("series", sorted[i]->series, ",");
 			printf("\"x\":%.10g,", sorted[i]->x);

@@ -22,7 +22,7 @@
 struct turns {
 	_Atomic uint32_t holder; /* whose turn it is */
 	_Atomic uint32_t ready[2];
-	_Atomic uint32_t cpu;    /* on which both are */
+	_Atomic uint32_t cpu;    /* on which both are, from 1; 0 where it is not known */
 	_Atomic uint32_t slices; /* of each; the first process says how many */
 };
 
@@ -116,8 +116,8 @@ static void hand_over(void)
 	set(&turns->holder, !side);
 }
 
-/* Both are prepared, and stay on the CPU that the first was on. */
-static void meet(const struct options *options)
+/* Both go to the CPU that the first is on, before they start processes of their own, which stay there too. */
+static void share_cpu(const struct options *options)
 {
 	side = options->turn_side;
 	file = open(options->turns_file, O_RDWR | O_CLOEXEC);
@@ -130,10 +130,17 @@ static void meet(const struct options *options)
 		fail("cannot map %s: %s", options->turns_file, strerror(errno));
 	lock_own_byte();
 	if (side == 0)
-		turns->cpu = (uint32_t)sched_getcpu();
+		set(&turns->cpu, (uint32_t)sched_getcpu() + 1);
+	else
+		wait_while(&turns->cpu, 0, &turns->cpu);
+	stay_on((int)turns->cpu - 1);
+}
+
+/* Both are prepared. */
+static void meet(void)
+{
 	set(&turns->ready[side], 1);
 	wait_while(&turns->ready[!side], 0, &turns->ready[!side]);
-	stay_on((int)turns->cpu);
 }
 
 static void add_usage(struct rusage *sum, const struct rusage *before, const struct rusage *after)
@@ -175,8 +182,9 @@ void take_turns(const struct options *options)
 	struct sample sample = {0};
 
 	prepare_once();
+	share_cpu(options);
 	prepare_workload();
-	meet(options);
+	meet();
 	wait_for_turn();
 	n = first_turn(options, &sample);
 	if (side == 0)

@@ -103,7 +103,7 @@ static void check(uint64_t n)
 		 .summary = "another process writes 64 KiB to " what ", and this one reads them", .unit = "MBps", \
 		 .units_per_op = SIZE / 1e6, .syscalls_per_op = 2,                                            \
 		 .syscalls_note = "at least: a read takes what there is, so there may be several",            \
-		 .source = "lmbench 3 bw_" #kind, .prepare = prepare_##kind, .run = run, .check = check,      \
+		 .source = "lmbench 3 bw_" #kind, .leaves_work = true, .prepare = prepare_##kind, .run = run, .check = check,      \
 		 .add_usage = add_partner_usage)
 
 STREAM(pipe, "a pipe");

@@ -415,6 +415,7 @@ mod tests {
             syscalls_note: None,
             source: String::new(),
             only_in_batches: false,
+            leaves_work: false,
             series: None,
             x: None,
             x_unit: None,

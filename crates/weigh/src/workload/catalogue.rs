@@ -24,6 +24,9 @@ pub struct Workload {
     /// One operation by itself is not what each of many is, so no latencies can be told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_in_batches: bool,
+    /// When its operations have ended, another process of it may still be at work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_work: bool,
     /// The curve that it is a point of, as in a sweep over sizes, and where on that curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,

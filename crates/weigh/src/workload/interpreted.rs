@@ -146,6 +146,7 @@ impl Interpreted {
             syscalls_note: None,
             source: self.program.source.clone().unwrap_or_else(|| "weigh".into()),
             only_in_batches: true,
+            leaves_work: false,
             series: None,
             x: None,
             x_unit: None,

@@ -121,6 +121,7 @@ mod tests {
             syscalls_note: None,
             source: "lmbench".into(),
             only_in_batches: false,
+            leaves_work: false,
             series: series.map(String::from),
             x: series.map(|_| x),
             x_unit: series.map(|_| "bytes".into()),

@@ -73,7 +73,7 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Samples of {} were taken one after the other: only workloads of one process take turns.",
+            "Samples of {} were taken one after the other: only workloads that stay on one CPU take turns.",
             names.join(", ")
         )]
     }
@@ -207,11 +207,14 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
 }
 
 impl Work {
-    /// Whether one process of it can take turns with another.
+    /// Whether a process of it can take turns with another, its own other processes standing still meanwhile.
     pub fn lets_take_turns(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, .. } => {
-                !workload.name.contains('@') && workload.group != "feel"
+                // The processes of @same-cpu are where the turn is; others read what is not in memory, or
+                // need a second CPU.
+                let name = workload.name.strip_suffix("@same-cpu").unwrap_or(&workload.name);
+                !name.contains('@') && workload.group != "feel" && !workload.leaves_work
             }
             _ => false,
         }
