@@ -302,7 +302,7 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     refused(&format!("{label}::audit"), &["is another machine", "`audit` changes this system"]);
     refused("host:-oProxyCommand=x", &["`host` does not take `-oProxyCommand=`"]);
     refused("host:-x", &["`-x` is no destination of ssh"]);
-    refused("host", &["`host` takes one machine: host:USER@HOST"]);
+    refused("host", &["host:USER@HOST takes one machine"]);
     let both = ["compare", &label, "--base", "build", "-w", "getppid"];
     home.run(&both).assert_error(&["`build` changes this system"]);
     let prepare = ["compare", &label, "--prepare", "true", "--", "/bin/true"];
@@ -388,6 +388,7 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
         assert_eq!(row["pairs"], 8, "{json:#}");
         assert!(!row["readings"].to_string().contains("cpu_time"), "{row}");
     }
+    assert_eq!((&json["client"], &json["treat"]), (&client.clone().into(), &"server".into()));
     let told = json.to_string();
     for part in ["It asks them at 203.0.113.1 from 203.0.113.2", "203.0.113.2 alone is answered"] {
         assert!(told.contains(part), "{told}");
@@ -428,6 +429,9 @@ fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
         machine.assert_nothing_left();
     };
     refused(&client, &["--treat", "both"], &["leave --treat out"]);
+    refused(&client, &["--metric", "cpu_time"], &["no verdict on cpu_time"]);
+    refused("4", &[], &["how many there are is --clients 4"]);
+    refused(&client, &["--clients", &client], &["where they are is --client "]);
     refused("root@h,address=here", &[], &["takes an IPv4 address"]);
     let elsewhere = format!("{client},address=203.0.113.9");
     refused(&elsewhere, &[], &["where no server here can listen"]);

@@ -12,16 +12,23 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* No workload was chosen yet that could fail. */
+static _Noreturn void give_up(const char *what, const char *why)
+{
+	fprintf(stderr, "weigh-workloads: %s: %s\n", what, why);
+	exit(1);
+}
+
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (strlen(path) >= sizeof address.sun_path)
-		usage_error("the path of the client's socket is too long: %s", path);
+		give_up("the path of the client's socket is too long", path);
 	strcpy(address.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
-		usage_error("the client's socket %s: %s", path, strerror(errno));
+		give_up("cannot connect to the client that is to do the work", strerror(errno));
 	return fd;
 }
 
@@ -32,10 +39,9 @@ static size_t read_some(int fd, void *bytes, size_t size)
 
 	while ((got = read(fd, bytes, size)) < 0 && errno == EINTR)
 		;
-	if (got <= 0) {
-		fprintf(stderr, "weigh-workloads: the client is gone\n");
-		exit(1);
-	}
+	if (got <= 0)
+		give_up("the client that was to do the work is gone",
+			got < 0 ? strerror(errno) : "it closed the connection");
 	return got;
 }
 

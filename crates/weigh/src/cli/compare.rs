@@ -111,9 +111,9 @@ pub struct CompareArgs {
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
     /// Ask servers from another machine, where no treatment is. It is reached by ssh: USER@HOST, and behind
-    /// it port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell
-    /// at which addresses the two find each other. Of a database and of a web server; nobody else is answered
-    /// there
+    /// it, by commas, port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection
+    /// does not tell at which addresses the two find each other. Databases and web servers can be asked so,
+    /// and answer that machine alone
     #[arg(long, value_name = "USER@HOST", value_parser = away::checked, conflicts_with = "command")]
     client: Option<String>,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
@@ -175,6 +175,13 @@ impl CompareArgs {
                 "--client has the client on another machine, where no treatment is: leave --treat \
                  out"
                 .into(),
+            );
+        }
+        if self.client.is_some() && self.pairing.metrics.contains(&Metric::CpuTime) {
+            return Err(
+                "a client on another machine does not know the servers' CPU time, so there is no \
+                        verdict on cpu_time: leave it or --client out"
+                    .into(),
             );
         }
         if self.treatments.is_empty() && self.go_on.is_none() {

@@ -100,9 +100,10 @@ pub struct RunArgs {
     /// there are CPUs, or dc:copies=4; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
-    /// Ask servers from another machine, which is reached by ssh: USER@HOST, and behind it port=N,
-    /// identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell at which
-    /// addresses the two find each other. Of a database and of a web server; nobody else is answered there
+    /// Ask servers from another machine, which is reached by ssh: USER@HOST, and behind it, by commas,
+    /// port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell at
+    /// which addresses the two find each other. Databases and web servers can be asked so, and answer that
+    /// machine alone
     #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
     client: Option<String>,
     #[command(flatten)]

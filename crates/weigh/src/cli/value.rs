@@ -90,9 +90,12 @@ pub fn copies(text: &str) -> Result<usize, String> {
         "all" => Some(cpus()),
         _ => text.parse().ok(),
     };
-    number
-        .filter(|number| (1..=MOST_COPIES).contains(number))
-        .ok_or_else(|| format!("takes a number from 1 to {MOST_COPIES}, or `all`"))
+    number.filter(|number| (1..=MOST_COPIES).contains(number)).ok_or_else(|| {
+        match text.contains('@') {
+            true => format!("takes how many there are; where they are is --client {text}"),
+            false => format!("takes a number from 1 to {MOST_COPIES}, or `all`"),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -125,6 +128,7 @@ mod tests {
         for bad in ["", "0", "-1", "1025", "some"] {
             assert!(copies(bad).is_err(), "{bad}");
         }
+        assert!(copies("me@host").unwrap_err().ends_with("--client me@host"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is to be measured, as a user named it.
 
 use super::surroundings::Surroundings;
+use crate::station::client::WhoIsTreated;
 use crate::workload::mix::{JobSizes, MixFromFile};
 use crate::workload::suite::FromFile;
 
@@ -19,6 +20,8 @@ pub struct AskedFor<'a> {
     /// Whether the peak of a mix that is named without users is sought.
     pub seeks_peaks: bool,
     pub surroundings: Surroundings,
+    /// Of servers and of who asks them.
+    pub treated: WhoIsTreated,
 }
 
 impl<'a> AskedFor<'a> {
@@ -33,6 +36,7 @@ impl<'a> AskedFor<'a> {
             beside: &[],
             seeks_peaks: false,
             surroundings: Surroundings::default(),
+            treated: WhoIsTreated::Both,
         }
     }
 }

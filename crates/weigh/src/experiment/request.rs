@@ -120,6 +120,7 @@ impl Request {
             beside: &self.beside,
             // Effects of factors are made of the same load points in all arms.
             surroundings: Surroundings::of(&self.arms, &self.fixtures),
+            treated: self.treated,
             seeks_peaks: self.kind == ExperimentKind::Compare
                 && effects::factorial(&self.arms).is_none(),
         }

@@ -12,6 +12,7 @@ use crate::fixture::{FIXTURES, FixtureKind, Service, services};
 use crate::net::activity::BesideLoad;
 use crate::net::grid::Grid;
 use crate::result::work_name::{BESIDE, NET, WorkName};
+use crate::station::client::WhoIsTreated;
 use crate::workload::catalogue::{Workload, near_or_all, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
@@ -237,7 +238,7 @@ fn loads(
     };
     let label = format!("{bare}{}", if is_cold { mix::COLD } else { "" });
     let mix = find_mix(bare, asked_for.mixes)?;
-    check_tests(&mix, workloads, &asked_for.surroundings)?;
+    check_tests(&mix, workloads, asked_for)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
     let load = |users, role| {
@@ -255,12 +256,10 @@ fn loads(
 }
 
 /// # Errors
-/// A sentence, where a test is none, or asks a server that is not there.
-fn check_tests(
-    mix: &JobMix,
-    workloads: &[Workload],
-    surroundings: &Surroundings,
-) -> Result<(), String> {
+/// A sentence, where a test is none, asks a server that is not there, or should do so without the treatment:
+/// all processes of a load are the arm's.
+fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &AskedFor) -> Result<(), String> {
+    let AskedFor { surroundings, treated, .. } = asked_for;
     for test in mix.tests.keys() {
         let of_it = |workload: &&Workload| workload.name == *test && workload.group != GROUP;
         let Some(workload) = workloads.iter().find(of_it) else {
@@ -274,6 +273,13 @@ fn check_tests(
         if !surroundings.have(need)? {
             return Err(format!(
                 "the mix `{}` has `{test}`, which asks a {need}: give one with --fixture",
+                mix.name
+            ));
+        }
+        if *treated != WhoIsTreated::Both {
+            return Err(format!(
+                "the mix `{}` has `{test}`, which asks a {need}, and users of a mix are treated as their servers \
+                 are, on this machine: use --treat both, without --client",
                 mix.name
             ));
         }

@@ -1,8 +1,6 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
-use serde::Deserialize;
-
 use super::control;
 use super::disturbed;
 use super::effects;
@@ -11,10 +9,13 @@ use super::load_compared::{compared_loads, on_curve};
 use super::log_ratio::{bound, percent};
 use super::metrics;
 use super::notes::{self, Judged};
+use super::origin::Origin;
 use super::pairs::{Measurements, gather};
 use super::ranking;
+use super::request::Request;
 use super::sets::{self, Set};
 use super::stored_effects;
+use super::surroundings::Surroundings;
 use super::times;
 use crate::result::cost::{AddedCost, treated};
 use crate::result::factorial::FactorialEffect;
@@ -25,7 +26,6 @@ use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use crate::result::versus::Versus;
-use crate::station::client::WhoIsTreated;
 use crate::store::record::{ExperimentKind, Header, Stored, StoredWork};
 use crate::treatment::differences::differences;
 use crate::workload::clock::{PATH_LENGTH, is_path_length};
@@ -40,8 +40,6 @@ use paired::judge::{Judgement, judge_rows};
 use paired::parallel::map_rows;
 use paired::stalls;
 
-/// With what the names of workloads begin that ask a server.
-const APPLICATIONS: &str = "app:";
 /// What a reader must know of it first.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
      instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
@@ -63,6 +61,7 @@ pub fn design(stored: &Stored) -> Design {
 pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
     let (results, effects) = rows(stored);
+    let of_servers = request_of_servers(stored);
     let mut warnings = stored.warnings.clone();
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
         warnings.insert(0, NOT_TIME.into());
@@ -98,7 +97,8 @@ pub fn summarise(stored: &Stored) -> Summary {
             })
             .collect(),
         versus,
-        treat: who_is_treated(header),
+        treat: of_servers.as_ref().map(|request| request.treated.word().to_owned()),
+        client: of_servers.and_then(|request| request.client),
         results,
         effects,
         loads: compared_loads(stored),
@@ -111,24 +111,12 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
 }
 
-/// Of a stored request.
-#[derive(Deserialize)]
-struct TreatedOfRequest {
-    #[serde(default)]
-    treated: WhoIsTreated,
-}
-
-#[derive(Deserialize)]
-struct OriginOfTreated {
-    request: TreatedOfRequest,
-}
-
-/// Of servers and of who asks them; `None` where no workload asks one.
-fn who_is_treated(header: &Header) -> Option<String> {
-    let asks = |work: &StoredWork| work.name.name.starts_with(APPLICATIONS);
-    let origin = header.origin.as_deref().filter(|_| header.works.iter().any(asks))?;
-    let OriginOfTreated { request } = serde_json::from_str(origin).ok()?;
-    Some(request.treated.word().to_owned())
+/// What was asked for, where a workload asks a server: who is treated there, and where the client is.
+fn request_of_servers(stored: &Stored) -> Option<Request> {
+    let Origin { request, .. } = Origin::stored(stored).ok()?;
+    let surroundings = Surroundings::of(&request.arms, &request.fixtures);
+    let asks = |work: &StoredWork| surroundings.is_server_asked(&work.name.name);
+    stored.header.works.iter().any(asks).then_some(request)
 }
 
 /// One difference is the label itself. The labels of commands are none of treatments.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::fixture::{FIXTURES, FixtureKind};
+use crate::fixture::{FIXTURES, FixtureKind, is_server};
+use crate::result::work_name::{APP, BESIDE};
 use crate::treatment::read_label;
 
 /// The kinds of server that each arm has for all its workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     arms: Vec<(String, BTreeSet<&'static str>)>,
+    /// Whether one of them is a process.
+    is_any_asked: bool,
 }
 
 impl Surroundings {
@@ -23,7 +26,20 @@ impl Surroundings {
             let names = names(label).into_iter().chain(common.iter().cloned());
             (label.clone(), names.flat_map(|name| needs_met(&name)).collect())
         };
-        Surroundings { arms: arms.iter().map(found).collect() }
+        let all = arms.iter().flat_map(names).chain(common.iter().cloned());
+        let is_any_asked = all.into_iter().any(|name| is_server(&name));
+        Surroundings { arms: arms.iter().map(found).collect(), is_any_asked }
+    }
+
+    /// Whether a workload, as a row names it, asks another process.
+    pub fn is_server_asked(&self, name: &str) -> bool {
+        let Some(name) = name.strip_prefix(APP) else { return false };
+        let name = name.split_once(BESIDE).map_or(name, |(name, _)| name);
+        let Some((_, service)) = name.split_once('@') else { return self.is_any_asked };
+        let is_it = |kind: &&&dyn FixtureKind| {
+            kind.services().iter().any(|offered| offered.name == service)
+        };
+        FIXTURES.iter().filter(is_it).any(|kind| kind.is_asked())
     }
 
     /// Whether all arms have this, or none has.
@@ -51,6 +67,20 @@ fn needs_met(fixture: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_library_is_no_server_that_is_asked() {
+        let of = |fixtures: &[&str], name: &str| {
+            let fixtures: Vec<String> = fixtures.iter().map(|&label| label.into()).collect();
+            Surroundings::of(&["none".into()], &fixtures).is_server_asked(name)
+        };
+        assert!(of(&[], "app:db.point-read@mariadb-relaxed"));
+        assert!(of(&[], "app:web.page@nginx/app:db.point-read@sqlite"));
+        assert!(!of(&[], "app:db.point-read@sqlite-relaxed"));
+        assert!(!of(&[], "feel:spawn/app:db.point-read@mariadb"));
+        assert!(of(&["postgres:relaxed"], "app:db.point-read"));
+        assert!(!of(&["sqlite"], "app:db.point-read") && !of(&["postgres"], "getppid"));
+    }
 
     #[test]
     fn what_all_arms_have_is_there_and_what_some_have_is_refused() {

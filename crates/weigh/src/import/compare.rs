@@ -103,6 +103,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         versus: None,
         effects: Vec::new(),
         treat: None,
+        client: None,
         results: Vec::new(),
         loads: Vec::new(),
         profiles: Vec::new(),

@@ -7,13 +7,12 @@ use super::table::{Align, BarRoom, Layout, TextCell};
 use super::versus;
 use crate::format;
 use crate::result::summary::{Row, Summary};
+use crate::result::work_name::APP;
 use paired::Verdict;
 
 /// A bar narrower than `useful` says little, so other columns go first.
 const BAR: BarRoom = BarRoom { before: VERDICT, useful: 18, least: 8, most: 48 };
 const LONGEST_NAME: usize = 24;
-/// What names of workloads that ask a server begin with.
-const APP: &str = "app:";
 
 const COUNT: usize = 10;
 /// The columns but for the bar, which stands before the verdict.

@@ -44,6 +44,7 @@ pub fn audit() -> Summary {
         versus: None,
         effects: Vec::new(),
         treat: None,
+        client: None,
         results: rows(),
         loads: Vec::new(),
         profiles: Vec::new(),

@@ -89,6 +89,9 @@ pub struct Summary {
     /// Who has the treatments, of servers and of who asks them; absent where no workload asks one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub treat: Option<String>,
+    /// Where who asks them is on another machine: what --client took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<String>,
     pub results: Vec<Row>,
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

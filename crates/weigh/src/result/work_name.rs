@@ -21,6 +21,8 @@ pub const BYTES: &str = AXES[2];
 const MOST_BYTES: usize = 1 << 20;
 /// Between a workload and what is done beside it.
 pub const BESIDE: char = '/';
+/// Before the name of a workload that asks a server.
+pub const APP: &str = "app:";
 /// Before the name of a grid.
 pub const NET: &str = mix::GRID;
 

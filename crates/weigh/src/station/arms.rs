@@ -10,6 +10,7 @@ pub use super::arm::ArmsError;
 use super::arm::{Arm, Exempt};
 use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
+use crate::fixture::is_server;
 use crate::treatment::guard::Guard;
 use crate::treatment::{
     Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, asked_of_servers, on_demand,
@@ -163,8 +164,8 @@ impl<'a> Arms<'a> {
 
     /// What the servers say of themselves that were started, in an arm.
     pub fn server_facts(&self, arm: usize) -> Vec<String> {
-        let servers = self.arms[arm].servers.iter();
-        let facts = servers.map(|(label, server)| (label, server.facts()));
+        let servers = &self.arms[arm].servers;
+        let facts = servers.iter().map(|(label, server)| (label, server.facts()));
         let known = facts.filter(|(_, facts)| !facts.is_empty());
         let told = known.map(|(label, facts)| format!("`{label}`: {}", facts.join(" ")));
         let who = match self.arms[arm].away() {
@@ -172,8 +173,9 @@ impl<'a> Arms<'a> {
             None => self.arms[arm].treated().sentence().map(str::to_owned),
         };
         let is_of_interest = self.count() > 1 || self.arms[arm].away().is_some();
-        let who = who.filter(|_| is_of_interest && !self.arms[arm].servers.is_empty());
-        let warm = (!self.arms[arm].servers.is_empty()).then(|| WARM.to_owned());
+        let is_asked = servers.keys().any(|label| is_server(label));
+        let who = who.filter(|_| is_of_interest && is_asked);
+        let warm = (!servers.is_empty()).then(|| WARM.to_owned());
         told.chain(who).chain(warm).collect()
     }
 

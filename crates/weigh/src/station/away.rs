@@ -15,6 +15,8 @@ use crate::workload::setup::kind::whereabouts::Whereabouts;
 
 /// As in `client:USER@HOST,address=IP`, which is what is read.
 const NAME: &str = "client";
+/// As it is written.
+const FORM: &str = "--client USER@HOST";
 const ADDRESSES: [Parameter; 2] = [
     Parameter { form: "address=IP", help: "of this machine, where servers listen for the client" },
     Parameter { form: "from=IP", help: "of the client, whom alone they answer there" },
@@ -34,6 +36,12 @@ impl ClientLabel {
     /// # Errors
     /// A sentence with what is wrong.
     pub fn read(text: &str) -> Result<ClientLabel, String> {
+        let is_count = |word: &str| word == "all" || word.parse::<u32>().is_ok();
+        if text.split(',').flat_map(|item| item.split("..")).all(is_count) {
+            return Err(format!(
+                "takes the machine that clients are on, {FORM}; how many there are is --clients {text}"
+            ));
+        }
         let arm = label::arm(&format!("{NAME}:{text}"), |_| false);
         let mut terms = arm.map_err(|error| error.to_string())?.treatments;
         let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
@@ -46,7 +54,7 @@ impl ClientLabel {
             parsed.map_err(|_| format!("{key}= takes an IPv4 address, such as 192.0.2.1"))
         };
         let (address, from) = (address("address")?, address("from")?);
-        Ok(ClientLabel { ssh: Ssh::of(&term.parameters)?, address, from })
+        Ok(ClientLabel { ssh: Ssh::of(&term.parameters, FORM)?, address, from })
     }
 }
 
@@ -153,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_client_is_a_destination_with_its_addresses() {
-        if Ssh::to("h").is_err() {
+        if Ssh::to("h", FORM).is_err() {
             return;
         }
         let read = ClientLabel::read("root@192.0.2.7,port=2222,address=192.0.2.1").unwrap();
@@ -163,7 +171,11 @@ mod tests {
         let refused = |text: &str| ClientLabel::read(text).unwrap_err();
         assert!(refused("root@h,address=here").contains("takes an IPv4 address"));
         assert!(refused("root@h,speed=1").contains("does not take `speed=`"));
-        assert!(refused("-x").contains("no destination of ssh"));
+        assert!(refused("-x").contains("no destination of ssh: write --client USER@HOST"));
+        for count in ["4", "1,4,6", "1..all"] {
+            assert!(refused(count).ends_with(&format!("how many there are is --clients {count}")));
+        }
+        assert!(ClientLabel::read("10.0.0.7").is_ok());
     }
 
     #[test]

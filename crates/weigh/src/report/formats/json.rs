@@ -81,6 +81,7 @@ mod tests {
         });
         s.sessions = 2;
         s.treat = Some("server".to_owned());
+        s.client = Some("root@192.0.2.7".to_owned());
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });

@@ -28,17 +28,17 @@ pub const PARAMETERS: [Parameter; 4] = [
 ];
 
 impl Ssh {
-    /// Of parameters that the user wrote.
+    /// Of parameters that the user wrote, as in `form`: `host:USER@HOST`.
     ///
     /// # Errors
     /// A sentence with what is wrong.
-    pub fn of(parameters: &Parameters) -> Result<Ssh, String> {
+    pub fn of(parameters: &Parameters, form: &str) -> Result<Ssh, String> {
         let mut words = parameters.iter().filter(|(_, value)| value.is_none());
         let (Some((destination, _)), None) = (words.next(), words.next()) else {
-            return Err("`host` takes one machine: host:USER@HOST".into());
+            return Err(format!("{form} takes one machine"));
         };
         let file = |key: &str| parameters.value(key).map(absolute).transpose();
-        let mut ssh = Ssh::to(destination)?;
+        let mut ssh = Ssh::to(destination, form)?;
         ssh.port = parameters.number("port", 1..=65535)?;
         ssh.identity = file("identity")?;
         ssh.known_hosts = file("known_hosts")?;
@@ -47,13 +47,13 @@ impl Ssh {
 
     /// # Errors
     /// A sentence, where there is no ssh here, or that is no destination.
-    pub fn to(destination: &str) -> Result<Ssh, String> {
+    pub fn to(destination: &str, form: &str) -> Result<Ssh, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%[]".contains(c);
         if destination.is_empty()
             || destination.starts_with('-')
             || !destination.chars().all(is_plain)
         {
-            return Err(format!("`{destination}` is no destination of ssh: write host:USER@HOST"));
+            return Err(format!("`{destination}` is no destination of ssh: write {form}"));
         }
         let program = program::find("ssh")?
             .ok_or("there is no ssh here: install one (package openssh-client)")?;

@@ -43,7 +43,7 @@ impl Kind for OtherHost {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(OnHost { visit: Visit::to(Ssh::of(parameters)?) }))
+        Ok(Box::new(OnHost { visit: Visit::to(Ssh::of(parameters, "host:USER@HOST")?) }))
     }
 }
 
