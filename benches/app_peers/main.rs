@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+mod database;
 #[path = "../support/duel.rs"]
 mod duel;
 #[path = "../support/end.rs"]
@@ -68,7 +69,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let rows = web::rows()?;
+    let mut rows = database::rows()?;
+    rows.extend(web::rows()?);
     let is_wanted =
         |row: &Row| options.only.as_ref().is_none_or(|only| row.contest.name.contains(&**only));
     let mut rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();

@@ -97,7 +97,7 @@ fn row<'a>(
 }
 
 /// Of a sample without a wrong page.
-fn rate_of_ours(printed: &str) -> Result<f64, String> {
+pub fn rate_of_ours(printed: &str) -> Result<f64, String> {
     let sample: Value =
         serde_json::from_str(printed).map_err(|error| format!("{printed}: {error}"))?;
     match (&sample["wrong"], sample["rate"].as_f64()) {
