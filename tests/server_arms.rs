@@ -125,17 +125,15 @@ fn a_configuration_and_another_build_are_in_force() {
 /// Its users are the arm's, and cannot be exempt by themselves.
 #[test]
 fn a_mix_that_asks_a_server_is_treated_as_a_whole() {
-    if !has("mariadb") {
+    if !has("redis") {
         return;
     }
     let _turn = Turn::share();
     let home = open_home();
-    let mix =
-        "name = \"reads\"\nsummary = \"reads\"\njobs = 50\n[tests]\n\"app:db.point-read\" = 1\n";
+    let mix = "name = \"reads\"\nsummary = \"reads\"\njobs = 50\n[tests]\n\"app:kv.get-set\" = 1\n";
     home.file("reads.toml", mix);
-    let command = ["compare", "none", "--fixture", "mariadb", "-w", "load:./reads.toml:users=2"];
-    home.run(&command)
-        .assert_error(&["`app:db.point-read`, which asks a database", "--treat both"]);
+    let command = ["compare", "none", "--fixture", "redis", "-w", "load:./reads.toml:users=2"];
+    home.run(&command).assert_error(&["`app:kv.get-set`, which asks a store", "--treat both"]);
     let whole = [&command[..], &["--treat", "both", "--pairs", "8", "--no-detail"]].concat();
     let outcome = home.run(&whole);
     assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");

@@ -278,8 +278,8 @@ fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &AskedFor) -> Re
         }
         if *treated != WhoIsTreated::Both {
             return Err(format!(
-                "the mix `{}` has `{test}`, which asks a {need}, and users of a mix are treated as their servers \
-                 are, on this machine: use --treat both, without --client",
+                "the mix `{}` has `{test}`, which asks a {need}, and users of a mix are treated as their \
+                 servers are, on this machine: use --treat both, without --client",
                 mix.name
             ));
         }
