@@ -40,8 +40,8 @@ struct workload {
 	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */
 	bool only_in_batches;
 
-	/* When run() has returned, another process of it may still be at work, and would be in the turn of the other
-	 * arm. */
+	/* When run() has returned, another process of it may still be at work, and would be in the turn of the
+	 * other arm. */
 	bool leaves_work;
 
 	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads

@@ -2,7 +2,8 @@
 //! systems different, and how long it takes to find 1 % and 3 %. `docs/verdicts.md` explains.
 //!
 //! ```text
-//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick] [--hogs]
+//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick]
+//!     [--hogs]
 //! ```
 //!
 //! With `--hogs` each CPU has a neighbour that calculates while the traces are recorded, and nothing is
