@@ -245,15 +245,9 @@ mod tests {
 
     fn profile(calls: &[(&str, u64)]) -> SyscallProfile {
         SyscallProfile {
-            schema: String::new(),
             command: vec!["server".into()],
             calls: calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
-            other_abi_calls: 0,
-            elapsed_s: None,
-            user_s: None,
-            system_s: None,
-            is_of_period: false,
-            scaled_by: None,
+            ..SyscallProfile::default()
         }
     }
 

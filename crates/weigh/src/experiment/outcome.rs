@@ -368,24 +368,14 @@ fn whole_process(launched: &Launched) -> Sample {
         operations: 1.0,
         total_operations: Some(1.0),
         elapsed_ns: launched.wall_ns.max(1),
-        rate: None,
         unit: Some(WHOLE_RUNS.into()),
-        syscalls_per_op: None,
         user_ns: Some(launched.user_ns),
         system_ns: Some(launched.system_ns),
         voluntary_switches: Some(launched.voluntary_switches),
         involuntary_switches: Some(launched.involuntary_switches),
         minor_faults: Some(launched.minor_faults),
         major_faults: Some(launched.major_faults),
-        slices_ns: None,
-        calibration_ms: None,
-        kernel_instructions: None,
-        peak_memory_bytes: None,
-        block_input_bytes: None,
-        block_output_bytes: None,
-        readings: Vec::new(),
-        times: Vec::new(),
-        copy_rates: Vec::new(),
+        ..Sample::default()
     }
 }
 

@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "weighbridge/profile/1";
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// The system calls of one run of a command, and what the run takes when nobody counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SyscallProfile {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -137,17 +137,7 @@ impl SyscallProfile {
 
     /// Of counts alone, as other tools print them.
     fn of_calls(calls: BTreeMap<String, u64>) -> SyscallProfile {
-        SyscallProfile {
-            schema: SCHEMA.to_owned(),
-            command: Vec::new(),
-            calls,
-            other_abi_calls: 0,
-            elapsed_s: None,
-            user_s: None,
-            system_s: None,
-            is_of_period: false,
-            scaled_by: None,
-        }
+        SyscallProfile { schema: SCHEMA.to_owned(), calls, ..SyscallProfile::default() }
     }
 
     /// Sums and shares rely on what this refuses.

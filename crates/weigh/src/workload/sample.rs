@@ -18,7 +18,7 @@ const LONGEST_UNIT: usize = 20;
 
 /// What one launch of a workload measured. All but the first two may be absent in the line of a
 /// foreign program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Operations in the timed part.
     pub operations: f64,

@@ -349,22 +349,10 @@ impl SweepTotals {
             total_operations: Some(self.bits),
             rate: Some(btu.btu),
             unit: Some(BITS.into()),
-            syscalls_per_op: None,
             user_ns: Some(self.user_ns),
             system_ns: Some(self.system_ns),
-            voluntary_switches: None,
-            involuntary_switches: None,
-            minor_faults: None,
-            major_faults: None,
-            slices_ns: None,
-            calibration_ms: None,
-            kernel_instructions: None,
-            peak_memory_bytes: None,
-            block_input_bytes: None,
-            block_output_bytes: None,
             readings,
-            times: Vec::new(),
-            copy_rates: Vec::new(),
+            ..Sample::default()
         };
         Ok((sample, self.evidence.unwrap_or_default()))
     }
