@@ -210,21 +210,24 @@ fn no_files_know_each_other() {
     assert!(left.is_empty(), "these know each other, or what does: {left:#?}");
 }
 
-/// The numbered steps of a section of ARCHITECTURE.md: in which file each is. Names without a directory are
-/// below `room`.
-fn walk(heading: &str, room: &str) -> Vec<PathBuf> {
+/// The numbered steps of a section of ARCHITECTURE.md: in which file each is, and the types that it names there,
+/// of which those in bold are what is walked with. Names without a directory are below `room`.
+fn walk(heading: &str, room: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
     let steps = section.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
-    let file = |line: &str| {
-        let name = line.split('`').nth(1).unwrap().to_owned();
-        match name.split_once('/') {
+    let step = |line: &str| {
+        let mut names = line.split('`').skip(1).step_by(2).map(str::to_owned);
+        let name = names.next().unwrap();
+        let file = match name.split_once('/') {
             None => root().join("crates/weigh/src").join(room).join(name),
             Some(("weigh", below)) => root().join("crates/weigh/src").join(below),
             Some(_) => root().join(name),
-        }
+        };
+        let types = names.filter(|name| name.starts_with(char::is_uppercase));
+        (file, types.collect(), line.matches("**`").count())
     };
-    steps.map(file).collect()
+    steps.map(step).collect()
 }
 
 /// How far one has to read to know what becomes of a sample, or of a rule.
@@ -234,10 +237,20 @@ fn the_walks_are_short_and_name_files_that_are_there() {
     let rule = walk("## A rule through `weigh rules`\n", "attribution");
     for (walk, most) in [(&sample, 20), (&rule, 18)] {
         assert!((10..=most).contains(&walk.len()), "{} steps: {walk:?}", walk.len());
-        let missing: Vec<_> = walk.iter().filter(|file| !file.is_file()).collect();
-        assert!(missing.is_empty(), "no such file: {missing:?}");
-        assert_eq!(walk.iter().collect::<BTreeSet<_>>().len(), walk.len(), "named twice");
+        let files: BTreeSet<&PathBuf> = walk.iter().map(|(file, ..)| file).collect();
+        assert_eq!(files.len(), walk.len(), "named twice");
+        for (file, types, _) in walk {
+            let text = fs::read_to_string(file);
+            let text = text.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let words: BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
+            let missing: Vec<&String> =
+                types.iter().filter(|name| !words.contains(&***name)).collect();
+            assert!(missing.is_empty(), "{} has no {missing:?}", file.display());
+        }
     }
+    let types: usize = sample.iter().map(|(_, _, bold)| bold).sum();
+    assert_eq!(types, 11, "it changes its type ten times");
 }
 
 #[test]
