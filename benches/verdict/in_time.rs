@@ -1,5 +1,5 @@
 //! Noise that has a time scale: what disturbs the machine lasts so many milliseconds. Pairs are taken in
-//! sequence, 20 ms each, or in turns, as `workloads/driver/turns.c` does.
+//! sequence, 20 ms each, or in turns, as `workloads/driver/turns.c` does, with slices four times as long.
 //!
 //! ln(rate) is an Ornstein–Uhlenbeck process, looked at every half millisecond. Each look has noise of its
 //! own, and each process the luck of its layout.

@@ -56,6 +56,7 @@ void run_untimed(uint64_t n);
 uint64_t warm_up(const struct options *options, struct sample *sample);
 /* Between the two, time_batch() does as much more as the options say; the second fails where that is too
  * little to be exact. */
+enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
 void end_planting(const struct options *options, struct sample *sample);
 /* The usage of this process and its children, and of whom it asks. */

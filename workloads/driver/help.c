@@ -56,7 +56,7 @@ const char help[] =
 	"  --no-delay             without Nagle's algorithm, at both ends\n"
 	"  --congestion NAME      the congestion control of both ends\n"
 	"  --planted-ppm N        do N millionths more work than is reported (0 to 500000)\n"
-	"  --turns 0,FILE         take turns with another process (1,FILE) on one CPU every half millisecond;\n"
+	"  --turns 0,FILE         take turns with another process (1,FILE) on one CPU every 125 microseconds;\n"
 	"                         FILE has 4096 bytes, zero at first, and is for these two alone\n"
 	"\n"
 	"Files are made in the current directory, and removed.\n"

@@ -23,7 +23,7 @@ enum { BATCHES = 32 };
 
 /* Work that is done and not reported, so that a known effect can be looked for. What is owed is counted in
  * millionths of an operation: over a sample the share is exact within one operation. */
-enum { MILLION = 1000000, LEAST_PLANTED = 10 };
+enum { LEAST_PLANTED = 10 };
 static struct {
 	uint64_t ppm, owed, operations;
 	double fastest_op_ns; /* in the batch that was held up least */

@@ -1,4 +1,4 @@
-/* A sample whose timed part takes turns with that of another process, on one CPU, every half millisecond.
+/* A sample whose timed part takes turns with that of another process, on one CPU, every eighth of a millisecond.
  *
  * What disturbs a machine lasts about a millisecond and more, so it meets both in the same way, and the
  * ratio of two slices that lie next to each other hardly shows it. Both processes map one file, in which
@@ -24,6 +24,9 @@ struct turns {
 	_Atomic uint32_t ready[2];
 	_Atomic uint32_t cpu;    /* on which both are, from 1; 0 where it is not known */
 	_Atomic uint32_t slices; /* of each; the first process says how many */
+	/* A slice has a multiple of so many operations, so that what is planted in it is whole; 0: any number. What
+	 * is planted in one slice of three would be in none of them for a median. */
+	_Atomic uint32_t multiple;
 };
 
 /* A turn is looked for again after so long, and the other may keep it for so long. */
@@ -34,7 +37,7 @@ enum { LEAST_SLICES = 8 };
 enum { WARM_UP_SHARE = 8 };
 /* From how much longer a part the length of a slice is told. */
 enum { CALIBRATED_SLICES = 16 };
-#define SLICE_NS 500000ull
+#define SLICE_NS 125000ull
 
 static struct turns *turns;
 static int file;
@@ -129,6 +132,8 @@ static void share_cpu(const struct options *options)
 	if (turns == MAP_FAILED)
 		fail("cannot map %s: %s", options->turns_file, strerror(errno));
 	lock_own_byte();
+	if (options->plants && options->planted_ppm)
+		turns->multiple = MILLION / options->planted_ppm;
 	if (side == 0)
 		set(&turns->cpu, (uint32_t)sched_getcpu() + 1);
 	else
@@ -164,7 +169,8 @@ static uint64_t first_turn(const struct options *options, struct sample *sample)
 
 	calibrated.target_ns = CALIBRATED_SLICES * SLICE_NS;
 	uint64_t n = warm_up(&calibrated, sample) / CALIBRATED_SLICES;
-	return n ? n : 1;
+	uint64_t multiple = turns->multiple ? turns->multiple : 1;
+	return n > multiple ? (n + multiple - 1) / multiple * multiple : multiple;
 }
 
 /* As many as fill the target with slices of this length. */

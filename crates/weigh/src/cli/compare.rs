@@ -95,10 +95,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
-    /// Let the two processes of each pair take turns on one CPU every half millisecond, and compare them by
-    /// the median of their slices. For workloads of one process, and treatments that are a property of
-    /// processes, such as seccomp [default: so wherever they can; after 32 pairs one after the other, if that
-    /// is as precise in less time]
+    /// Let the two processes of each pair take turns on one CPU every 125 microseconds, and compare them
+    /// by the median of their slices. For workloads that stay on one CPU, and treatments that are a property
+    /// of processes, such as seccomp [default: so wherever they can; after 32 pairs one after the other, if
+    /// that is as precise in less time]
     #[arg(long, conflicts_with = "command")]
     turns: bool,
     /// Take the samples of each pair one after the other, also where processes could take turns

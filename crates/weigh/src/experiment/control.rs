@@ -41,7 +41,7 @@ pub fn note(row: &Row) -> Option<String> {
         row.in_sequence.as_ref().filter(|control| control.differs)?;
     Some(format!(
         "the two schemes disagree: in turns {} {}, in sequence {} {} ({pairs} pairs): a process that is \
-         switched away every half millisecond is not one that has its CPU for itself",
+         switched away every 125 µs is not one that has its CPU for itself",
         format::percent(row.effect_pct),
         format::interval(row.low_pct, row.high_pct),
         format::percent(*effect_pct),

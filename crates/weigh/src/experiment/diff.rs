@@ -115,7 +115,7 @@ impl RowOfOne {
     }
 }
 
-/// Half a millisecond at a time a process has another rate than alone, and so has the treated one.
+/// An eighth of a millisecond at a time a process has another rate than alone, and so has the treated one.
 fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> String {
     let of = |(stored, row): (&Stored, &RowOfOne)| match row.scheme {
         Scheme::InTurns => format!("its pairs took turns in {}", stored.id),

@@ -1,4 +1,4 @@
-//! A pair whose two processes live at the same time and take turns on one CPU, every half millisecond.
+//! A pair whose two processes live at the same time and take turns on one CPU, every 125 µs.
 //!
 //! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each
 //! other in the same way. The reading of such a pair is the median of ln(treated / baseline) over its
