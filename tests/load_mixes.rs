@@ -116,6 +116,46 @@ fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
     outcome.assert_says(&["nothing is cold there"]);
 }
 
+/// A number that was asked for and not used would be taken for one of what was asked for; and what reads more
+/// than memory holds is a row of its own.
+#[test]
+fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_rows() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("reads.toml", "name = \"reads\"\nsummary = \"\"\n[tests]\ndisk_brd = 1\n");
+    home.file("calls.toml", "name = \"calls\"\nsummary = \"\"\n[tests]\ngetppid = 1\n");
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        home.run(&[&["run"], &words[..], &["--samples", "3"]].concat())
+    };
+    for (words, why) in [
+        ("disk_brd --file-size 1m", "nothing that is measured uses --file-size"),
+        ("disk_brd --beyond-cache 150%", "nothing that is measured uses --beyond-cache"),
+        ("getppid --jobs 5", "nothing that is measured uses --jobs"),
+        ("getppid --rate 5", "nothing that is measured uses --rate"),
+        ("load:./calls.toml --pool-size 1m", "with jobs on files"),
+        ("load:./calls.toml --resident 64m", "with the job `resident`"),
+        ("load:./calls.toml --beyond-cache 150%", "reads no file that was made before"),
+        ("load:./calls.toml --cold", "has nothing to be cold"),
+    ] {
+        run(words).assert_error(&[why]);
+    }
+    let outcome = home.run(&["compare", "none", "--jobs", "5", "--budget", "1s", "--", "true"]);
+    outcome.assert_error(&["a command is no mix"]);
+
+    let row = |words: &str| {
+        let outcome = run(words);
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        home.json()["results"][0]["workload"].as_str().unwrap().to_owned()
+    };
+    let beyond = "load:./reads.toml@beyond-cache-0.1%";
+    assert_eq!(row("load:./reads.toml:users=1"), "load:./reads.toml");
+    assert_eq!(row("load:./reads.toml:users=1 --beyond-cache 0.1%"), beyond);
+    assert_eq!(row(&format!("{beyond}:users=1")), beyond);
+    let outcome = run("load:./reads.toml:users=1 disk_brd --file-size 20k");
+    outcome.assert_says(&["--file-size is for mixes alone: disk_brd is measured as it always is"]);
+}
+
 /// System V objects and mounts of this machine, and loop devices over files of this home.
 fn traces(home: &Home) -> BTreeSet<String> {
     let mut found = BTreeSet::new();

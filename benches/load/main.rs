@@ -68,6 +68,8 @@ struct Found {
     /// From the first fork until all have ended, of each user.
     user_us: f64,
     memory_kib: f64,
+    /// Of the CPU time of users and driver.
+    driver_pct: f64,
 }
 
 fn measure(options: &Options) -> Result<(), String> {
@@ -85,10 +87,19 @@ fn measure(options: &Options) -> Result<(), String> {
             format!("{:.2}", one.job_ns / 1e3),
             format!("{:.0}", one.user_us),
             format!("{:.0}", one.memory_kib),
+            format!("{:.1}", one.driver_pct),
             "all".into(),
         ]
     };
-    let head = ["users", "driver, µs a job", "job, µs", "µs a user", "KiB a user", "jobs done"];
+    let head = [
+        "users",
+        "driver, µs a job",
+        "job, µs",
+        "µs a user",
+        "KiB a user",
+        "driver, % of CPU time",
+        "jobs done",
+    ];
     let table = Table {
         title: format!("{JOBS} jobs of one system call (`getppid`) for each user"),
         head: head.map(String::from).to_vec(),
@@ -115,12 +126,12 @@ fn of_users(program: &Path, users: u64, repeat: usize) -> Result<Found, String> 
     let of = |number: usize| {
         median(&samples.iter().map(|sample| sample[number]).collect::<Vec<_>>()).unwrap_or_default()
     };
-    let [driver_ns, job_ns, user_us, memory_kib] = [of(0), of(1), of(2), of(3)];
-    Ok(Found { users, driver_ns, job_ns, user_us, memory_kib })
+    let [driver_ns, job_ns, user_us, memory_kib, driver_pct] = [of(0), of(1), of(2), of(3), of(4)];
+    Ok(Found { users, driver_ns, job_ns, user_us, memory_kib, driver_pct })
 }
 
 /// One launch, of which no job may be missing.
-fn sample(program: &Path, users: u64) -> Result<[f64; 4], String> {
+fn sample(program: &Path, users: u64) -> Result<[f64; 5], String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let began = Instant::now();
     let mut command = Command::new(program);
@@ -143,6 +154,7 @@ fn sample(program: &Path, users: u64) -> Result<[f64; 4], String> {
         named("driver_time")?,
         named("mean_job_time")?,
         took_us / users as f64,
-        reading("user_memory").unwrap_or_default() / 1024.0,
+        named("user_memory")? / 1024.0,
+        named("driver_cpu")?,
     ])
 }

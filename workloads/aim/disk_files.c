@@ -89,19 +89,19 @@ static void write_blocks(int file, long count)
 		write_block(file, i);
 }
 
-/* A whole file, written and closed, as those that are used at random need it first. */
-static void make_file(const char *path, int flags, bool syncs)
+/* A file, written through the page cache and closed, as those need it first that use it afterwards. */
+static void make_file(const char *path, long count, bool syncs)
 {
-	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | flags);
+	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
 
-	write_blocks(file, disk_kib());
+	write_blocks(file, count);
 	sync_file(file, syncs);
 	close_file(file);
 }
 
 static void evict_where_cold(int file, bool is_to_be_read)
 {
-	if ((disk_is_cold || current->is_cold) && is_to_be_read)
+	if (disk_job_is_cold() && is_to_be_read)
 		evict_file(file);
 }
 
@@ -118,7 +118,7 @@ static void use_at_random(const char *name, int flags, bool syncs, bool writes)
 	const char *path = disk_file(name);
 	uint32_t state = 1;
 
-	make_file(path, flags, syncs);
+	make_file(path, disk_kib(), syncs);
 	int file = open_file(path, O_RDWR | flags);
 	evict_where_cold(file, !writes);
 	for (long i = 0; i < disk_kib(); i++) {
@@ -132,18 +132,17 @@ static void use_at_random(const char *name, int flags, bool syncs, bool writes)
 	close_file(file);
 }
 
-static void read_in_order(const char *name, int flags, bool syncs)
+static void read_in_order(const char *name)
 {
 	const char *path = disk_file(name);
-	int file = open_file(path, O_RDWR | O_CREAT | O_TRUNC | flags);
 
-	write_blocks(file, disk_kib());
-	sync_file(file, syncs);
+	make_file(path, disk_kib(), true);
+	int file = open_file(path, O_RDONLY);
 	evict_where_cold(file, true);
 	seek_block(file, 0);
 	for (long i = 0; i < disk_kib(); i++)
 		read_block(file, i);
-	sync_file(file, syncs);
+	sync_file(file, true);
 	unlink_file(path);
 	close_file(file);
 }
@@ -157,14 +156,15 @@ static long seek_common(int file)
 	return start;
 }
 
-static void read_common(void)
+static void read_common(int flags, bool syncs)
 {
-	int file = open_file(disk_common_file(), O_RDONLY);
+	int file = open_file(disk_common_file(), O_RDONLY | flags);
 
 	evict_common_where_cold(file);
 	long start = seek_common(file);
 	for (long i = 0; i < disk_kib(); i++)
 		read_block(file, start + i);
+	sync_file(file, syncs);
 	close_file(file);
 }
 
@@ -245,9 +245,10 @@ static long half(void)
 static void write_synced_at_random(void)
 {
 	const char *path = disk_file("sync_disk_rw");
-	int file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_SYNC);
 	uint32_t state = 1;
 
+	make_file(path, half(), false);
+	int file = open_file(path, O_WRONLY | O_SYNC);
 	for (long i = 0; i < half(); i++) {
 		long number = next_number(&state) % half();
 
@@ -264,7 +265,7 @@ static void update_synced(void)
 	const char *path = disk_file("sync_disk_update");
 	uint32_t state = 1;
 
-	make_file(path, 0, false);
+	make_file(path, disk_kib(), false);
 	int file = open_file(path, O_RDWR | O_SYNC);
 	for (long i = 0; i < half(); i++) {
 		long number = disk_kib() > 1 ? next_number(&state) % (disk_kib() - 1) : 0;
@@ -278,55 +279,53 @@ static void update_synced(void)
 }
 
 #define NOTE "with files of 10 KiB"
+#define OWN .files = "own", .prepare = enter_scratch_directory
+#define COMMON .files = "common", .prepare = prepare_common
 #define DISK(id, job, units, calls, ...) \
 	SUB_TEST(id, (disk_next_directory(), job), units, "KiB", calls, .syscalls_note = NOTE, __VA_ARGS__)
 
-#define FAMILY(prefix, flags, syncs, how, twice)                                             \
-	DISK(prefix##rr, use_at_random(#prefix "rr", flags, syncs, false), 10, 36 + twice,                    \
-	     .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB read at random" how);  \
-	DISK(prefix##rw, use_at_random(#prefix "rw", flags, syncs, true), 10, 36 + twice,                     \
-	     .prepare = enter_scratch_directory, .summary = "10 KiB written, and 10 times 1 KiB written at random" how); \
-	DISK(prefix##wrt, write_in_order(#prefix "wrt", flags, syncs, disk_kib()), 10, 14 + twice,            \
-	     .prepare = enter_scratch_directory, .summary = "10 KiB written by 1 KiB" how);                            \
-	DISK(prefix##cp, copy_common(#prefix "cp", flags, syncs, disk_kib()), 10, 26 + twice,                 \
-	     .prepare = prepare_common, .summary = "10 KiB copied by 1 KiB, of a file made before" how)
+#define FAMILY(prefix, flags, syncs, how, twice)                                                    \
+	DISK(prefix##rr, use_at_random(#prefix "rr", flags, syncs, false), 10, 36 + twice, OWN,     \
+	     .summary = "10 KiB written, and 10 times 1 KiB read at random" how);                   \
+	DISK(prefix##rw, use_at_random(#prefix "rw", flags, syncs, true), 10, 36 + twice, OWN,      \
+	     .summary = "10 KiB written, and 10 times 1 KiB written at random" how);                \
+	DISK(prefix##wrt, write_in_order(#prefix "wrt", flags, syncs, disk_kib()), 10, 14 + twice,  \
+	     OWN, .summary = "10 KiB written by 1 KiB" how);                                        \
+	DISK(prefix##cp, copy_common(#prefix "cp", flags, syncs, disk_kib()), 10, 26 + twice,       \
+	     COMMON, .summary = "10 KiB copied by 1 KiB" how ", of a file made before")
 
 FAMILY(disk_, 0, true, ", with fsync", 2);
 FAMILY(disk_b, 0, false, ", in the page cache", 0);
 FAMILY(disk_dio_, O_DIRECT, true, ", with O_DIRECT", 2);
 
-DISK(disk_rd, read_in_order("disk_rd", 0, true), 10, 27, .prepare = enter_scratch_directory,
+DISK(disk_rd, read_in_order("disk_rd"), 10, 29, OWN,
      .summary = "10 KiB written, and read in order by 1 KiB, with fsync");
-DISK(disk_brd, read_common(), 10, 12, .prepare = prepare_common,
+DISK(disk_brd, read_common(0, false), 10, 12, COMMON,
      .summary = "10 KiB read in order by 1 KiB, of a file made before");
-DISK(disk_ahead, read_from_device(false), 10, 15, .prepare = prepare_synced_common,
+DISK(disk_ahead, read_from_device(false), 10, 15, .files = "common", .prepare = prepare_synced_common,
      .summary = "10 KiB read in order by 1 KiB, with read-ahead, of a file that is not in the page cache");
-DISK(disk_random, read_from_device(true), 10, 24, .prepare = prepare_synced_common,
+DISK(disk_random, read_from_device(true), 10, 24, .files = "common", .prepare = prepare_synced_common,
      .summary = "10 times 1 KiB read at random, without read-ahead, of a file that is not in the page cache");
-DISK(disk_dio_rd, read_in_order("disk_dio_rd", O_DIRECT, true), 10, 27, .prepare = enter_scratch_directory,
-     .summary = "10 KiB written, and read in order by 1 KiB, with O_DIRECT");
+DISK(disk_dio_rd, read_common(O_DIRECT, true), 10, 13, COMMON,
+     .summary = "10 KiB read in order by 1 KiB, with O_DIRECT, of a file made before");
 
-/* The same, and what is read is not in the page cache: two calls more. */
-#define COLD(id, units, calls, prepares, words)                                                           \
-	WORKLOAD(id##_cold, .name = #id "@cold", .unit = "KiB/s", .units_per_op = units,                  \
-		 .syscalls_per_op = calls, .syscalls_note = NOTE, .source = "AIM9 (re-aim 7) " #id,       \
-		 .run = run_##id, .prepare = prepares, .is_cold = true,                                   \
-		 .summary = words ", which is taken out of the page cache before")
+#define COLD(id, units, calls, files, words) \
+	COLD_SUB_TEST(id, units, "KiB", calls, .syscalls_note = NOTE, files, .summary = words TAKEN_OUT)
 
-COLD(disk_rr, 10, 40, enter_scratch_directory, "10 KiB written, and 10 times 1 KiB of it read at random");
-COLD(disk_rd, 10, 29, enter_scratch_directory, "10 KiB written, and read in order by 1 KiB");
-COLD(disk_cp, 10, 30, prepare_common, "10 KiB copied by 1 KiB, with fsync, of a file made before");
-COLD(disk_brr, 10, 38, enter_scratch_directory,
+COLD(disk_rr, 10, 40, OWN, "10 KiB written, and 10 times 1 KiB of it read at random");
+COLD(disk_rd, 10, 31, OWN, "10 KiB written, and read in order by 1 KiB");
+COLD(disk_cp, 10, 30, COMMON, "10 KiB copied by 1 KiB, with fsync, of a file made before");
+COLD(disk_brr, 10, 38, OWN,
      "10 KiB written, and 10 times 1 KiB of it read at random, without further fsync");
-COLD(disk_brd, 10, 14, prepare_common, "10 KiB read in order by 1 KiB, of a file made before");
-COLD(disk_bcp, 10, 28, prepare_common, "10 KiB copied by 1 KiB, of a file made before");
+COLD(disk_brd, 10, 14, COMMON, "10 KiB read in order by 1 KiB, of a file made before");
+COLD(disk_bcp, 10, 28, COMMON, "10 KiB copied by 1 KiB, of a file made before");
 
-DISK(sync_disk_rw, write_synced_at_random(), 5, 14, .prepare = enter_scratch_directory,
-     .summary = "5 times 1 KiB written at random, with O_SYNC");
-DISK(sync_disk_wrt, write_in_order("sync_disk_wrt", O_SYNC, false, half()), 5, 9,
-     .prepare = enter_scratch_directory, .summary = "5 KiB written by 1 KiB, with O_SYNC");
-DISK(sync_disk_cp, copy_common("sync_disk_cp", O_SYNC, false, half()), 5, 16, .prepare = prepare_common,
+DISK(sync_disk_rw, write_synced_at_random(), 5, 21, OWN,
+     .summary = "5 KiB written, and 5 times 1 KiB written at random with O_SYNC");
+DISK(sync_disk_wrt, write_in_order("sync_disk_wrt", O_SYNC, false, half()), 5, 9, OWN,
+     .summary = "5 KiB written by 1 KiB, with O_SYNC");
+DISK(sync_disk_cp, copy_common("sync_disk_cp", O_SYNC, false, half()), 5, 16, COMMON,
      .summary = "5 KiB copied by 1 KiB, of a file made before, with O_SYNC");
-COLD(sync_disk_cp, 5, 18, prepare_common, "5 KiB copied by 1 KiB with O_SYNC, of a file made before");
-DISK(sync_disk_update, update_synced(), 5, 31, .prepare = enter_scratch_directory,
+COLD(sync_disk_cp, 5, 18, COMMON, "5 KiB copied by 1 KiB with O_SYNC, of a file made before");
+DISK(sync_disk_update, update_synced(), 5, 31, OWN,
      .summary = "10 KiB written, and 5 times 1 KiB read at random and the next one written with O_SYNC");

@@ -112,18 +112,13 @@ static void submit_all(void submit_some(aio_context_t, int, const long *, int, b
 	}
 }
 
-static bool is_cold(void)
-{
-	return disk_is_cold || current->is_cold;
-}
-
 static void use_queue(const char *name, int flags, bool writes)
 {
 	const char *path = disk_file(name);
 	int file = make_file(path, flags);
 	aio_context_t queue = 0;
 
-	if (!writes && is_cold())
+	if (!writes && disk_job_is_cold())
 		evict_file(file);
 	if (syscall(SYS_io_setup, DEPTH, &queue) < 0)
 		fail("io_setup: %s; see /proc/sys/fs/aio-max-nr", strerror(errno));
@@ -138,7 +133,7 @@ static void use_ring(const char *name, int flags, bool writes)
 	const char *path = disk_file(name);
 	int file = make_file(path, flags);
 
-	if (!writes && is_cold())
+	if (!writes && disk_job_is_cold())
 		evict_file(file);
 	submit_all(submit_to_ring, 0, file, writes);
 	end_file(file, path);
@@ -151,14 +146,19 @@ static void prepare_ring(void)
 		open_ring(DEPTH);
 }
 
+#define NOTE "with files of 10 KiB"
 #define BY(id, job, calls, prepares, cleans, words, how)                                                  \
-	SUB_TEST(id, (disk_next_directory(), job), 10, "KiB", calls,                                       \
-		 .syscalls_note = "with files of 10 KiB", .prepare = prepares, .cleanup = cleans,          \
+	SUB_TEST(id, (disk_next_directory(), job), 10, "KiB", calls, .files = "own",                       \
+		 .syscalls_note = NOTE, .prepare = prepares, .cleanup = cleans,                            \
 		 .summary = "10 KiB written, and 10 times 1 KiB " words " at random by " how ", 8 at a time")
 #define QUEUE(id, flags, writes, words)                                                                    \
 	BY(id, use_queue(#id, flags, writes), 22, enter_scratch_directory, NULL, words, "io_submit")
 #define RING(id, flags, writes, words)                                                                     \
 	BY(id, use_ring(#id, flags, writes), 18, prepare_ring, close_ring, words, "io_uring")
+#define COLD(id, calls, prepares, cleans, how)                                                             \
+	COLD_SUB_TEST(id, 10, "KiB", calls, .files = "own", .syscalls_note = NOTE,                         \
+		      .prepare = prepares, .cleanup = cleans,                                              \
+		      .summary = "10 KiB written, and 10 times 1 KiB of it read at random by " how TAKEN_OUT)
 
 QUEUE(disk_aio_rr, 0, false, "read");
 QUEUE(disk_aio_rw, 0, true, "written");
@@ -169,15 +169,6 @@ RING(disk_uring_rr, 0, false, "read");
 RING(disk_uring_rw, 0, true, "written");
 RING(disk_uringdio_rr, O_DIRECT, false, "read with O_DIRECT");
 RING(disk_uringdio_rw, O_DIRECT, true, "written with O_DIRECT");
-
-/* The same, and what is read is not in the page cache: two calls more. */
-#define COLD(id, calls, prepares, cleans, how)                                                             \
-	WORKLOAD(id##_cold, .name = #id "@cold", .unit = "KiB/s", .units_per_op = 10,                      \
-		 .syscalls_per_op = calls, .syscalls_note = "with files of 10 KiB",                        \
-		 .source = "AIM9 (re-aim 7) " #id, .run = run_##id, .prepare = prepares, .cleanup = cleans, \
-		 .is_cold = true,                                                                          \
-		 .summary = "10 KiB written, and 10 times 1 KiB of it read at random by " how              \
-			    ", which is taken out of the page cache before")
 
 COLD(disk_aio_rr, 24, enter_scratch_directory, NULL, "io_submit");
 COLD(disk_uring_rr, 20, prepare_ring, close_ring, "io_uring");

@@ -118,7 +118,8 @@ static void use_raw(bool at_random, bool writes)
 }
 
 #define RAW(id, at_random, writes, calls, words)                                                           \
-	SUB_TEST(id, use_raw(at_random, writes), 10, "KiB", calls, .prepare = prepare_device,             \
+	SUB_TEST(id, use_raw(at_random, writes), 10, "KiB", calls, .files = "own",                       \
+		 .prepare = prepare_device,                                                                \
 		 .cleanup = end_device, .syscalls_note = "with files of 10 KiB",                           \
 		 .summary = "10 KiB of a loop device " words " by 1 KiB, with O_DIRECT")
 

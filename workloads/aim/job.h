@@ -18,6 +18,13 @@
 	WORKLOAD(id, .name = #id, .unit = things "/s", .units_per_op = units, .syscalls_per_op = calls, \
 		 .source = "AIM9 (re-aim 7) " #id, .run = run_##id, __VA_ARGS__)
 
+/* A sub-test of before once more, as NAME@cold: what each job reads is not in the page cache. */
+#define COLD_SUB_TEST(id, units, things, calls, ...)                                                    \
+	WORKLOAD(id##_cold, .name = #id "@cold", .unit = things "/s", .units_per_op = units,            \
+		 .syscalls_per_op = calls, .source = "AIM9 (re-aim 7) " #id, .run = run_##id,           \
+		 .is_cold = true, __VA_ARGS__)
+#define TAKEN_OUT ", which is taken out of the page cache before"
+
 /* The compiler has to assume that all memory was read and changed here. */
 #define OPAQUE_MEMORY() __asm__ volatile("" : : : "memory")
 

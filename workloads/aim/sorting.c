@@ -10,23 +10,26 @@ enum { SIEVES = 5, FLAGS = 1000000, LEFT = 78500 };
 
 static void job_sieve(void)
 {
-	for (int sieve = 0; sieve < SIEVES; sieve++) {
-		char *flags = malloc(FLAGS);
-		long left = 0;
+	char *flags = malloc(FLAGS);
+	long left = 0;
 
-		if (!flags)
-			fail("malloc: %s", strerror(errno));
+	if (!flags)
+		fail("malloc: %s", strerror(errno));
+	for (int sieve = 0; sieve < SIEVES; sieve++) {
 		memset(flags, 1, FLAGS);
-		for (long i = 2; i * i < FLAGS; i++)
+		OPAQUE_MEMORY();
+		/* Beyond the root of the last number nothing new is struck out; re-aim goes on all the same. */
+		for (long i = 2; i < FLAGS; i++)
 			if (flags[i])
 				for (long k = i + i; k < FLAGS; k += i)
 					flags[k] = 0;
-		for (long i = 0; i < FLAGS; i++)
-			left += flags[i];
-		free(flags);
-		if (left != LEFT)
-			fail("%ld numbers are left in the sieve, not %d", left, LEFT);
+		OPAQUE_MEMORY();
 	}
+	for (long i = 0; i < FLAGS; i++)
+		left += flags[i];
+	free(flags);
+	if (left != LEFT)
+		fail("%ld numbers are left in the sieve, not %d", left, LEFT);
 }
 
 enum { ROUNDS = 2, NUMBERS = 10000, SEARCHES = 2000 };
@@ -44,18 +47,6 @@ static int descending(const void *a, const void *b)
 	return ascending(b, a);
 }
 
-/* Every number from 0 up, times 7, in no order. */
-static void shuffle_numbers(void)
-{
-	uint32_t state = 1;
-
-	for (int i = 0; i < NUMBERS; i++) {
-		int other = next_number(&state) % (i + 1);
-		numbers[i] = numbers[other];
-		numbers[other] = i * 7;
-	}
-}
-
 static void sort_numbers(int (*compare)(const void *, const void *), int first, int last)
 {
 	qsort(numbers, NUMBERS, sizeof *numbers, compare);
@@ -65,21 +56,23 @@ static void sort_numbers(int (*compare)(const void *, const void *), int first, 
 
 static void job_sort_rtns_1(void)
 {
+	for (int i = 0; i < NUMBERS; i++)
+		numbers[i] = i;
 	for (int round = 0; round < ROUNDS; round++) {
-		shuffle_numbers();
-		sort_numbers(ascending, 0, (NUMBERS - 1) * 7);
-		sort_numbers(descending, (NUMBERS - 1) * 7, 0);
-		sort_numbers(ascending, 0, (NUMBERS - 1) * 7);
+		sort_numbers(ascending, 0, NUMBERS - 1);
+		sort_numbers(descending, NUMBERS - 1, 0);
+		sort_numbers(ascending, 0, NUMBERS - 1);
+		/* Half of them are not there. */
 		for (int i = 0; i < SEARCHES; i++) {
-			int place = i * (NUMBERS / SEARCHES), key = place * 7;
+			int key = i * (2 * NUMBERS / SEARCHES);
 			const int *found = bsearch(&key, numbers, NUMBERS, sizeof *numbers, ascending);
 
-			if (found != &numbers[place])
+			if (found != (key < NUMBERS ? &numbers[key] : NULL))
 				fail("%d is not found where it belongs", key);
 		}
 	}
 }
 
 SUB_TEST(sieve, job_sieve(), SIEVES, "sieves", 0,
-	 .summary = "5 sieves of Eratosthenes over 1000000 bytes, each with its malloc");
-SUB_TEST(sort_rtns_1, job_sort_rtns_1(), 10, "sorts", 0, .summary = "2 rounds of 10000 numbers sorted up, down and up by qsort, and 2000 found by bsearch");
+	 .summary = "5 sieves of Eratosthenes over 1000000 bytes of malloc");
+SUB_TEST(sort_rtns_1, job_sort_rtns_1(), 10, "sorts", 0, .summary = "2 rounds of 10000 numbers sorted up, down and up by qsort, and 2000 sought by bsearch");

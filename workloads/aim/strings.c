@@ -20,9 +20,11 @@ static void read_numbers(int i)
 	double real;
 	long whole;
 
-	snprintf(number, sizeof number, "%d.25", i);
+	snprintf(number, sizeof number, "%g", i + 0.25);
 	OPAQUE_MEMORY();
 	real = atof(number) + strtod(number, NULL);
+	snprintf(number, sizeof number, "%ld", (long)(real / 2));
+	OPAQUE_MEMORY();
 	whole = atol(number) + atoi(number) + strtol(number, NULL, 10);
 	if (real != 2 * i + 0.5 || whole != 3L * i)
 		fail("%s is read as %g / 2 and %ld / 3", number, real, whole);
@@ -45,23 +47,26 @@ static void tell_characters(void)
 		fail("%ld characters are of a kind", kinds);
 }
 
-static void put_together(void)
-{
-	char piece[34] = "abcdefghijklmnopqrstuvwxyz:012345";
-	size_t rest = 32;
+static const char *volatile piece = "abcdefghijklmnop:0";
 
-	OPAQUE(rest);
-	*to = 0;
-	OPAQUE_MEMORY();
-	for (int i = 0; i < TEXT / 33; i++) {
-		strcat(to, piece);
+/* A string that grows by the piece, or by its first ten characters, as long as there is room for a piece. Each time
+ * its length is counted again, and it is compared. */
+static void fill(bool with_whole)
+{
+	const char *next = piece;
+	int same = 0;
+
+	strcpy(to, next);
+	while (sizeof to - strlen(to) > strlen(next)) {
+		if (with_whole)
+			strcat(to, next);
+		else
+			strncat(to, next, 10);
 		OPAQUE_MEMORY();
+		same += with_whole ? strcmp(to, next) == 0 : strncmp(to, next, 10) == 0;
 	}
-	to[TEXT - 32] = 0;
-	strncat(to, piece, rest);
-	OPAQUE_MEMORY();
-	if (strlen(to) != TEXT || to[TEXT - 1] != '4')
-		fail("a string of %zu bytes ends with '%s'", strlen(to), to + TEXT - 32);
+	if (strlen(to) != 1008 || same != (with_whole ? 0 : 99))
+		fail("a string has %zu bytes, and was the same %d times", strlen(to), same);
 }
 
 static void search(int i)
@@ -70,9 +75,9 @@ static void search(int i)
 	const char *date = ctime(&moment);
 
 	OPAQUE_MEMORY();
-	if (!date || !strstr(date, " 1970") || strcoll(to, text) <= 0 || strcspn(to, ":") != 26 ||
-	    strpbrk(to, "9:") != to + 26 || strrchr(to, ':') != to + TEXT - 6 || strspn(to, "abcdefg") != 7 ||
-	    strstr(to, "5abc") != to + 32)
+	if (!date || !strstr(date, " 1970") || strcoll(to, text) <= 0 || strcspn(to, ":") != 16 ||
+	    strpbrk(to, "9:") != to + 16 || strrchr(to, ':') != to + 16 || strspn(to, "abcdefg") != 7 ||
+	    strstr(to, "0abc") != to + 17)
 		fail("something is not found where it is");
 }
 
@@ -81,9 +86,19 @@ static void job_string_rtns(void)
 	for (int i = 1; i <= ROUNDS; i++) {
 		read_numbers(i);
 		tell_characters();
-		put_together();
+		fill(true);
+		fill(false);
 		search(i);
 	}
+}
+
+/* Of what is allocated, and of blocks that are set and copied. */
+static const int block_sizes[] = {1,  3,  5,  7,   9,    11,   33,   65,   129,  1024,
+				  1025, 1023, 8192, 4096, 4095, 11,   33,   65,   129,  1024};
+
+static int block_size(int i)
+{
+	return block_sizes[i % (sizeof block_sizes / sizeof *block_sizes)];
 }
 
 enum { PIECES = 100 };
@@ -99,27 +114,22 @@ static void job_mem_rtns_1(void)
 {
 	static const char content[45] = "four and forty characters that are copied...";
 	char *names[PIECES], *pieces[PIECES], *zeros[PIECES];
-	uint32_t state = 1;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < PIECES; i++) {
 			names[i] = strcpy(allocated(malloc(sizeof content)), content);
+			pieces[i] = allocated(malloc(block_size(i)));
+			zeros[i] = allocated(calloc(block_size(i + 1), 1));
 			OPAQUE_MEMORY();
-		}
-		for (int i = 0; i < PIECES; i++) {
-			long size = next_number(&state) % MOST + 1;
-
-			pieces[i] = allocated(malloc(size));
-			zeros[i] = allocated(calloc(1, size));
-			if (zeros[i][0] || zeros[i][size - 1])
+			if (zeros[i][0] || zeros[i][block_size(i + 1) - 1])
 				fail("memory of calloc is not zero");
-			pieces[i][0] = pieces[i][size - 1] = zeros[i][0] = zeros[i][size - 1] = i + 1;
+			pieces[i][0] = zeros[i][0] = i + 1;
 			OPAQUE_MEMORY();
 		}
-		for (int i = 0; i < PIECES; i++) {
+		for (int i = PIECES - 1; i >= 0; i--) {
 			if (strcmp(names[i], content) || pieces[i][0] != i + 1 || zeros[i][0] != i + 1)
 				fail("memory does not keep what is written to it");
-			free(names[i]), free(pieces[i]), free(zeros[i]);
+			free(names[i]), free(zeros[i]), free(pieces[i]);
 		}
 	}
 }
@@ -128,11 +138,9 @@ static char blocks[2][MOST + 64];
 
 static void job_mem_rtns_2(void)
 {
-	uint32_t state = 1;
-
 	for (int round = 0; round < ROUNDS; round++) {
-		size_t size = next_number(&state) % MOST + 1;
-		char *a = blocks[0] + next_number(&state) % 32, *b = blocks[1] + next_number(&state) % 32;
+		size_t size = block_size(round);
+		char *a = blocks[0] + round % 8, *b = blocks[1] + round / 8 % 8;
 
 		memset(a, 'a', size), memset(b, 'b', size);
 		OPAQUE_MEMORY();
@@ -147,29 +155,37 @@ static void job_mem_rtns_2(void)
 	}
 }
 
-enum { LARGEST = 65536, ALL_SIZES = 250200 };
+enum { LARGEST = 65536, COPIES = 100, COPIED = 139996 };
 
-/* All powers of two, and as many more that a pass copies ALL_SIZES bytes. */
-static const int sizes[] = {1,    2,    4,    8,     16,    32,    64, 128, 256, 512, 1024, 2048,  4096,
-			    8192, 16384, 32768, 65536, 65536, 32768, 16384, 4096, 256, 64, 16, 8, 1};
-static char source[LARGEST], target[LARGEST];
+/* As re-aim has them: most are short, and few large ones are most of the bytes. */
+static const struct { int bytes, times; } copies[] = {
+	{1, 5},     {2, 5},     {3, 5},     {4, 5},     {5, 5},     {6, 5},     {7, 43},    {8, 2},    {9, 2},
+	{11, 2},    {17, 2},    {33, 2},    {63, 2},    {127, 1},   {256, 1},   {512, 1},   {1001, 1}, {1024, 1},
+	{1200, 1},  {1492, 1},  {1500, 1},  {2048, 1},  {3172, 1},  {4096, 1},  {8192, 1},  {16384, 1},
+	{32768, 1}, {65536, 1}};
+/* At all places of eight. */
+static char source[LARGEST + 8], target[LARGEST + 8];
 
 static void job_ram_copy(void)
 {
 	long copied = 0;
+	int number = 0;
 
-	for (int round = 0; round < ROUNDS; round++)
-		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-			source[sizes[i] - 1] = round + i;
+	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+		for (int k = 0; k < copies[i].times; k++, number++) {
+			char *from = source + number / 8 % 8, *into = target + number % 8;
+			int last = copies[i].bytes - 1;
+
+			from[last] = number;
 			OPAQUE_MEMORY();
-			memcpy(target, source, sizes[i]);
+			memcpy(into, from, copies[i].bytes);
 			OPAQUE_MEMORY();
-			copied += sizes[i];
-			if (target[sizes[i] - 1] != (char)(round + i))
-				fail("%d bytes are not copied to their last", sizes[i]);
+			copied += copies[i].bytes;
+			if (into[last] != (char)number)
+				fail("%d bytes are not copied to their last", copies[i].bytes);
 		}
-	if (copied != (long)ROUNDS * ALL_SIZES)
-		fail("%ld bytes are copied", copied);
+	if (number != COPIES || copied != COPIED)
+		fail("%ld bytes are copied in %d times", copied, number);
 }
 
 SUB_TEST(string_rtns, job_string_rtns(), ROUNDS, "rounds", 100,
@@ -178,5 +194,5 @@ SUB_TEST(mem_rtns_1, job_mem_rtns_1(), 30000, "pieces", 49,
 	 .syscalls_note = "approximate: glibc 2.36 grows and shrinks the heap as often", .summary = "100 rounds of 300 pieces of 1 to 8192 bytes, allocated by malloc and calloc, written and freed");
 SUB_TEST(mem_rtns_2, job_mem_rtns_2(), ROUNDS, "rounds", 0,
 	 .summary = "100 rounds of 2 memset, memchr, memcmp, memcpy, memmove of 1 to 8192 bytes");
-SUB_TEST(ram_copy, job_ram_copy(), ROUNDS * ALL_SIZES / 1000.0, "kB", 0,
-	 .summary = "100 rounds of 26 memcpy of 1 to 65536 bytes, 250200 bytes together");
+SUB_TEST(ram_copy, job_ram_copy(), COPIED / 1000.0, "kB", 0,
+	 .summary = "100 memcpy of 1 to 65536 bytes, 139996 bytes together");

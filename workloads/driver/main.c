@@ -224,6 +224,8 @@ static int list(void)
 			printf("\"least_ms\":%ld,", sorted[i]->least_ms);
 		if (sorted[i]->needs)
 			print_string("needs", sorted[i]->needs, ",");
+		if (sorted[i]->files)
+			print_string("files", sorted[i]->files, ",");
 		print_string("group", sorted[i]->group, "}\n");
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

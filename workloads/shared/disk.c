@@ -24,6 +24,11 @@ uint64_t disk_bytes;
 static int directory; /* of the job */
 static uint64_t jobs;
 
+bool disk_job_is_cold(void)
+{
+	return disk_is_cold || current->is_cold;
+}
+
 long disk_kib(void)
 {
 	return disk_kib_option ? disk_kib_option : DISK_DEFAULT_KIB;

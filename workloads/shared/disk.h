@@ -9,8 +9,10 @@ enum { DISK_BLOCK = 1024, DISK_DEFAULT_KIB = 10, DISK_MOST_DIRECTORIES = 255 };
 
 /* KiB of each file, and of the file that jobs read of; 0 is the default, of the latter as much. */
 extern long disk_kib_option, disk_common_kib_option;
-/* Whether files are taken out of the page cache before they are read. */
+/* Whether files are taken out of the page cache before they are read, whatever reads them. */
 extern bool disk_is_cold;
+/* Whether those of this job are. */
+bool disk_job_is_cold(void);
 
 /* A tree to search; where NULL, a sub-test makes its own in the scratch directory. */
 extern const char *disk_tree;

@@ -169,6 +169,9 @@ impl CompareArgs {
         if self.command.first().is_some_and(String::is_empty) {
             return Err("the command after `--` is empty; is a shell variable unset?".into());
         }
+        if !self.command.is_empty() {
+            self.mixes.check_of_command()?;
+        }
         copies::confirm(&[self.copies], &self.workloads, self.yes)?;
         if self.client.is_some() && self.treat != WhoIsTreated::Server {
             return Err(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{output, value};
-use crate::machine::memory::memory_kib;
-use crate::workload::mix::{self, JobPace, JobSizes, MixFromFile};
+use crate::workload::mix::{self, JobPace, JobSizes, MixFromFile, PREFIX};
+use crate::workload::mix_label::share_pct;
 use crate::workload::reaim_config::ReaimConfig;
 use crate::workload::workfile::size_kib;
 
@@ -40,6 +40,7 @@ pub struct Mixes {
     #[arg(long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
     /// Of a mix, make the file that disk jobs read parts of this large a share of memory, such as 150%
+    /// The rows are called NAME@beyond-cache-150%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
     /// Take out of the page cache what is read, of the disk jobs of a mix or of a workload that reads files,
@@ -56,7 +57,45 @@ impl Mixes {
     pub fn read(&self, names: &[String]) -> Result<Vec<MixFromFile>, String> {
         let (files, doubts) = mix::from_files(names)?;
         doubts.iter().for_each(|doubt| output::note(doubt));
+        self.tell_what_is_of_mixes_alone(names);
         Ok(files)
+    }
+
+    /// # Errors
+    /// A sentence, where any of these options was given: to a command, which is no mix.
+    pub fn check_of_command(&self) -> Result<(), String> {
+        match self.sizes() == JobSizes::default() {
+            true => Ok(()),
+            false => {
+                Err("a command is no mix: leave the options of mixes out (--jobs, --file-size, \
+                          --cold and so on)"
+                    .into())
+            }
+        }
+    }
+
+    /// Where a mix has these, and a workload that also works on files or memory has not.
+    fn tell_what_is_of_mixes_alone(&self, names: &[String]) {
+        let given = [
+            ("--file-size", self.file_size.is_some()),
+            ("--pool-size", self.pool_size.is_some()),
+            ("--disk-dir", !self.disk_directories.is_empty()),
+            ("--disk-tree", self.disk_tree.is_some()),
+            ("--beyond-cache", self.beyond_cache.is_some()),
+            ("--resident", self.resident.is_some()),
+        ];
+        let given: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        let (mixes, others): (Vec<&String>, Vec<&String>) =
+            names.iter().partition(|name| name.starts_with(PREFIX));
+        if given.is_empty() || mixes.is_empty() || others.is_empty() {
+            return;
+        }
+        let others: Vec<&str> = others.iter().map(|name| name.as_str()).collect();
+        output::note(&format!(
+            "weigh: {} is for mixes alone: {} is measured as it always is.",
+            given.join(", "),
+            others.join(", ")
+        ));
     }
 
     /// Jobs in 1000 s, where they begin whether others are done or not; otherwise 0.
@@ -71,7 +110,6 @@ impl Mixes {
             (None, Some(per_1000s)) => JobPace::Arriving(per_1000s),
             (None, None) => JobPace::AtOnce,
         };
-        let share_of_memory = |share: f64| (memory_kib().unwrap_or(0) as f64 * share) as u64;
         JobSizes {
             jobs: self.jobs,
             file_kib: self.file_size,
@@ -81,10 +119,17 @@ impl Mixes {
             resident_mib: self.resident,
             disk_directories: self.disk_directories.clone(),
             disk_tree: self.disk_tree.clone(),
-            common_kib: self.beyond_cache.map(share_of_memory).filter(|kib| *kib > 0),
+            beyond_cache_pct: self.beyond_cache,
             is_cold: self.cold,
             ..JobSizes::default()
         }
+    }
+
+    /// The same where clients may ask for so long: then the rate is theirs.
+    pub fn sizes_of_run(&self, is_of_clients: bool) -> JobSizes {
+        let sizes = self.sizes();
+        let pace = if is_of_clients { JobPace::AtOnce } else { sizes.pace };
+        JobSizes { pace, ..sizes }
     }
 
     /// The same, with what a configuration of re-aim says and the command line does not.
@@ -125,9 +170,7 @@ fn mebibytes(text: &str) -> Result<u64, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let number: f64 = text.trim_end_matches('%').parse().unwrap_or(f64::NAN);
-    let is_share = (0.1..=10_000.0).contains(&number);
-    is_share.then_some(number / 100.0).ok_or_else(|| "takes a share of memory: 150%".into())
+    share_pct(text).ok_or_else(|| "takes a share of memory: 150%".into())
 }
 
 /// One that is there: a user of the load would not find it either.

@@ -157,7 +157,7 @@ impl RunArgs {
             workloads: self.workloads.clone(),
             suites,
             mixes: self.mixes.read(&names)?,
-            job_sizes: self.mixes.sizes(),
+            job_sizes: self.mixes.sizes_of_run(self.lasting.is_some()),
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             beside: self.beside.clone(),
             command: None,

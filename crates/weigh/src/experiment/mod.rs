@@ -25,6 +25,7 @@ pub mod evidence;
 mod filled;
 mod host;
 mod interpreters;
+mod job_options;
 pub mod length;
 pub mod load_answers;
 mod load_compared;

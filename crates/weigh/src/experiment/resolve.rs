@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::asked_for::AskedFor;
 use super::beside::Beside;
+use super::job_options;
 use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
 use super::surroundings::Surroundings;
@@ -17,6 +18,7 @@ use crate::workload::catalogue::{Workload, near_or_all, similar};
 use crate::workload::executable::Executable;
 use crate::workload::interpreted::{GROUP, Interpreted};
 use crate::workload::mix::{self, JobMix, JobSizes, MixFromFile, PREFIX};
+use crate::workload::mix_label::{COLD, MixLabel};
 use crate::workload::suite::{self, Member, Suite};
 
 /// The works that a user named, none twice.
@@ -43,6 +45,7 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
     for name in WorkName::parse_all(asked_for.beside)? {
         activities.extend(resolver.activities(&name)?);
     }
+    job_options::check_used(asked_for.sizes, &works, &workloads)?;
     each_beside(works, &activities)
 }
 
@@ -117,18 +120,17 @@ impl Resolver<'_> {
 
     /// With `--cold`, the one that begins with what it reads not in the page cache.
     fn as_cold_as_asked(&self, name: &WorkName) -> Result<WorkName, String> {
-        if !self.asked_for.sizes.is_cold || name.name.ends_with(mix::COLD) {
+        if !self.asked_for.sizes.is_cold || name.name.ends_with(COLD) {
             return Ok(name.clone());
         }
-        let cold = format!("{}{}", name.name, mix::COLD);
+        let cold = format!("{}{COLD}", name.name);
         if self.workloads.iter().any(|workload| workload.name == cold) {
             return Ok(WorkName { name: cold, load: name.load.clone() });
         }
-        let can_be = self.workloads.iter().filter_map(|other| other.name.strip_suffix(mix::COLD));
         Err(format!(
             "`{}` has nothing to be cold: --cold is for mixes (`load:disk`), and for {}",
             name.name,
-            can_be.collect::<Vec<_>>().join(", ")
+            job_options::can_be_cold(self.workloads).collect::<Vec<_>>().join(", ")
         ))
     }
 
@@ -232,18 +234,21 @@ fn loads(
     asked_for: &AskedFor,
     workloads: &[Workload],
 ) -> Result<Vec<Work>, String> {
-    let (bare, is_cold) = match name.name.strip_suffix(mix::COLD) {
-        Some(bare) => (bare, true),
-        None => (name.name.as_str(), asked_for.sizes.is_cold),
-    };
-    let label = format!("{bare}{}", if is_cold { mix::COLD } else { "" });
-    let mix = find_mix(bare, asked_for.mixes)?;
+    let typed = MixLabel::of(&name.name);
+    let is_cold = typed.is_cold || asked_for.sizes.is_cold;
+    let beyond_cache_pct = typed.beyond_cache_pct.or(asked_for.sizes.beyond_cache_pct);
+    let label = MixLabel { is_cold, beyond_cache_pct, ..typed };
+    let mix = find_mix(label.name, asked_for.mixes)?;
     check_tests(&mix, workloads, asked_for)?;
+    job_options::check_reads(&mix, &label, workloads)?;
+    let common_kib = beyond_cache_pct.map(job_options::kib_of_memory).transpose()?;
+    let common_kib = common_kib.or(asked_for.sizes.common_kib);
+    let label = label.to_string();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
     let load = |users, role| {
         let (label, mix) = (label.clone(), mix.clone());
-        let sizes = JobSizes { is_cold, ..asked_for.sizes.clone() };
+        let sizes = JobSizes { is_cold, beyond_cache_pct, common_kib, ..asked_for.sizes.clone() };
         Work::Load(Box::new(UserLoad { label, mix, users, sizes, role }))
     };
     if name.users().is_none() && asked_for.seeks_peaks {
@@ -427,6 +432,7 @@ mod tests {
             x_unit: None,
             least_ms: None,
             needs: None,
+            files: None,
         }
     }
 

@@ -40,6 +40,19 @@ pub struct Workload {
     /// The kind of server that it asks, such as `database`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// The files that it works on, where the user may choose their size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<JobFiles>,
+}
+
+/// Whose files a disk job works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobFiles {
+    /// Its own.
+    Own,
+    /// It reads parts of one that was made for all users.
+    Common,
 }
 
 /// All workloads of a build, sorted by name, from its listing: one JSON object per workload and line.

@@ -152,6 +152,7 @@ impl Interpreted {
             x_unit: None,
             least_ms: None,
             needs: None,
+            files: None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::mix_label::MixLabel;
 use super::workfile::{self, Workfile};
 use crate::shell;
 use trust::path::trusted_also;
@@ -88,7 +89,10 @@ pub struct JobSizes {
     /// What `disk_src` searches in place of a tree of its own.
     #[serde(default)]
     pub disk_tree: Option<PathBuf>,
-    /// The file that jobs read parts of has so much.
+    /// The file that jobs read parts of is so large a share of memory; how much that is, is known where it is
+    /// made.
+    #[serde(default)]
+    pub beyond_cache_pct: Option<f64>,
     #[serde(default)]
     pub common_kib: Option<u64>,
     /// Whether what jobs read is taken out of the page cache before.
@@ -107,10 +111,6 @@ pub enum JobPace {
     /// Those of all users together so many times in 1000 s, whether others are done or not.
     Arriving(u64),
 }
-
-/// What is added to the name of a mix whose files are not in the page cache when they are read: its rows are
-/// others than those of the mix as it is.
-pub const COLD: &str = "@cold";
 
 /// As with re-aim.
 pub const JOBS: u32 = 100;
@@ -248,7 +248,7 @@ pub fn embedded() -> Result<Vec<JobMix>, String> {
 pub fn from_files(labels: &[String]) -> Result<(Vec<MixFromFile>, Vec<String>), String> {
     let (mut files, mut doubts): (Vec<MixFromFile>, Vec<String>) = Default::default();
     let named = labels.iter().filter_map(|label| label.strip_prefix(PREFIX));
-    let named = named.map(|name| name.strip_suffix(COLD).unwrap_or(name));
+    let named = named.map(|name| MixLabel::of(name).name);
     for file in named.filter(|name| name.contains(['/', '.'])) {
         if !files.iter().any(|other| other.file == file) {
             let (mix, of_it) = read(Path::new(file))?;

@@ -15,6 +15,7 @@ pub mod launcher_process;
 pub mod member;
 pub mod metric;
 pub mod mix;
+pub mod mix_label;
 pub mod paced;
 pub mod pipes;
 pub mod place;

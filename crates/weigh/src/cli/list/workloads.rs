@@ -127,6 +127,7 @@ mod tests {
             x_unit: series.map(|_| "bytes".into()),
             least_ms: None,
             needs: None,
+            files: None,
         }
     }
 

@@ -1,0 +1,99 @@
+//! Options of what users do that nothing uses are refused: who gave one would take the numbers for those of
+//! what it says.
+
+use super::work::Work;
+use crate::machine::memory::memory_kib;
+use crate::workload::catalogue::{JobFiles, Workload};
+use crate::workload::mix::{JobMix, JobPace, JobSizes};
+use crate::workload::mix_label::{COLD, MixLabel};
+
+/// What an option needs of a mix.
+enum Needs {
+    Nothing,
+    Files,
+    Test(&'static str),
+}
+
+/// # Errors
+/// A sentence, where none of these works uses an option that was given.
+pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> Result<(), String> {
+    let mixes: Vec<&JobMix> = works
+        .iter()
+        .filter_map(|work| match work {
+            Work::Load(load) => Some(&load.mix),
+            _ => None,
+        })
+        .collect();
+    let given = [
+        ("--jobs", sizes.jobs.is_some(), Needs::Nothing),
+        ("--period", sizes.period_ms.is_some(), Needs::Nothing),
+        ("--think", matches!(sizes.pace, JobPace::Thinking(_)), Needs::Nothing),
+        ("--rate", matches!(sizes.pace, JobPace::Arriving(_)), Needs::Nothing),
+        ("--disk-dir", !sizes.disk_directories.is_empty(), Needs::Nothing),
+        ("--beyond-cache", sizes.beyond_cache_pct.is_some(), Needs::Nothing),
+        ("--file-size", sizes.file_kib.is_some(), Needs::Files),
+        ("--pool-size", sizes.pool_kib.is_some(), Needs::Files),
+        ("--disk-tree", sizes.disk_tree.is_some(), Needs::Test("disk_src")),
+        ("--resident", sizes.resident_mib.is_some(), Needs::Test("resident")),
+    ];
+    for (option, _, needs) in given.into_iter().filter(|(_, is_given, _)| *is_given) {
+        let is_used = |mix: &&JobMix| match needs {
+            Needs::Nothing => true,
+            Needs::Files => has_test(mix, workloads, |test| test.files.is_some()),
+            Needs::Test(name) => has_test(mix, workloads, |test| test.name == name),
+        };
+        if !mixes.iter().any(is_used) {
+            let of = match needs {
+                Needs::Nothing => String::new(),
+                Needs::Files => " with jobs on files, such as `load:disk`".into(),
+                Needs::Test(name) => format!(" with the job `{name}`"),
+            };
+            return Err(format!(
+                "nothing that is measured uses {option}: it is for mixes (load:NAME){of}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// A sentence, where the label says how this mix reads what it does not read.
+pub fn check_reads(mix: &JobMix, label: &MixLabel, workloads: &[Workload]) -> Result<(), String> {
+    let name = &mix.name;
+    if label.is_cold
+        && !has_test(mix, workloads, |test| can_be_cold(workloads).any(|one| one == test.name))
+    {
+        return Err(format!(
+            "the mix `{name}` has nothing to be cold: --cold is for {}",
+            can_be_cold(workloads).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let is_common = |test: &Workload| test.files == Some(JobFiles::Common);
+    if label.beyond_cache_pct.is_some() && !has_test(mix, workloads, is_common) {
+        let those = workloads.iter().filter(|test| is_common(test) && !test.name.ends_with(COLD));
+        return Err(format!(
+            "the mix `{name}` reads no file that was made before: --beyond-cache is for {}",
+            those.map(|test| test.name.as_str()).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn has_test(mix: &JobMix, workloads: &[Workload], is_one: impl Fn(&Workload) -> bool) -> bool {
+    workloads.iter().any(|workload| mix.tests.contains_key(&workload.name) && is_one(workload))
+}
+
+/// The workloads of which there is one that begins with what it reads not in the page cache.
+pub fn can_be_cold(workloads: &[Workload]) -> impl Iterator<Item = &str> {
+    workloads.iter().filter_map(|workload| workload.name.strip_suffix(COLD))
+}
+
+/// So large a share of this machine's memory.
+///
+/// # Errors
+/// A sentence, where it is not known how much memory that is.
+pub fn kib_of_memory(share_pct: f64) -> Result<u64, String> {
+    let kib = memory_kib()
+        .ok_or("--beyond-cache: /proc/meminfo does not tell how much memory there is")?;
+    Ok((kib as f64 * share_pct / 100.0).max(1.0) as u64)
+}
