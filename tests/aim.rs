@@ -154,12 +154,10 @@ fn line(workload: &Value, re_aim: &BTreeMap<&str, (&str, &str)>) -> String {
     let is_program = name == "exec_test" || name.starts_with("shell_rtns");
     // How often the C library grows its heap depends on where the heap begins, and that is random.
     let is_of_heap = |call: &str| name == "mem_rtns_1" && call == "brk";
-    let counted = |(call, count): &(String, u64)| match is_of_heap(call) {
-        true => format!("`{call}` as the heap grows"),
-        false => format!("`{call}` {count}"),
-    };
+    let counted = |(call, count): &(String, u64)| format!("`{call}` {count}");
     let is_told = |(call, _): &&(String, u64)| {
-        !is_program || ["clone", "vfork", "fork", "execve", "wait4"].contains(&call.as_str())
+        let is_its_own = ["clone", "vfork", "fork", "execve", "wait4"].contains(&call.as_str());
+        (!is_program || is_its_own) && !is_of_heap(call)
     };
     let mut told: Vec<String> = calls.iter().filter(is_told).map(counted).collect();
     told.extend(is_program.then(|| "and those of the programs".to_owned()));
