@@ -1,5 +1,5 @@
-//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; and that nothing of
-//! it is left when it is killed.
+//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; what looks at it; and
+//! that nothing of it is left when it is killed.
 
 mod support;
 
@@ -154,6 +154,36 @@ fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_r
     assert_eq!(row(&format!("{beyond}:users=1")), beyond);
     let outcome = run("load:./reads.toml:users=1 disk_brd --file-size 20k");
     outcome.assert_says(&["--file-size is for mixes alone: disk_brd is measured as it always is"]);
+}
+
+/// In launches that are no samples; one that fails takes nothing along, and one that goes on is ended.
+#[test]
+fn a_profiler_looks_at_the_users_and_costs_no_result() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("mine.toml", "name = \"mine\"\nsummary = \"\"\n[tests]\nstat = 3\nfstime = 1\n");
+    let run = |profiler: &str| {
+        let arguments = ["load", "./mine.toml", "--users", "2", "--budget", "4s", "--profiler"];
+        let outcome = home.succeed(&[&arguments[..], &[profiler]].concat());
+        (outcome, home.json())
+    };
+    let samples = |json: &Value| json["loads"][0]["points"][0]["samples"].as_u64().unwrap_or(0);
+    // The driver and its users; it prints what it has until it is told to end.
+    let looks = "for p in $(echo {pids} | tr , ' '); do cat /proc/$p/comm; done; sleep 1234";
+    let (outcome, json) = run(looks);
+    outcome.assert_says(&["Profiler: load:./mine.toml:users=2, none", "weigh-workloads"]);
+    let arms = json["profiles"][0]["arms"].as_array().unwrap();
+    assert_eq!((arms.len(), &arms[0]["arm"]), (1, &Value::from("none")), "{json:#}");
+    let printed = arms[0]["printed"].as_str().unwrap();
+    assert!(printed.matches("weigh-workloads").count() >= 3, "{printed}");
+    assert!(samples(&json) > 0 || json["results"].as_array().is_some_and(|all| !all.is_empty()));
+    assert!(home.processes_of("sleep 1234").is_empty(), "{:?}", home.describe_processes());
+    let (_, json) = run("echo out of order; exit 3");
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("There is no profile of") && warnings.contains("out of order"));
+    assert!(json["profiles"].is_null(), "{json:#}");
+    let outcome = home.run(&["load", "./mine.toml", "--profiler", " "]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
 }
 
 /// System V objects and mounts of this machine, and loop devices over files of this home.

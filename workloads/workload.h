@@ -37,8 +37,8 @@ struct workload {
 	/* What each operation reads is not in the page cache when it begins; its name ends in @cold. */
 	bool is_cold;
 
-	/* Optional: it works on files whose size the user may choose: "own", or "common" where it reads parts of
-	 * one that is made beforehand for all. */
+	/* Optional: the user may choose the size of the files that it works on, "own" or "common": the
+	 * latter where it reads parts of one that is made beforehand for all. */
 	const char *files;
 
 	/* run(1) does not do what each of many operations does, so they cannot be timed one by one. */

@@ -1,8 +1,9 @@
-/* Additions, multiplications and divisions: twelve in a loop, of three values that change each other in turns, so
- * that after the loop each is what it was. Most of the twelve need the result of the one before.
+/* Additions, multiplications and divisions: twelve in a loop, of three values that change each other in
+ * turns, so that after the loop each is what it was. Most of the twelve need the result of the one before.
  *
- * The compiler knows none of the values, and of an integer not even what it is between two operations: otherwise
- * it would make one of several. Floating point needs no such barrier: without -ffast-math it is not reordered. */
+ * The compiler knows none of the values, and of an integer not even what it is between two operations:
+ * otherwise it would make one of several. Floating point needs no such barrier: without -ffast-math it is
+ * not reordered. */
 #include "job.h"
 
 #define KNOWN(value)

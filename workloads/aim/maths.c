@@ -38,8 +38,8 @@ static void take_row(int from, int row, double times, int columns)
 		matrix[from][i] -= times * matrix[row][i];
 }
 
-/* By Gauss and Jordan, with the largest coefficient of a column as its pivot: first what is below the diagonal
- * becomes 0, then what is above. */
+/* By Gauss and Jordan, with the largest coefficient of a column as its pivot: first what is below the
+ * diagonal becomes 0, then what is above. */
 static void solve_system(int n, double *unknowns)
 {
 	for (int pivot = 0; pivot < n; pivot++) {
@@ -130,8 +130,8 @@ static void job_num_rtns_1(void)
 	}
 }
 
-/* The Taylor series of the sine, until a term changes nothing: of 1, and of smaller and smaller numbers, of whose
- * powers most are too small for any number, as re-aim's are. */
+/* The Taylor series of the sine, until a term changes nothing: of 1, and of smaller and smaller numbers, of
+ * whose powers most are too small for any number, as re-aim's are. */
 static void job_series_1(void)
 {
 	for (int i = 1; i <= ROUNDS; i++) {

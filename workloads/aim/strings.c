@@ -49,8 +49,8 @@ static void tell_characters(void)
 
 static const char *volatile piece = "abcdefghijklmnop:0";
 
-/* A string that grows by the piece, or by its first ten characters, as long as there is room for a piece. Each time
- * its length is counted again, and it is compared. */
+/* A string that grows by the piece, or by its first ten characters, as long as there is room for a piece.
+ * Each time its length is counted again, and it is compared. */
 static void fill(bool with_whole)
 {
 	const char *next = piece;
