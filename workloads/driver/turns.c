@@ -1,4 +1,5 @@
-/* A sample whose timed part takes turns with that of another process, on one CPU, every eighth of a millisecond.
+/* A sample whose timed part takes turns with that of another process, on one CPU, every eighth of a
+ * millisecond.
  *
  * What disturbs a machine lasts about a millisecond and more, so it meets both in the same way, and the
  * ratio of two slices that lie next to each other hardly shows it. Both processes map one file, in which
@@ -24,8 +25,8 @@ struct turns {
 	_Atomic uint32_t ready[2];
 	_Atomic uint32_t cpu;    /* on which both are, from 1; 0 where it is not known */
 	_Atomic uint32_t slices; /* of each; the first process says how many */
-	/* A slice has a multiple of so many operations, so that what is planted in it is whole; 0: any number. What
-	 * is planted in one slice of three would be in none of them for a median. */
+	/* A slice has a multiple of so many operations, so that what is planted in it is whole; 0: any number.
+	 * What is planted in one slice of three would be in none of them for a median. */
 	_Atomic uint32_t multiple;
 };
 
