@@ -43,7 +43,8 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let home = Home::new();
-        let program = home.workloads();
+        let program = home.path("weigh-workloads");
+        weighbridge::workload::executable::Executable::unpack(home.directory.path()).unwrap();
         Bench { home, program }
     }
 

@@ -24,7 +24,8 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let home = Home::new();
-        let program = home.workloads();
+        let program = home.path("weigh-workloads");
+        weighbridge::workload::executable::Executable::unpack(home.directory.path()).unwrap();
         let shared = home.file("turns", [0; 4096]);
         Bench { home, program, shared }
     }
@@ -44,7 +45,7 @@ fn slices(sample: &Value) -> Vec<u64> {
 
 #[test]
 fn two_processes_take_turns_and_time_as_many_slices() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let bench = Bench::new();
     let second = bench.start(1, "getppid", &["--target-ms", "20"]);
     let first = bench.start(0, "getppid", &["--target-ms", "20"]);
@@ -86,7 +87,7 @@ fn who_has_a_partner_takes_turns_with_it() {
 /// A long operation is a slice of its own.
 #[test]
 fn an_operation_longer_than_a_slice_is_one() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let bench = Bench::new();
     let second = bench.start(1, "shell1", &["--target-ms", "20"]);
     let first = bench.start(0, "shell1", &["--target-ms", "20"]);
@@ -99,7 +100,7 @@ fn an_operation_longer_than_a_slice_is_one() {
 
 #[test]
 fn one_whose_partner_is_killed_ends_and_is_not_to_blame() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let bench = Bench::new();
     // Long enough to be killed in the middle.
     let first = bench.start(0, "getppid", &["--target-ms", "600000", "--warm-up-ms", "3000"]);
@@ -139,7 +140,7 @@ fn wrong_turns_are_refused() {
 /// In sequence a busy machine needs minutes for 1 %.
 #[test]
 fn a_planted_percent_is_found_and_stored() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let arguments = [
         "compare",
@@ -152,7 +153,7 @@ fn a_planted_percent_is_found_and_stored() {
     let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let json = outcome.json();
-    for workload in ["getppid", "context1@same-cpu"] {
+    for workload in ["getppid", "read"] {
         let row = row(&json, workload);
         assert_eq!(row["verdict"], "slower", "{row:#}");
         assert_eq!(row["scheme"], "in_turns", "{row:#}");
@@ -168,7 +169,7 @@ fn a_planted_percent_is_found_and_stored() {
 /// takes turns.
 #[test]
 fn the_first_pairs_choose_the_scheme_of_a_row() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let workloads = ["-w", "getppid,read,bw-pipe@same-cpu"];
     // With so narrow a margin they are never called equal, and there is always something left to measure.
@@ -206,7 +207,7 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
 
 #[test]
 fn in_sequence_there_are_no_turns_and_no_choice() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let compare = ["compare", "seccomp", "-w", "getppid", "--no-detail", "--budget", "3s"];
     let json = home.run(&[&compare[..], &["--in-sequence", "--json", "-"]].concat()).json();
@@ -218,7 +219,7 @@ fn in_sequence_there_are_no_turns_and_no_choice() {
 
 #[test]
 fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let warnings = |arguments: &[&str]| {
         let more = ["--turns", "--pairs", "8", "--no-detail", "--json", "-"];
@@ -241,7 +242,7 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
 
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(18);
     for round in 0..hard(4, 60) {

@@ -45,7 +45,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     let further = "further = [\"requests\", \"loaded\", \"datagrams\"]\n[[class]]";
     home.file("small.toml", SMALL.replacen("[[class]]", further, 1));
@@ -106,7 +106,7 @@ fn a_cell_that_fails_leaves_the_score_incomplete() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     home.file("small.toml", SMALL);
     let arguments = ["net", "--grid", "./small.toml", "--beside", "nonesuch"];
@@ -125,7 +125,7 @@ fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     home.file("small.toml", SMALL);
     let outcome = home.run(&[
@@ -153,7 +153,7 @@ fn whatever_process_is_killed_nothing_is_left() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
     for _ in 0..support::hard(4, 60) {
         let home = Home::new();
@@ -184,7 +184,7 @@ fn a_link_does_what_its_grid_says_and_a_testbed_is_replicated() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = Home::new();
     // A queue of few packets at a low rate, bursts of loss, and only some packets delayed, over IPv6.
     let link = r#"

@@ -11,7 +11,7 @@ use support::{Home, Turn, wait_until};
 
 #[test]
 fn killed_at_random_moments_it_leaves_no_mount_and_no_file() {
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let seed = 13;
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let home = Home::new();

@@ -11,6 +11,7 @@ use std::thread;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use support::build::make_workloads;
 use support::servers::{LONG, assert_nothing_is_left, has, open_home, running_in, signal};
 use support::{Home, Outcome, Running, Turn, wait_until};
 
@@ -74,7 +75,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
 
 /// What a workload says of a server that the test keeps for it.
 fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outcome {
-    let program = home.workloads();
+    let program = make_workloads("servers", &[]).join("weigh-workloads");
     let mut command = home.command(program);
     command.args(["run", name, "--target-ms", "1000"]).env(variable, address);
     home.start(command).finish()
