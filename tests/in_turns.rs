@@ -146,7 +146,7 @@ fn a_planted_percent_is_found_and_stored() {
         "compare",
         "planted:share=1%",
         "-w",
-        "getppid,context1@same-cpu",
+        "getppid,read",
         "--turns",
         "--no-detail",
     ];

@@ -210,8 +210,8 @@ fn no_files_know_each_other() {
     assert!(left.is_empty(), "these know each other, or what does: {left:#?}");
 }
 
-/// The numbered steps of a section of ARCHITECTURE.md: in which file each is, and the types that it names there,
-/// of which those in bold are what is walked with. Names without a directory are below `room`.
+/// The numbered steps of a section of ARCHITECTURE.md: in which file each is, and the types that it names
+/// there, of which those in bold are what is walked with. Names without a directory are below `room`.
 fn walk(heading: &str, room: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();

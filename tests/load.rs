@@ -141,7 +141,7 @@ fn a_ramp_finds_a_peak_with_its_interval() {
     home.file("mine.toml", MIX);
     // It ends as soon as the interval is narrow; on a busy machine the search alone takes a minute.
     let arguments =
-        ["load", "./mine.toml", "--jobs", "20000", "--budget", "180s", "--precision", "40%"];
+        ["load", "./mine.toml", "--jobs", "5000", "--budget", "100s", "--precision", "40%"];
     let outcome = home.succeed(&arguments);
     outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
     let json = home.json();
@@ -196,8 +196,8 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
     let label = "load:./mine.toml";
-    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "4000"];
-    let outcome = home.run(&[&arguments[..], &["--budget", "60s"]].concat());
+    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "1000"];
+    let outcome = home.run(&[&arguments[..], &["--budget", "50s"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
     let json = home.json();
