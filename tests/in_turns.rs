@@ -142,14 +142,7 @@ fn wrong_turns_are_refused() {
 fn a_planted_percent_is_found_and_stored() {
     let _turn = Turn::take();
     let home = Home::new();
-    let arguments = [
-        "compare",
-        "planted:share=1%",
-        "-w",
-        "getppid,read",
-        "--turns",
-        "--no-detail",
-    ];
+    let arguments = ["compare", "planted:share=1%", "-w", "getppid,read", "--turns", "--no-detail"];
     let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let json = outcome.json();
