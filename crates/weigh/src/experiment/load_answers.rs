@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::climb::FRESH;
 use crate::result::busy_machine::BusyMachine;
 use crate::result::load::{LoadAnswers, LoadPoint, Throughput};
+use crate::result::load_drift::Visit;
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use crate::store::samples::{OfRow, Point, Totals, Usage};
@@ -31,18 +32,28 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
 
 fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswers {
     points.sort_by_key(|(users, _)| *users);
-    let fresh = points.iter().find_map(|(users, row)| {
-        let fresh = row.points.iter().filter(|point| is_fresh(point));
-        let rates: Vec<f64> = fresh.map(|point| point.rate).collect();
-        (!rates.is_empty()).then_some((*users, rates))
-    });
+    let visits = visits(&points);
     let measured = points.into_iter().filter_map(|(users, row)| {
         let has_fresh = row.points.iter().any(is_fresh);
         let counts = |point: &Point| !has_fresh || is_fresh(point);
         load_point(users, row, row.baseline.as_ref(), &counts, cpus)
     });
-    let fresh = fresh.as_ref().map(|(users, rates)| (*users, rates.as_slice()));
-    LoadAnswers::new(WorkName::from(mix), measured.collect(), fresh)
+    LoadAnswers::new(WorkName::from(mix), measured.collect(), &visits)
+}
+
+/// All samples of a ramp in the order in which they were taken.
+fn visits(points: &[(usize, &OfRow)]) -> Vec<Visit> {
+    let visit = |users: usize, point: &Point| {
+        let visit = Visit { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
+        (point.started_s, visit)
+    };
+    let of_row = |(users, row): &(usize, &OfRow)| {
+        let users = *users;
+        row.points.iter().map(move |point| visit(users, point)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(f64, Visit)> = points.iter().flat_map(of_row).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all.into_iter().map(|(_, visit)| visit).collect()
 }
 
 fn is_fresh(point: &Point) -> bool {

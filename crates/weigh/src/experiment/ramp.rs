@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
 use crate::result::load::{FEWEST_FRESH, Throughput, looks};
+use crate::result::load_drift::Visit;
 use paired::estimate::median;
 
 /// A point that exceeds the best one by less does not count as growth: re-aim's 1 %.
@@ -75,6 +76,8 @@ pub struct Ramp {
     /// Jobs per minute, per point.
     explored: Vec<Vec<f64>>,
     fresh: Vec<f64>,
+    /// All of them in order.
+    visits: Vec<Visit>,
     /// Chosen, once there are fresh samples.
     peak: Option<usize>,
     /// The points from here on cannot be measured: the machine refuses, or there is no time.
@@ -97,6 +100,7 @@ impl Ramp {
             plan,
             explored,
             fresh: Vec::new(),
+            visits: Vec::new(),
             peak: None,
             end,
             passed_over: Vec::new(),
@@ -170,6 +174,10 @@ impl Ramp {
 
     /// What was found there.
     pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
+        if let RampStep::Explore(point) | RampStep::Fresh(point) = step {
+            let is_fresh = step == RampStep::Fresh(point);
+            self.visits.push(Visit { users: self.users[point], jobs_per_min, is_fresh });
+        }
         match step {
             RampStep::Explore(point) => {
                 self.explored[point].push(jobs_per_min);
@@ -302,9 +310,14 @@ impl Ramp {
             .max_by(|a, b| rate(a).total_cmp(&rate(b)))
     }
 
-    /// Whether the interval at the peak is narrow enough.
+    /// Whether the interval at the peak is narrow enough, at one of the looks.
     pub fn is_settled(&self) -> bool {
-        self.is_precise(&self.fresh)
+        looks().take_while(|look| *look <= self.fresh.len()).any(|look| {
+            let of_fresh = self.visits.iter().enumerate().filter(|(_, visit)| visit.is_fresh);
+            let last = of_fresh.map(|(at, _)| at).nth(look - 1);
+            let found = last.and_then(|last| Throughput::of_fresh(&self.visits[..=last]));
+            found.is_some_and(|found| found.half_width() <= self.plan.precision)
+        })
     }
 
     /// At one of the looks: at each the interval has a chance of its own to miss, so there are few.
@@ -404,10 +417,36 @@ mod tests {
                 Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.02));
             ramped(&mut ramp, 0.1, seed, eight);
             let truth = eight(ramp.users[ramp.peak.unwrap()] as f64);
-            let found = Throughput::of(&ramp.fresh).unwrap();
+            let found = Throughput::of_fresh(&ramp.visits).unwrap();
             covered += usize::from((found.low..=found.high).contains(&truth));
         }
         assert!(covered >= 190, "{covered} of 200");
+    }
+
+    /// A virtual machine that is faster for some ten samples, and then slower. The interval of fresh samples
+    /// that lie side by side misses what it does over a longer time in most cases.
+    #[test]
+    fn the_interval_of_a_machine_that_changes_in_between_covers_what_it_does_over_time() {
+        let (mut covered, mut covered_alone) = (0, 0);
+        for seed in 0..200 {
+            let mut chance = ChaCha8Rng::seed_from_u64(1000 + seed);
+            let mut normal = || (0..12).map(|_| chance.random_range(-0.5..0.5)).sum::<f64>();
+            let mut drift = 0.05 * normal();
+            let mut ramp = Ramp::new(default_points(64), RampPlan::doubling(RampGoal::Peak, 0.05));
+            for _ in 0..60 {
+                let step = ramp.next();
+                if step == RampStep::Done {
+                    break;
+                }
+                drift = 0.9 * drift + 0.05 * (1.0f64 - 0.81).sqrt() * normal();
+                ramp.add(step, 1000.0 * (drift + 0.02 * normal()).exp());
+            }
+            let holds = |found: Throughput| (found.low..=found.high).contains(&1000.0);
+            covered += usize::from(holds(Throughput::of_fresh(&ramp.visits).unwrap()));
+            covered_alone += usize::from(holds(Throughput::of(&ramp.fresh).unwrap()));
+        }
+        assert!(covered >= 160, "{covered} of 200");
+        assert!(covered_alone < 120, "{covered_alone} of 200");
     }
 
     #[test]

@@ -160,6 +160,7 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::load_drift::all_fresh;
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));
@@ -170,7 +171,7 @@ mod tests {
     fn the_answers_are_sentences_with_their_intervals() {
         let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 996.0), point(200, 900.0)];
         let fresh: Vec<f64> = (0..FEWEST_FRESH).map(|i| 990.0 + i as f64).collect();
-        let answers = LoadAnswers::new("load:shared".into(), points, Some((2, &fresh)));
+        let answers = LoadAnswers::new("load:shared".into(), points, &all_fresh(2, &fresh));
         let text = sentences(&answers).join("\n");
         for part in [
             "`load:shared` peaks with 2 users (2 to 4 users are within 1 %)",
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn without_enough_fresh_samples_the_best_is_named_without_an_interval() {
         let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 900.0)];
-        let answers = LoadAnswers::new("load:x".into(), points, Some((2, &[1000.0; 3])));
+        let answers = LoadAnswers::new("load:x".into(), points, &all_fresh(2, &[1000.0; 3]));
         let text = sentences(&answers).join("\n");
         assert!(text.contains("did best with 2 users of those measured, about 1,000"), "{text}");
         assert!(!text.contains('[') && text.contains("--budget"), "{text}");
@@ -198,7 +199,8 @@ mod tests {
     #[test]
     fn a_peak_at_the_end_is_said_to_be_one() {
         let points = vec![point(1, 600.0), point(2, 1000.0)];
-        let answers = LoadAnswers::new("load:x".into(), points, Some((2, &[1000.0; FEWEST_FRESH])));
+        let answers =
+            LoadAnswers::new("load:x".into(), points, &all_fresh(2, &[1000.0; FEWEST_FRESH]));
         let text = sentences(&answers).join("\n");
         assert!(
             text.contains("may be beyond") && text.contains("not reached with 2 users"),

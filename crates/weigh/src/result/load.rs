@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
+use super::load_drift::{self, Visit};
 use super::work_name::{USERS, WorkName};
 use crate::format;
 use paired::estimate::median;
@@ -67,6 +68,16 @@ impl Throughput {
         }
         let (low, high) = (sorted[rank], sorted[count - 1 - rank]);
         Some(Throughput { jobs_per_min: median(&sorted)?, low, high, samples: count })
+    }
+
+    /// Of the fresh samples of a ramp: the interval of their median, or the wider one of a machine that changed
+    /// while the ramp went on.
+    pub fn of_fresh(visits: &[Visit]) -> Option<Throughput> {
+        let fresh = visits.iter().filter(|visit| visit.is_fresh);
+        let found = Throughput::of(&fresh.map(|visit| visit.jobs_per_min).collect::<Vec<_>>())?;
+        let share = 1.0 + load_drift::half_width(visits).unwrap_or_default();
+        let (low, high) = (found.jobs_per_min / share, found.jobs_per_min * share);
+        Some(Throughput { low: found.low.min(low), high: found.high.max(high), ..found })
     }
 
     /// How far it reaches to either side, as a share.
@@ -241,19 +252,17 @@ const AS_GOOD: f64 = 0.99;
 const NEARLY: f64 = 0.95;
 
 impl LoadAnswers {
-    /// From the points, and the samples that were taken at the peak after it was chosen.
-    pub fn new(
-        name: WorkName,
-        points: Vec<LoadPoint>,
-        fresh: Option<(usize, &[f64])>,
-    ) -> LoadAnswers {
-        let peak = fresh.and_then(|(users, samples)| {
+    /// From the points, and all samples in the order in which they were taken.
+    pub fn new(name: WorkName, points: Vec<LoadPoint>, visits: &[Visit]) -> LoadAnswers {
+        let fresh = visits.iter().find(|visit| visit.is_fresh);
+        let peak = fresh.and_then(|Visit { users, .. }| {
+            let users = *users;
             let (users_low, users_high) = as_good(&points, users);
             Some(LoadPeak {
                 users,
                 users_low,
                 users_high,
-                throughput: Throughput::of(samples)?,
+                throughput: Throughput::of_fresh(visits)?,
                 is_at_the_end: points.last().is_some_and(|last| last.users == users),
             })
         });
@@ -426,7 +435,7 @@ mod tests {
         let points = [(1, 100.0), (2, 199.0), (4, 200.0), (8, 198.5), (16, 160.0), (200, 150.0)];
         let points = points.map(|(users, rate)| point(users, rate)).to_vec();
         let fresh = [197.0; 8];
-        let answers = LoadAnswers::new("load:x".into(), points, Some((4, &fresh)));
+        let answers = LoadAnswers::new("load:x".into(), points, &load_drift::all_fresh(4, &fresh));
         let peak = answers.peak.unwrap();
         assert_eq!((peak.users_low, peak.users_high, peak.throughput.jobs_per_min), (2, 8, 197.0));
         assert!(!peak.is_at_the_end);

@@ -13,6 +13,7 @@ pub mod gate;
 pub mod imported;
 pub mod load;
 pub mod load_compared;
+pub mod load_drift;
 pub mod metrics;
 pub mod net;
 pub mod net_cells;

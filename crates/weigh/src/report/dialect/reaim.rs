@@ -104,7 +104,7 @@ mod tests {
         };
         let csv = csv_line(&point);
         assert_eq!(csv, "4,2400.00,600.00,10.00,10.00,15.50,3.25,0.50,95,10.00,8.75");
-        let answers = LoadAnswers::new("load:x".into(), vec![point], None);
+        let answers = LoadAnswers::new("load:x".into(), vec![point], &[]);
         let text = of_mix(&answers);
         let words: Vec<&str> = text.lines().nth(2).unwrap().split_whitespace().collect();
         assert_eq!(
