@@ -25,6 +25,8 @@ fn killed_at_random_moments_it_restores_auditing_and_loses_no_sample() {
         let moment = Duration::from_millis(chance.random_range(50..2500));
         println!("kill {kill} after {moment:?}");
         let mut running = home.start(home.weigh(&EXPERIMENT));
+        // Every other one when it surely measures.
+        home.wait_for_samples((kill % 2) as i64, &mut running);
         std::thread::sleep(moment);
         assert!(!running.has_ended(), "{}", running.said());
         running.kill();

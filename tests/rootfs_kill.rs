@@ -25,6 +25,8 @@ fn killed_at_random_moments_it_leaves_no_mount_and_no_file() {
         let arguments = ["compare", &packed, "--base", &other, "-w", "getppid", "--budget", "60s"];
         let mut running = home.start(home.weigh(&arguments));
         let moment = Duration::from_millis(chance.random_range(10..800));
+        // Every other one when it surely measures.
+        home.wait_for_samples(before + (kill % 2) as i64, &mut running);
         std::thread::sleep(moment);
         assert!(!running.has_ended(), "{}", running.said());
         running.kill();

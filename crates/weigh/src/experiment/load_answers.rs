@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::climb::FRESH;
 use crate::result::busy_machine::BusyMachine;
 use crate::result::load::{LoadAnswers, LoadPoint, Throughput};
-use crate::result::load_drift::Visit;
+use crate::result::load_drift::RampSample;
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use crate::store::samples::{OfRow, Point, Totals, Usage};
@@ -42,16 +42,16 @@ fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswer
 }
 
 /// All samples of a ramp in the order in which they were taken.
-fn visits(points: &[(usize, &OfRow)]) -> Vec<Visit> {
+fn visits(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
     let visit = |users: usize, point: &Point| {
-        let visit = Visit { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
+        let visit = RampSample { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
         (point.started_s, visit)
     };
     let of_row = |(users, row): &(usize, &OfRow)| {
         let users = *users;
         row.points.iter().map(move |point| visit(users, point)).collect::<Vec<_>>()
     };
-    let mut all: Vec<(f64, Visit)> = points.iter().flat_map(of_row).collect();
+    let mut all: Vec<(f64, RampSample)> = points.iter().flat_map(of_row).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     all.into_iter().map(|(_, visit)| visit).collect()
 }

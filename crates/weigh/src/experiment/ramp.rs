@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
 use crate::result::load::{FEWEST_FRESH, Throughput, looks};
-use crate::result::load_drift::Visit;
+use crate::result::load_drift::RampSample;
 use paired::estimate::median;
 
 /// A point that exceeds the best one by less does not count as growth: re-aim's 1 %.
@@ -77,7 +77,7 @@ pub struct Ramp {
     explored: Vec<Vec<f64>>,
     fresh: Vec<f64>,
     /// All of them in order.
-    visits: Vec<Visit>,
+    visits: Vec<RampSample>,
     /// Chosen, once there are fresh samples.
     peak: Option<usize>,
     /// The points from here on cannot be measured: the machine refuses, or there is no time.
@@ -176,7 +176,7 @@ impl Ramp {
     pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
         if let RampStep::Explore(point) | RampStep::Fresh(point) = step {
             let is_fresh = step == RampStep::Fresh(point);
-            self.visits.push(Visit { users: self.users[point], jobs_per_min, is_fresh });
+            self.visits.push(RampSample { users: self.users[point], jobs_per_min, is_fresh });
         }
         match step {
             RampStep::Explore(point) => {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
-use super::load_drift::{self, Visit};
+use super::load_drift::{self, RampSample};
 use super::work_name::{USERS, WorkName};
 use crate::format;
 use paired::estimate::median;
@@ -70,9 +70,9 @@ impl Throughput {
         Some(Throughput { jobs_per_min: median(&sorted)?, low, high, samples: count })
     }
 
-    /// Of the fresh samples of a ramp: the interval of their median, or the wider one of a machine that changed
-    /// while the ramp went on.
-    pub fn of_fresh(visits: &[Visit]) -> Option<Throughput> {
+    /// Of the fresh samples of a ramp: the interval of their median, or the wider one of a machine that
+    /// changed while the ramp went on.
+    pub fn of_fresh(visits: &[RampSample]) -> Option<Throughput> {
         let fresh = visits.iter().filter(|visit| visit.is_fresh);
         let found = Throughput::of(&fresh.map(|visit| visit.jobs_per_min).collect::<Vec<_>>())?;
         let share = 1.0 + load_drift::half_width(visits).unwrap_or_default();
@@ -253,9 +253,9 @@ const NEARLY: f64 = 0.95;
 
 impl LoadAnswers {
     /// From the points, and all samples in the order in which they were taken.
-    pub fn new(name: WorkName, points: Vec<LoadPoint>, visits: &[Visit]) -> LoadAnswers {
+    pub fn new(name: WorkName, points: Vec<LoadPoint>, visits: &[RampSample]) -> LoadAnswers {
         let fresh = visits.iter().find(|visit| visit.is_fresh);
-        let peak = fresh.and_then(|Visit { users, .. }| {
+        let peak = fresh.and_then(|RampSample { users, .. }| {
             let users = *users;
             let (users_low, users_high) = as_good(&points, users);
             Some(LoadPeak {

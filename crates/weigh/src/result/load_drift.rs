@@ -8,14 +8,14 @@ use paired::estimate::median;
 
 /// A sample of a ramp, in the order in which they were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visit {
+pub struct RampSample {
     pub users: usize,
     pub jobs_per_min: f64,
     /// Whether it was taken at the peak after that was chosen.
     pub is_fresh: bool,
 }
 
-impl Visit {
+impl RampSample {
     /// In proportion to how long it lasted: every user does one list of jobs. With a period all last as long,
     /// and those of more users count for a little more.
     fn length(&self) -> f64 {
@@ -32,9 +32,9 @@ const STUDENT_T: [f64; STRETCHES - 1] = [12.706, 4.303, 3.182, 2.776];
 
 /// Half the width of the interval of the fresh samples' jobs per minute, as a share, by how far the machine
 /// was from its own median in each stretch of the ramp: batch means. A sample tells that if its point has
-/// others; the fresh ones cover some of the stretches, and the interval is the narrower the more. `None` where
-/// too little was measured more than once.
-pub fn half_width(visits: &[Visit]) -> Option<f64> {
+/// others; the more stretches the fresh ones cover, the narrower is the interval. `None` where too little was
+/// measured more than once.
+pub fn half_width(visits: &[RampSample]) -> Option<f64> {
     let mut rates: HashMap<usize, Vec<f64>> = HashMap::new();
     for visit in visits {
         rates.entry(visit.users).or_default().push(visit.jobs_per_min);
@@ -43,8 +43,8 @@ pub fn half_width(visits: &[Visit]) -> Option<f64> {
     let usual: HashMap<usize, f64> =
         rates.iter().filter_map(|(users, rates)| Some((*users, median(rates)?))).collect();
     let repeated = || visits.iter().filter(|visit| usual.contains_key(&visit.users));
-    let total: f64 = repeated().map(Visit::length).sum();
-    let fresh: f64 = repeated().filter(|visit| visit.is_fresh).map(Visit::length).sum();
+    let total: f64 = repeated().map(RampSample::length).sum();
+    let fresh: f64 = repeated().filter(|visit| visit.is_fresh).map(RampSample::length).sum();
     let mut stretches = [(0.0, 0.0); STRETCHES];
     let mut passed = 0.0;
     for visit in repeated() {
@@ -73,16 +73,16 @@ pub fn half_width(visits: &[Visit]) -> Option<f64> {
 
 /// Fresh samples alone.
 #[cfg(test)]
-pub fn all_fresh(users: usize, rates: &[f64]) -> Vec<Visit> {
-    rates.iter().map(|rate| Visit { users, jobs_per_min: *rate, is_fresh: true }).collect()
+pub fn all_fresh(users: usize, rates: &[f64]) -> Vec<RampSample> {
+    rates.iter().map(|rate| RampSample { users, jobs_per_min: *rate, is_fresh: true }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn visits(rates: &[(usize, f64, bool)]) -> Vec<Visit> {
-        let visit = |(users, jobs_per_min, is_fresh): &(usize, f64, bool)| Visit {
+    fn visits(rates: &[(usize, f64, bool)]) -> Vec<RampSample> {
+        let visit = |(users, jobs_per_min, is_fresh): &(usize, f64, bool)| RampSample {
             users: *users,
             jobs_per_min: *jobs_per_min,
             is_fresh: *is_fresh,
