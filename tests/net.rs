@@ -133,18 +133,65 @@ fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
         "seccomp:compares=2000",
         "-w",
         "net:./small.toml",
+        "-w",
+        "net:./small.toml:bytes=1000",
         "--pairs",
         "8",
         "--no-detail",
     ]);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    // Two classes of six components beside the activity, and twice the activity alone; how long they last was
+    // told before the first.
+    let said = outcome.stderr.find("A pair of net:./small.toml is 14 cells in each arm");
+    assert!(said.is_some(), "{outcome:#?}");
     let json = home.json();
     let measured = row(&json, "net:./small.toml");
     assert_eq!(measured["unit"], "Mb/s");
     let text = json.to_string();
-    for metric in ["activity_slowdown", "comm_slowdown", "btu_1000", "btu_65536"] {
+    for metric in ["activity_slowdown", "btu_1000", "btu_65536"] {
         assert!(text.contains(metric), "{metric}");
     }
+    assert!(!text.contains("comm_slowdown"), "nobody asked for it");
+    // All samples of a row have moved as much, and each began at a time of its own.
+    let ask =
+        |sql: &str| -> i64 { home.open_database().query_row(sql, [], |row| row.get(0)).unwrap() };
+    let payload = "json_extract(sample, '$.operations')";
+    let of_row = format!("SELECT count(DISTINCT work || '/' || {payload}) FROM sample");
+    assert_eq!(ask(&of_row), 2);
+    assert_eq!(ask("SELECT count(DISTINCT started_s) FROM sample"), 2 * 2 * 8);
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn the_networks_penalty_is_judged_where_it_was_asked_for() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    home.file("small.toml", SMALL);
+    let arguments = ["compare", "none", "-w", "net:./small.toml:bytes=65536", "--pairs", "8"];
+    let outcome = home.run(&[&arguments[..], &["--metric", "comm_slowdown"]].concat());
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
+    assert!(home.json().to_string().contains("\"comm_slowdown\""));
+}
+
+#[test]
+fn ftp_is_served_by_vsftpd_where_there_is_one() {
+    if !can_make_hosts() {
+        return;
+    }
+    let _turn = Turn::take();
+    let home = Home::new();
+    let fetching = SMALL.replace("\"arith-double\"", "\"activity-ftp\"");
+    home.file("small.toml", fetching);
+    home.succeed(&["net", "--grid", "./small.toml", "--precision", "99%"]);
+    let server = match fs::metadata("/usr/sbin/vsftpd") {
+        Ok(_) => "FTP is served by vsftpd, version ",
+        Err(_) => "FTP is served by our own server, as `vsftpd` is not installed",
+    };
+    let json = home.json();
+    assert!(json.to_string().contains(server), "{json:#}");
     assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
 }
 

@@ -235,7 +235,7 @@ impl CompareArgs {
         };
         let names = WorkName::names_of(&workloads)?;
         let all_time = self.turns.then_some(Metric::AllTime);
-        let budget = pairing.budget(&arms);
+        let budget = pairing.budget(&arms, &workloads);
         let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         Ok(Request {
             kind: ExperimentKind::Compare,
@@ -243,7 +243,6 @@ impl CompareArgs {
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,
             job_sizes: self.mixes.sizes(),
-            workloads,
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
             beside: self.beside.clone(),
             command: (!self.command.is_empty()).then(|| self.command.clone()),
@@ -262,7 +261,8 @@ impl CompareArgs {
             sample_ms: self.sample.map(value::whole_ms),
             timeout: pairing.timeout,
             plan: Plan::Compare { sets: pairing.sets as usize },
-            further_metrics: net::with_scores(metrics, &names)?,
+            further_metrics: net::with_scores(metrics, &workloads)?,
+            workloads,
             pilot_chooses_scheme: !self.turns && !self.in_sequence,
             detail: !self.no_detail,
             treated: self.treat,

@@ -10,20 +10,21 @@ use super::ask::answer;
 use super::audience::Terminal;
 use crate::experiment::around::Around;
 use crate::experiment::origin::Origin;
+use crate::experiment::request::Request;
 use crate::experiment::session::{Done, go_on};
 use crate::format::label;
 use crate::shell::command_line;
 use crate::store::Store;
 use trust::owner;
 
-/// Goes on with the experiment that `id` names, for as much longer as `budget` gives its arms; of a grid,
+/// Goes on with the experiment that `id` names, for as much longer as `budget` gives it; of a grid,
 /// until the interval is as narrow as `precision` where that is given anew.
 ///
 /// # Errors
 /// A sentence, where there is none such, or it cannot be continued here.
 pub fn run(
     id: &str,
-    budget: impl Fn(&[String]) -> Duration,
+    budget: impl Fn(&Request) -> Duration,
     precision: Option<f64>,
     store: &Store,
     context: &Context,
@@ -37,7 +38,7 @@ pub fn run(
     let said = |problem: String| format!("cannot continue {id}: {problem}");
     let origin = Origin::of(&stored).map_err(said)?;
     agree_if_foreign(&context.database()?, &what_it_runs(&origin)).map_err(said)?;
-    let budget = budget(&origin.request.arms);
+    let budget = budget(&origin.request);
     let measured = Duration::from_secs_f64(stored.elapsed_s.max(0.0));
     let (margin_pct, sets) = (stored.header.margin * 100.0, stored.header.sets);
     let mut audience = Terminal::of_pairs(context.color, margin_pct, measured + budget, sets);

@@ -14,11 +14,11 @@ use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
 use crate::experiment::around::Around;
-use crate::experiment::net_answers::{class_metric, of_cells, of_sweeps};
+use crate::experiment::net_answers::{ACTIVITY_SLOWDOWN, class_metric, of_cells};
 use crate::experiment::request::{Plan, Request};
 use crate::net::grid::Grid;
 use crate::net::spec::Spec;
-use crate::result::work_name::NET;
+use crate::result::work_name::{NET, WorkName};
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::workload::metric::Metric;
@@ -112,7 +112,7 @@ impl NetArgs {
         let store = context.open_store()?;
         if let Some(id) = &self.go_on {
             let interrupted = listen_for_signals()?;
-            let budget = |_: &[String]| self.budget;
+            let budget = |_: &Request| self.budget;
             let done = go_on::run(id, budget, self.precision, &store, context, &interrupted)?;
             return self.output.end(done, &store, context);
         }
@@ -193,13 +193,18 @@ fn check_against(path: &str, grid: &Grid, interrupted: &AtomicBool) -> Result<()
     Ok(())
 }
 
-/// What is judged of a grid besides its BTU: penalties, and each class.
-pub fn with_scores(mut metrics: Vec<Metric>, names: &[String]) -> Result<Vec<Metric>, String> {
-    for name in names.iter().filter_map(|name| name.strip_prefix(NET)) {
-        let grid = Grid::find(name)?;
+/// What is judged of a grid besides its BTU: the host's penalty, and each class. COMM's own slowdown takes
+/// nearly as many cells again, so it is judged where it was asked for.
+pub fn with_scores(mut metrics: Vec<Metric>, workloads: &[String]) -> Result<Vec<Metric>, String> {
+    for work in WorkName::parse_all(workloads)? {
+        let Some(grid) = work.name.strip_prefix(NET) else { continue };
+        let mut grid = Grid::find(grid)?;
+        // The BTU of one class is the row's own.
+        grid.classes.retain(|_| work.bytes().is_none());
         let classes =
             grid.classes.iter().map(|class| Metric::Named(class_metric(class.bytes).into()));
-        for metric in of_sweeps().into_iter().chain(classes) {
+        let penalty = Metric::Named(ACTIVITY_SLOWDOWN.into());
+        for metric in std::iter::once(penalty).chain(classes) {
             if !metrics.contains(&metric) {
                 metrics.push(metric);
             }

@@ -20,6 +20,7 @@ use crate::report::failed;
 use crate::result::gate::Above;
 use crate::result::summary::{Failure, State, Summary};
 use crate::result::versus::name_in_arm;
+use crate::result::work_name::{NET, WorkName};
 use crate::store::{self, Store};
 use crate::treatment;
 use crate::treatment::boot::are_boots;
@@ -32,8 +33,8 @@ use paired::multiplicity::Multiplicity;
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]
 pub struct Pairing {
-    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; 15m where arms
-    /// are virtual machines, 2h where they are boots of this one]
+    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; 10m with a grid of
+    /// network cells, 15m where arms are virtual machines, 2h where they are boots of this one]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
@@ -78,16 +79,22 @@ pub struct Pairing {
 /// What a verdict takes of most workloads, and of guests that are booted for each pair of theirs.
 const BUDGET: Duration = Duration::from_secs(120);
 const BUDGET_OF_GUESTS: Duration = Duration::from_secs(900);
+/// The same of whole grids, of which each pair is one in each arm.
+const BUDGET_OF_GRIDS: Duration = Duration::from_secs(600);
 /// The same of this machine, with its firmware's and its services' time.
 const BUDGET_OF_BOOTS: Duration = Duration::from_secs(7200);
 
 impl Pairing {
-    /// How long arms of these labels are measured.
-    pub fn budget(&self, arms: &[String]) -> Duration {
+    /// How long arms of these labels are measured, on these workloads.
+    pub fn budget(&self, arms: &[String], workloads: &[String]) -> Duration {
+        let is_grid = |name: &String| name.starts_with(NET);
+        let names = WorkName::names_of(workloads).unwrap_or_default();
         let default = if are_boots(arms) {
             BUDGET_OF_BOOTS
         } else if arms.iter().any(|label| treatment::is_of_guest(label)) {
             BUDGET_OF_GUESTS
+        } else if names.iter().any(is_grid) {
+            BUDGET_OF_GRIDS
         } else {
             BUDGET
         };
@@ -125,7 +132,7 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let interrupted = listen_for_signals()?;
-                let budget = |arms: &[String]| self.budget(arms);
+                let budget = |request: &Request| self.budget(&request.arms, &request.workloads);
                 go_on::run(id, budget, None, &store, context, &interrupted)?
             }
             None => self.begin(&request()?, &store, context)?,

@@ -136,7 +136,7 @@ impl VersusArgs {
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,
-            budget: pairing.budget(&[]),
+            budget: pairing.budget(&[], &[]),
             margin: pairing.margin,
             design: pairing.design(),
             sample_ms: None,

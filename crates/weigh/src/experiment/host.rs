@@ -2,7 +2,7 @@
 //! every sample is verified and stored before the next is launched.
 
 mod around;
-mod cell_sizes;
+pub mod cell_sizes;
 pub mod cells;
 mod contest;
 mod detail;
@@ -10,6 +10,7 @@ mod facts;
 mod interpreters;
 pub mod passes;
 mod profiler;
+pub mod sweeps;
 pub mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,6 +9,7 @@ use super::detail::{self, Had, run_detail};
 use super::earlier::Earlier;
 use super::effects;
 use super::engine::run_set;
+use super::host::cell_sizes::SizesOfGrids;
 use super::host::cells::NetBench;
 use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
@@ -64,7 +65,7 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let sets = self.earlier.sets.clone();
-        let mut treatments = Some(treatments);
+        let (mut treatments, mut sizes) = (Some(treatments), SizesOfGrids::default());
         for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
@@ -103,7 +104,7 @@ impl Session<'_> {
                 sample_ms,
                 timeout: self.request.timeout,
                 around: &self.request.around,
-                net: net.map(NetBench::new),
+                net: net.map(|site| NetBench { site, sizes: std::mem::take(&mut sizes) }),
             };
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
@@ -119,6 +120,8 @@ impl Session<'_> {
                 .and_then(|()| host.measure_shell())
                 .and_then(|()| self.measure_set(&mut host, set, audience));
             let result = result.and(host.run_cleanup());
+            // Another set moves as much.
+            sizes = host.take_sizes();
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
@@ -247,6 +250,7 @@ impl Session<'_> {
         let Earlier { sets, sessions, elapsed, .. } = self.earlier;
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.budget * done / planned;
+        self.tell_pairs_of_sweeps(host, &units, set, audience)?;
         let mut observer = audience.set_begins(set, &names);
         let design = &self.design();
         let seed = self.request.seed;

@@ -19,11 +19,6 @@ pub fn of_cells() -> Vec<Metric> {
     names.map(|name| Metric::Named(name.into())).collect()
 }
 
-/// What is judged of whole sweeps besides the BTU: both penalties.
-pub fn of_sweeps() -> [Metric; 2] {
-    [ACTIVITY_SLOWDOWN, COMM_SLOWDOWN].map(|name| Metric::Named(name.into()))
-}
-
 /// What the BTU of a class is called among the metrics of a whole grid.
 pub fn class_metric(bytes: u32) -> String {
     format!("btu_{bytes}")
@@ -51,8 +46,9 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     let Plan::Net { grid, .. } = origin.request.plan else { return None };
     let cells = grid.cells();
     let sweeps = sweeps(stored, cells.len());
-    let complete: Vec<Vec<ScoredCell>> =
-        sweeps.values().filter_map(|sweep| scored(&grid, &cells, sweep)).collect();
+    let is_whole = |cells: &Vec<ScoredCell>| cells.iter().all(|cell| cell.comm_slowdown.is_some());
+    let found = sweeps.values().filter_map(|sweep| scored(&grid, &cells, sweep));
+    let complete: Vec<Vec<ScoredCell>> = found.filter(is_whole).collect();
     let missing = cells.iter().enumerate().filter(|(number, cell)| {
         cell.further.is_none() && !sweeps.values().any(|sweep| sweep.contains_key(number))
     });
@@ -67,8 +63,8 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
         cells: grid.cells_of_score().len(),
         sweeps: complete.len(),
         missing: missing.collect(),
-        btu: interval(&complete, |btu| btu.btu),
-        activity_slowdown: interval(&complete, |btu| btu.activity_slowdown),
+        btu: interval(&complete, |btu| Some(btu.btu)),
+        activity_slowdown: interval(&complete, |btu| Some(btu.activity_slowdown)),
         comm_slowdown: interval(&complete, |btu| btu.comm_slowdown),
         paper_penalty_pct: paper.and_then(|all| Some(ScoreInterval::of(&all)?.value)),
         activities: grid.activities.clone(),
@@ -86,8 +82,8 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     })
 }
 
-fn interval(sweeps: &[Vec<ScoredCell>], of: impl Fn(&Btu) -> f64) -> Option<ScoreInterval> {
-    let scores: Option<Vec<f64>> = sweeps.iter().map(|cells| Some(of(&Btu::of(cells)?))).collect();
+fn interval(sweeps: &[Vec<ScoredCell>], of: impl Fn(&Btu) -> Option<f64>) -> Option<ScoreInterval> {
+    let scores: Option<Vec<f64>> = sweeps.iter().map(|cells| of(&Btu::of(cells)?)).collect();
     ScoreInterval::of(&scores?)
 }
 
@@ -114,7 +110,8 @@ fn lost_packets(stored: &Stored) -> f64 {
     further.filter(|(metric, _)| *metric == lost).map(|(_, found)| found.value).sum()
 }
 
-/// The scored cells of a sweep that has all of them.
+/// The scored cells of a sweep that has all of them, and each activity alone. Without its cells of COMM alone
+/// it does not know how much slower activities make that.
 pub fn scored(
     grid: &Grid,
     cells: &[Cell],
@@ -144,7 +141,7 @@ pub fn scored(
             link: *link,
             activity,
             rate: found.rate,
-            comm_slowdown: of(&cell.without_activity())?.rate / found.rate,
+            comm_slowdown: of(&cell.without_activity()).map(|alone| alone.rate / found.rate),
             activity_slowdown: bases[activity] / found.activity_rate?,
         });
         *link += 1;
@@ -186,8 +183,8 @@ impl FoundCells<'_> {
         NetClass {
             name: class.name.clone(),
             bytes: class.bytes,
-            btu: interval(&of_class, |btu| btu.btu),
-            activity_slowdown: interval(&of_class, |btu| btu.activity_slowdown),
+            btu: interval(&of_class, |btu| Some(btu.btu)),
+            activity_slowdown: interval(&of_class, |btu| Some(btu.activity_slowdown)),
             comm_slowdown: interval(&of_class, |btu| btu.comm_slowdown),
             means: known.as_deref().and_then(Means::of),
             components,

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use super::abnormal::ordinary;
 use super::host::Host;
+use super::host::sweeps::PairForecast;
 use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::Audience;
+use super::row::Unit;
 use super::run_progress::Progress;
 use crate::format;
 use crate::net::cell::Cell;
@@ -135,6 +137,35 @@ impl Session<'_> {
         audience.announce(&format!(
             "What {cells} sent is in {directory}; {missed} packets were missed."
         ));
+        Ok(())
+    }
+
+    /// How long pairs of grids last, before the first of them.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn tell_pairs_of_sweeps(
+        &self,
+        host: &mut Host,
+        units: &[Unit],
+        set: usize,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        if set != self.earlier.sets.start {
+            return Ok(());
+        }
+        let mut told = BTreeSet::new();
+        for unit in units.iter().filter(|unit| told.insert(unit.work)) {
+            let slot = Slot { unit: *unit, arm: 0, set, pair: 0, position: 0 };
+            let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
+            audience.announce(&format!(
+                "A pair of {} is {} in each arm, and lasts about {:.0} s, or more where the treatment makes \
+                 it slower.",
+                self.works[unit.work].name(),
+                format::plural(cells, "cell"),
+                lasts.as_secs_f64()
+            ));
+        }
         Ok(())
     }
 

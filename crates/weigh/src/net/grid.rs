@@ -19,6 +19,8 @@ const SEGMENT_BYTES: u64 = 1448;
 /// What is not scored has its turn in one of so many sweeps.
 pub const FURTHER_TURNS: usize = 3;
 const LEAST_FURTHER_MS: u64 = 100;
+/// What it takes to start a cell, about.
+pub const CELL_START: Duration = Duration::from_millis(60);
 /// Each pattern of drops has its turn so often in a cell.
 const LEAST_TURNS: u64 = 2;
 
@@ -198,10 +200,9 @@ impl Grid {
 
     /// The same of all cells once, with what it takes to start each.
     pub fn predicted_sweep(&self) -> Duration {
-        const START: Duration = Duration::from_millis(60);
-        let of = |cell: &Cell| self.predicted(cell) + START;
+        let of = |cell: &Cell| self.predicted(cell) + CELL_START;
         let besides = self.cells().len() - self.cells_of_score().len();
-        let besides = (Duration::from_millis(self.further_ms() * 2) + START)
+        let besides = (Duration::from_millis(self.further_ms() * 2) + CELL_START)
             * (besides / FURTHER_TURNS) as u32;
         self.cells_of_score().iter().map(of).sum::<Duration>() + besides
     }

@@ -3,7 +3,9 @@
 pub mod activity;
 pub mod arguments;
 pub mod cell;
+pub mod cpus;
 pub mod far_host;
+pub mod ftp;
 pub mod grid;
 pub mod link;
 pub mod peer;

@@ -1,5 +1,7 @@
 //! What cells are measured in: the testbed, a peer on each black box, and the links as each cell wants them.
 
+mod peers;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,10 +10,12 @@ use wire::Cause;
 
 use super::arguments::arguments;
 use super::cell::{Cell, CellSize, Component};
+use super::cpus::{allowed, halves};
 use super::far_host::{Agents, FarHost};
+use super::ftp::FTP_PORT;
 use super::grid::Grid;
 use super::link::GridLink;
-use super::peer::{NONCE, raise_peer};
+use super::peer::NONCE;
 use super::site_error::SiteError;
 use crate::format;
 use crate::testbed::{
@@ -27,7 +31,6 @@ use crate::workload::stdout_use::StdoutUse;
 
 /// In the scratch directory.
 const TRACE: &str = "trace.pcap";
-const FTP_PORT: &str = "2121";
 /// A cell of no delay that takes longer hangs; with a delay it may take so many round trips more.
 const CELL_TIMEOUT_MS: u64 = 120_000;
 const MOST_ROUND_TRIPS: u64 = 500;
@@ -185,34 +188,6 @@ impl NetSite {
         let join = self.testbed.ready.host(crate::testbed::HostName::Test);
         let setup = Setup::default().with(AllowedCpus { cpus: self.test_cpus.clone() });
         join.into_iter().fold(setup, |setup, host| setup.with(host.join.clone()))
-    }
-
-    /// Starts the peers. No arm's treatment concerns them: `neutral` is the set-up of such processes.
-    ///
-    /// # Errors
-    /// Where one does not start.
-    pub fn start_peers(&mut self, place: &LaunchPlace, neutral: &Setup) -> Result<(), SiteError> {
-        for black_box in BlackBox::ALL {
-            let socket = self.socket(black_box);
-            let lan =
-                self.address(black_box, Via::Lan, false).filter(|_| black_box == BlackBox::Active);
-            let ftp = lan.as_deref().map(|lan| (lan, FTP_PORT));
-            if let Some(far) = self.far.iter_mut().find(|one| one.black_box == black_box) {
-                far.start_peer(&socket, ftp, &self.nonce, &self.interrupted)?;
-                continue;
-            }
-            let Some(host) = self.testbed.ready.host(black_box.host()) else { continue };
-            let setup = neutral
-                .clone()
-                .with(AllowedCpus { cpus: self.other_cpus.clone() })
-                .with(host.join.clone());
-            let mut launcher = place.start_launcher(&setup, &self.interrupted)?;
-            let executable = place.executable.path();
-            let raise = raise_peer(executable, &self.scratch, socket, ftp, &self.nonce);
-            launcher.raise(&raise, &self.interrupted)?;
-            self.peers.push(launcher);
-        }
-        Ok(())
     }
 
     fn socket(&self, black_box: BlackBox) -> PathBuf {
@@ -381,20 +356,4 @@ fn links(testbed: &Testbed) -> Vec<String> {
         Some(why) => format!("The links run without real-time priority ({why})."),
     };
     vec![real_time, format!("Segmentation that the kernel leaves to the wire: {}.", ready.offload)]
-}
-
-/// Where this process may run.
-pub(super) fn allowed() -> Result<Vec<usize>, SiteError> {
-    let allowed = rustix::thread::sched_getaffinity(None)
-        .map_err(|error| SiteError::Failed(format!("which CPUs are allowed: {error}")))?;
-    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
-}
-
-/// The CPUs of W_test, and those of all else: the first half, and the second.
-pub(super) fn halves(cpus: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
-    if cpus.len() < 2 {
-        return (cpus.clone(), cpus);
-    }
-    let (first, second) = cpus.split_at(cpus.len() / 2);
-    (first.to_vec(), second.to_vec())
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use super::cpus::{allowed, halves};
 use super::grid::Grid;
-use super::site::{allowed, halves};
 use crate::testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
 use trust::user_file;
 

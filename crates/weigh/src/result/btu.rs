@@ -14,8 +14,8 @@ pub struct ScoredCell {
     pub activity: usize,
     /// M over the time of COMM.
     pub rate: f64,
-    /// How many times as long COMM takes as without the activity.
-    pub comm_slowdown: f64,
+    /// How many times as long COMM takes as without the activity; `None` where it was not measured so.
+    pub comm_slowdown: Option<f64>,
     /// How many times as long the activity takes as without COMM.
     pub activity_slowdown: f64,
 }
@@ -27,8 +27,8 @@ pub struct Btu {
     pub btu: f64,
     /// Of the host: how many times as long activities take.
     pub activity_slowdown: f64,
-    /// Of the network: how many times as long COMM takes.
-    pub comm_slowdown: f64,
+    /// Of the network: how many times as long COMM takes; `None` where a cell does not know.
+    pub comm_slowdown: Option<f64>,
     /// The paper's penalty, a geometric mean of percentages; `None` where one of them is not above 0.
     pub paper_penalty_pct: Option<f64>,
 }
@@ -39,7 +39,8 @@ impl Btu {
         Some(Btu {
             btu: geometric(cells, |cell| cell.rate)?,
             activity_slowdown: geometric(cells, |cell| cell.activity_slowdown)?,
-            comm_slowdown: geometric(cells, |cell| cell.comm_slowdown)?,
+            comm_slowdown: geometric(cells, |cell| cell.comm_slowdown.unwrap_or(f64::NAN))
+                .filter(|mean| !mean.is_nan()),
             paper_penalty_pct: paper_penalty(cells),
         })
     }
@@ -182,7 +183,7 @@ mod tests {
                         link: 0,
                         activity,
                         rate: 32.0 / time,
-                        comm_slowdown: time / 8.0,
+                        comm_slowdown: Some(time / 8.0),
                         activity_slowdown: host[class][activity][component] / 10.0,
                     });
                 }
@@ -214,7 +215,11 @@ mod tests {
         let expected = (10.0f64 * 40.0 * 20.0 * 100.0).powf(0.25);
         assert!(near(all.paper_penalty_pct.unwrap(), expected));
         assert!(near(all.activity_slowdown, (1.1f64 * 1.4 * 1.2 * 2.0).powf(0.25)));
-        assert!(near(all.comm_slowdown, 32.0 / 8.0 / 1024f64.powf(0.25)));
+        assert!(near(all.comm_slowdown.unwrap(), 32.0 / 8.0 / 1024f64.powf(0.25)));
+        let mut unknown = cells();
+        unknown[3].comm_slowdown = None;
+        let unknown = Btu::of(&unknown).unwrap();
+        assert_eq!((unknown.btu, unknown.comm_slowdown), (all.btu, None));
         let mut faster = cells();
         faster.iter_mut().take(2).for_each(|cell| cell.activity_slowdown = 0.99);
         let faster = Btu::of(&faster).unwrap();

@@ -9,10 +9,25 @@ use crate::net::cell::{Cell, CellSize, FurtherKind};
 use crate::net::grid::Grid;
 use crate::net::link::GridLink;
 
+/// How much a cell moves, and about how long that takes where nothing is treated.
+#[derive(Clone, Copy, Debug)]
+pub struct SizedCell {
+    pub size: CellSize,
+    pub seconds: f64,
+}
+
+/// By hash of the grid, and number of the cell. Of a cell that cannot be measured, why.
+pub type SizesOfGrids = BTreeMap<String, BTreeMap<usize, Result<SizedCell, String>>>;
+
 /// Without an activity: how much, and how long it took.
 type Base = Result<(u64, f64), String>;
 
 impl Host<'_> {
+    /// What was found out, for whoever goes on with it.
+    pub fn take_sizes(&mut self) -> SizesOfGrids {
+        self.site.net.as_mut().map(|net| std::mem::take(&mut net.sizes)).unwrap_or_default()
+    }
+
     /// Finds out how much each cell of a grid is to move: the first tier that takes long enough. What was
     /// moved in an earlier session stays; by number of the cell, in bytes. What is not scored may be
     /// left out.
@@ -48,17 +63,20 @@ impl Host<'_> {
             let found = units_per_s.iter().find(|(other, _)| other == name);
             found.map_or(Ok(0.0), |(_, speed)| speed.clone())
         };
-        let size = |cell: &Cell| -> Result<CellSize, String> {
+        let size = |cell: &Cell| -> Result<SizedCell, String> {
             let without = cell.without_activity();
             let base = bases.iter().find(|(other, _)| *other == without);
             let (amount, seconds) =
                 base.map_or(Ok((0, 2.0 * least_s)), |(_, base)| base.clone())?;
             let units = ((speed(cell)? * seconds).round() as u64).max(1);
-            Ok(CellSize { amount, units })
+            // Of two that contend, each takes about twice as long.
+            let has_both = cell.activity.is_some() && !cell.is_activity_alone();
+            let seconds = if has_both { 2.0 * seconds } else { seconds };
+            Ok(SizedCell { size: CellSize { amount, units }, seconds })
         };
         let sizes = cells.iter().map(size).enumerate().collect();
         if let Some(net) = &mut self.site.net {
-            net.sizes = sizes;
+            net.sizes.insert(grid.hash(), sizes);
         }
         Ok(())
     }
