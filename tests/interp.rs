@@ -111,3 +111,22 @@ fn a_program_with_a_wrong_result_has_no_rate() {
     let json = home.run(&compare).json();
     assert_eq!(json["failures"][0]["reason"], "its result is `6766`, not `6765`", "{json:#}");
 }
+
+#[test]
+fn whitchers_programs_are_in_seconds_also_of_one_perl() {
+    if installed("perl").is_none() {
+        return;
+    }
+    let home = Home::new();
+    let _turn = Turn::share();
+    let programs = ["fib-28", "fib-32", "fib-32-wall", "movavg-100k"]
+        .map(|program| format!("interp:perl.{program}"));
+    let programs = programs.each_ref().map(String::as_str);
+    let outcome =
+        home.succeed(&[&["run", "--samples", "3", "--as", "whitcher"][..], &programs].concat());
+    let rows = ["fib 28", "fib 32 (opt'n by Larry Wall)", "moving avg calc", "smaller is better"];
+    outcome.assert_says(&rows);
+    assert!(!outcome.stdout.contains("Difference"), "{outcome:#?}");
+    home.run(&["run", "interp:perl.loop-while", "--samples", "3", "--as", "whitcher"])
+        .assert_says(&["two perls beside each other"]);
+}

@@ -55,6 +55,8 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
         for fact in ["`mariadb`: MariaDB", "Durable: a commit is on disk", "Relaxed: a commit"] {
             assert!(facts.contains(fact), "{fact}: {facts}");
         }
+        home.succeed(&["show", "--as", "whitcher"])
+            .assert_says(&["mariadb, 90 % full, 1 client", "Database - inserts per second"]);
     }
     assert_nothing_is_left(&home);
 }
@@ -336,4 +338,75 @@ fn a_second_client_sees_the_same_server() {
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default();
     assert!(!ports.contains("mariadbd"), "{ports}");
+}
+
+/// What another's client prints beside a server, where both are installed; `DRIVER` is our own.
+fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|at| at.join(client).exists()) {
+        println!("skipped: {client} is not installed");
+        return None;
+    }
+    has(server).then(|| {
+        let home = open_home();
+        let driver = make_workloads("servers", &[]).join("weigh-workloads");
+        let script = script.replace("DRIVER", &driver.display().to_string());
+        let script = format!("{{ {script}; }} >seen 2>&1");
+        let command = ["compare", "none", "--fixture", fixture, "--budget", "3s", "--"];
+        let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
+        let seen = fs::read_to_string(home.path("seen")).unwrap_or_default();
+        assert!([Some(0), Some(3)].contains(&outcome.code), "{seen} {outcome:#?}");
+        assert_nothing_is_left(&home);
+        seen.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+}
+
+/// A second opinion: they find the pages that ours finds, and what a database acknowledges to them is there.
+#[test]
+fn other_clients_agree_with_ours() {
+    let _turn = Turn::share();
+    let page = "http://${WEIGH_WEB#*:}/page.html";
+    let ab = format!("ab -q -n 300 -c 4 {page}");
+    if let Some(seen) = printed_by("ab", "nginx", "nginx", &ab) {
+        for part in ["Complete requests: 300 Failed requests: 0", "Document Length: 5000 bytes"] {
+            assert!(seen.contains(part), "{part}: {seen}");
+        }
+    }
+    let wrk = format!("wrk -t 1 -c 4 -d 1s {page}");
+    if let Some(seen) = printed_by("wrk", "nginx", "nginx", &wrk) {
+        let is_wrong = seen.contains("Non-2xx") || seen.contains("Socket errors");
+        assert!(seen.contains("requests in") && !is_wrong, "{seen}");
+    }
+    let pgbench = "DRIVER run app:db.transaction --operations 1 >ours && socket=${WEIGH_DATABASE#*:} && \
+                   ask() { psql -h ${socket%/*} -U bench -At postgres -c \"SELECT $1 FROM history_0\"; } && \
+                   before=$(ask 'COUNT(*)') && printf '%s' 'BEGIN; \
+                   UPDATE accounts_0 SET balance = balance + 3 WHERE id = :client_id; \
+                   INSERT INTO history_0 VALUES (:client_id, 3); COMMIT;' >script && \
+                   pgbench -n -M simple -h ${socket%/*} -U bench -f script -c 2 -t 25 postgres && \
+                   echo $(($(ask 'COUNT(*)') - before)) lines, agree: \
+                   $(ask 'SUM(amount) = (SELECT SUM(balance) FROM accounts_0)')";
+    if let Some(seen) = printed_by("pgbench", "postgres", "postgres", pgbench) {
+        assert!(seen.contains("processed: 50/50"), "{seen}");
+        assert!(seen.ends_with("50 lines, agree: t"), "{seen}");
+    }
+    let lua = "function event() if not c then c = sysbench.sql.driver():connect() end \
+               local key = sysbench.rand.uniform(0, 262143) \
+               if c:query(\"SELECT rindex FROM random WHERE rindex=\" .. key).nrows == 0 then \
+               c:query(\"INSERT INTO random VALUES (\" .. key .. \", 0, \\\"row\\\")\") end end";
+    let sysbench = format!(
+        "DRIVER run app:db.random-insert-shared --operations 1 >ours && socket=${{WEIGH_DATABASE#*:}} && \
+         count() {{ mariadb -N -u root -S $socket weigh -e 'SELECT COUNT(*) FROM random'; }} && \
+         before=$(count) && printf '%s' '{lua}' >script.lua && \
+         sysbench script.lua --db-driver=mysql --db-ps-mode=disable --mysql-user=root --mysql-db=weigh \
+         --mysql-socket=$socket --threads=1 --events=200 --time=0 run && echo $(($(count) - before)) rows"
+    );
+    if let Some(seen) = printed_by("sysbench", "mariadb", "mariadb:relaxed", &sysbench) {
+        let word_after = |word: &str| {
+            let (_, rest) = seen.split_once(word)?;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let (acknowledged, rows) = (word_after("write: "), seen.rsplit(' ').nth(1));
+        assert!(acknowledged.is_some_and(|rows| rows > 100), "{seen}");
+        assert_eq!(rows.and_then(|rows| rows.parse().ok()), acknowledged, "{seen}");
+    }
 }

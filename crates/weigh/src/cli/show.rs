@@ -13,7 +13,6 @@ use crate::report::anonymise::Scrubber;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::run_text;
 use crate::report::terminal::{self, Screen};
-use crate::result::run::RunReport;
 use crate::result::summary::Summary;
 use crate::store::Store;
 use crate::store::record::{ExperimentKind, Stored};
@@ -148,9 +147,7 @@ pub fn run_as(stored: &Stored, dialect: Dialect) -> Result<String, String> {
 
 fn run_sheet(stored: &Stored) -> Sheet {
     let label = stored.header.arms.first().map_or("none", String::as_str);
-    let RunReport { results, loads, .. } = run_report::report(stored);
-    let rates = results.into_iter().map(|row| (row.workload, row.unit, row.rate));
-    Sheet::of_run(&stored.id, label, rates).with_loads(loads)
+    Sheet::of_report(run_report::report(stored), label)
 }
 
 /// The report that was written when it was measured, if it is still there.

@@ -12,7 +12,7 @@ use super::profiled::Profiled;
 use super::suite_index::SuiteIndex;
 use super::summary::{Failure, State};
 use super::times::TimesRow;
-use super::work_name::{COPIES, WorkName};
+use super::work_name::{APP, COPIES, WorkName};
 use crate::format;
 use crate::machine::Facts;
 
@@ -183,11 +183,14 @@ impl RunRow {
         Some(format!("{share:.2}{cache}"))
     }
 
-    /// Sweeps of latencies are read as times; how a workload scales shows in its rate.
+    /// Sweeps of latencies are read as times, and those of servers as what all clients together take for an
+    /// operation; how a workload scales shows in its rate.
     pub fn quantity(&self) -> Quantity {
-        match self.time_ns() {
-            Some(_) if self.copies_on_curve().is_none() => Quantity::Time,
-            _ => Quantity::Rate(self.unit.clone()),
+        let is_of_clients = self.unit == "ops/s" && self.workload.name.starts_with(APP);
+        let is_time = self.time_ns().is_some() || is_of_clients;
+        match is_time && self.copies_on_curve().is_none() {
+            true => Quantity::Time,
+            false => Quantity::Rate(self.unit.clone()),
         }
     }
 

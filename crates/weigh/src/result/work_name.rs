@@ -23,6 +23,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub const BESIDE: char = '/';
 /// Before the name of a workload that asks a server.
 pub const APP: &str = "app:";
+/// Another way to write which server such a workload asks: `engine=postgres` is `@postgres`.
+const ENGINE: &str = "engine";
 /// Before the name of a grid.
 pub const NET: &str = mix::GRID;
 
@@ -74,8 +76,9 @@ impl WorkName {
 
     fn of(term: &Term) -> Result<WorkName, String> {
         let written = term.workload_written();
-        let mut loads = term.parameters.iter();
-        let Some((axis, value)) = loads.next() else { return Ok((*term.name).into()) };
+        let (name, has_engine) = with_engine(term);
+        let mut loads = term.parameters.iter().filter(|(key, _)| !(has_engine && *key == ENGINE));
+        let Some((axis, value)) = loads.next() else { return Ok((*name).into()) };
         if loads.next().is_some() {
             return Err(format!("`{written}`: a workload has one load"));
         }
@@ -94,7 +97,7 @@ impl WorkName {
         match number.filter(|number| (1..=most).contains(number)) {
             Some(number) => {
                 let load = AxisValue { axis: own.into(), value: number as f64 };
-                Ok(WorkName { name: term.name.clone(), load: Some(load) })
+                Ok(WorkName { name, load: Some(load) })
             }
             None => Err(format!("`{written}`: {own} is a number from 1 to {most}")),
         }
@@ -135,6 +138,18 @@ impl WorkName {
     pub fn copies(&self) -> usize {
         let load = self.load.as_ref().filter(|load| load.axis == COPIES);
         load.map_or(1, |load| load.value as usize)
+    }
+}
+
+/// The name with the server that a parameter names, and whether one does. Of a workload beside an
+/// application, it is that of the latter.
+fn with_engine(term: &Term) -> (String, bool) {
+    let last = term.name.rsplit(BESIDE).next().unwrap_or_default();
+    match term.parameters.value(ENGINE) {
+        Some(engine) if last.starts_with(APP) && !last.contains('@') => {
+            (format!("{}@{engine}", term.name), true)
+        }
+        _ => (term.name.clone(), false),
     }
 }
 
@@ -202,6 +217,23 @@ mod tests {
         assert_eq!(WorkName::parse("./a:b.toml").unwrap(), ["./a:b.toml".into()]);
         let several = [WorkName::of_copies("pipe", 4), "getppid".into()];
         assert_eq!(WorkName::parse("pipe:copies=4,getppid").unwrap(), several);
+    }
+
+    #[test]
+    fn an_engine_is_the_server_that_is_asked() {
+        let of = |label| WorkName::parse(label).map(|names| names[0].to_string());
+        let transaction = "app:db.transaction@postgres";
+        assert_eq!(of("app:db.transaction:engine=postgres"), Ok(transaction.into()));
+        let four = Ok(format!("{transaction}:copies=4"));
+        assert_eq!(of("app:db.transaction:engine=postgres,copies=4"), four);
+        assert_eq!(of("app:db.transaction:copies=4,engine=postgres"), four);
+        assert_eq!(
+            of("feel:spawn/app:db.transaction:engine=postgres"),
+            Ok(format!("feel:spawn/{transaction}"))
+        );
+        for wrong in ["pipe:engine=postgres", "app:db.transaction@sqlite:engine=postgres"] {
+            assert!(of(wrong).unwrap_err().contains("no load `engine`"), "{wrong}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
+use super::cpu_shares::CpuShares;
 use crate::treatment::{self, Launch, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
@@ -60,6 +61,8 @@ pub struct Exempt {
     pub setup: Setup,
     /// Where the client is on another machine.
     pub away: Option<Rc<RefCell<AwayClient>>>,
+    /// Where the two have CPUs of their own.
+    pub shares: Option<CpuShares>,
 }
 
 /// What became of a launch with its members: of the worker, of the client that did its work, and of them.
@@ -103,6 +106,19 @@ impl Arm {
     /// The client, where it is on another machine.
     pub fn away(&self) -> Option<Ref<'_, AwayClient>> {
         self.exempt.away.as_ref().map(|away| away.borrow())
+    }
+
+    /// Which CPUs its servers are kept to, and who asks them, where these are not one.
+    pub fn shares(&self) -> Option<&CpuShares> {
+        self.exempt.shares.as_ref().filter(|_| self.treated() != WhoIsTreated::Both)
+    }
+
+    /// With the CPUs of servers, or of who asks them.
+    fn kept(&self, setup: Setup, is_of_servers: bool) -> Setup {
+        match self.shares() {
+            Some(shares) => shares.kept(setup, is_of_servers),
+            None => setup,
+        }
     }
 
     /// What the next launches need around them; what there is without it, or with another, ends.
@@ -201,9 +217,13 @@ impl Arm {
         self.lower();
         let instance = self.instance()?;
         let Instance { setup, members, environment, work_directory } = instance;
-        let of_servers = setup.clone().overridden_by(self.exempt.setup.clone());
+        let has_servers = members.iter().any(|member| member.is_asked);
+        let of_servers = self.kept(setup.clone().overridden_by(self.exempt.setup.clone()), true);
         let has_steps = setup != Setup::default();
-        let setup = setup.overridden_by(self.setup.clone());
+        let mut setup = setup.overridden_by(self.setup.clone());
+        if has_servers {
+            setup = self.kept(setup, self.treated() == WhoIsTreated::Server);
+        }
         let mut place = self.place.clone();
         place.work_directory = work_directory.unwrap_or(place.work_directory);
         // What one without an instance can do is refused because of the instance.
@@ -211,7 +231,6 @@ impl Arm {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
             other => self.of_place(other.into()),
         })?;
-        let has_servers = members.iter().any(|member| member.is_asked);
         let (mut client, mut of_members) = (None, None);
         match self.exempt.treated {
             WhoIsTreated::Server if has_servers => client = Some(self.client(interrupted)?),
@@ -238,8 +257,9 @@ impl Arm {
 
     fn client(&self, interrupted: &AtomicBool) -> Result<ExemptClient, ArmsError> {
         let Exempt { place: here, setup, away, .. } = &self.exempt;
+        let setup = self.kept(setup.clone(), false);
         let started = match away {
-            None => ExemptClient::start(&here.scratch, here, setup, interrupted),
+            None => ExemptClient::start(&here.scratch, here, &setup, interrupted),
             Some(away) => {
                 let there = away.borrow_mut().place()?;
                 ExemptClient::start(&here.scratch, &there, &AwayClient::setup(), interrupted)

@@ -10,6 +10,7 @@ pub use super::arm::ArmsError;
 use super::arm::{Arm, Exempt};
 use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
+use super::cpu_shares::CpuShares;
 use crate::fixture::is_server;
 use crate::treatment::guard::Guard;
 use crate::treatment::{
@@ -133,7 +134,8 @@ impl<'a> Arms<'a> {
             setup.overridden_by(named.treatment.setup(false))
         });
         let treated = serving.treated;
-        let exempt = Exempt { treated, place: here.clone(), setup: nothing, away };
+        let shares = CpuShares::here(&setups).filter(|_| away.is_none());
+        let exempt = Exempt { treated, place: here.clone(), setup: nothing, away, shares };
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
@@ -175,8 +177,9 @@ impl<'a> Arms<'a> {
         let is_of_interest = self.count() > 1 || self.arms[arm].away().is_some();
         let is_asked = servers.keys().any(|label| is_server(label));
         let who = who.filter(|_| is_of_interest && is_asked);
+        let shares = self.arms[arm].shares().filter(|_| who.is_some()).map(CpuShares::sentence);
         let warm = (!servers.is_empty()).then(|| WARM.to_owned());
-        told.chain(who).chain(warm).collect()
+        told.chain(who).chain(shares).chain(warm).collect()
     }
 
     /// Their treatments, in order.

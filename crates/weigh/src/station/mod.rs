@@ -5,6 +5,7 @@ mod arm;
 pub mod arms;
 pub mod away;
 pub mod client;
+mod cpu_shares;
 pub mod fitness;
 
 use std::collections::BTreeSet;

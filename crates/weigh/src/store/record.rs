@@ -10,7 +10,7 @@ use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::summary::{Failure, State};
-use crate::result::work_name::WorkName;
+use crate::result::work_name::{APP, WorkName};
 use crate::treatment::Evidence;
 use crate::workload::detail::Detail;
 use crate::workload::metric::{Metric, Percentile};
@@ -133,6 +133,9 @@ impl Header {
         if self.is_peak(work) {
             return None;
         }
+        if let Some(over_clients) = self.of_clients(work) {
+            return Some(over_clients);
+        }
         let of_it = || self.works.iter().map(|w| &w.name).filter(|other| other.name == name.name);
         let load = name.load.as_ref().or_else(|| of_it().find_map(|other| other.load.as_ref()));
         let Some(axis) = load.map(|load| &load.axis) else { return on_curve.clone() };
@@ -142,6 +145,25 @@ impl Header {
         }
         let x = name.load.as_ref().map_or(1.0, |load| load.value);
         Some(OnCurve { series: name.name.clone(), x, x_unit: axis.clone() })
+    }
+
+    /// Of a workload that asks a server, where what it declares varies as well as the number of clients: over
+    /// the former, a curve for each of the latter.
+    fn of_clients(&self, work: usize) -> Option<OnCurve> {
+        let StoredWork { name, on_curve, .. } = &self.works[work];
+        let own = on_curve.as_ref().filter(|_| name.name.starts_with(APP))?;
+        let of_series = || {
+            let others = self.works.iter().filter_map(|w| Some((&w.name, w.on_curve.as_ref()?)));
+            others.filter(|(_, on)| on.series == own.series)
+        };
+        let is_curve = of_series().any(|(other, on)| other.load == name.load && on.x != own.x);
+        let are_several = of_series().any(|(other, _)| other.load != name.load);
+        let clients = match name.copies() {
+            1 => "1 client".to_owned(),
+            several => format!("{several} clients"),
+        };
+        (is_curve && are_several)
+            .then(|| OnCurve { series: format!("{}, {clients}", own.series), ..own.clone() })
     }
 }
 

@@ -12,15 +12,19 @@ use super::table::Table;
 use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
 use crate::result::load::LoadAnswers;
+use crate::result::run::RunReport;
 use crate::result::summary::{Pair, Row, Summary};
+use crate::result::times::TimesRow;
 use crate::result::work_name::WorkName;
 use paired::estimate::median;
 
+mod asked_servers;
 mod lmbench;
 mod lmbench_columns;
 mod nitzberg;
 mod perlbench;
 mod reaim;
+mod side_by_side;
 mod smalley;
 pub mod unixbench;
 mod whitcher;
@@ -132,11 +136,14 @@ pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     }
 }
 
-/// Of the rows that tell how many there were.
-fn inserts(s: &Summary, arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>)> {
+/// Of the rows that tell how many there were; those of a run are of no arm.
+fn inserts(times: &[TimesRow], arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>)> {
     let mut found: Vec<(WorkName, Vec<Option<f64>>)> = Vec::new();
-    for row in s.times.iter().filter(|row| row.of == INSERT) {
-        let arm = arms.iter().position(|arm| Some(*arm) == row.treatment.as_deref());
+    for row in times.iter().filter(|row| row.of == INSERT) {
+        let arm = match &row.treatment {
+            Some(label) => arms.iter().position(|arm| arm == label),
+            None => Some(0),
+        };
         let at = found.iter().position(|(name, _)| *name == row.workload).unwrap_or_else(|| {
             found.push((row.workload.clone(), vec![None; arms.len()]));
             found.len() - 1
@@ -149,13 +156,19 @@ fn inserts(s: &Summary, arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>)> {
 }
 
 impl Sheet {
-    /// The same with these ramps.
-    pub fn with_loads(self, loads: Vec<LoadAnswers>) -> Sheet {
-        Sheet { loads, ..self }
+    /// Of a run.
+    pub fn of_report(report: RunReport, label: &str) -> Sheet {
+        let RunReport { id, results, times, loads, .. } = report;
+        let rates = results.iter().map(|row| (row.workload.clone(), row.unit.clone(), row.rate));
+        let mut sheet = Sheet::of_run(&id, label, rates);
+        for (line, row) in sheet.lines.iter_mut().zip(&results) {
+            line.extremes = vec![Some([row.highest, row.lowest])];
+        }
+        Sheet { loads, inserts: inserts(&times, &[label]), ..sheet }
     }
 
-    /// Of a run: name, unit and rate of each workload.
-    pub fn of_run(
+    /// The same of name, unit and rate of each workload.
+    fn of_run(
         id: &str,
         label: &str,
         rates: impl Iterator<Item = (WorkName, String, f64)>,
@@ -192,7 +205,7 @@ impl Sheet {
             head: s.imported.as_ref().map(imported::head),
             cumulative: None,
             loads: Vec::new(),
-            inserts: inserts(s, &arms),
+            inserts: inserts(&s.times, &arms),
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),

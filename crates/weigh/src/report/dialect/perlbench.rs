@@ -2,7 +2,7 @@
 //! arithmetic mean; and Whitcher's two programs, in seconds.
 
 use super::super::table::{Align, Table};
-use super::{Sheet, SheetLine, lines, three_digits};
+use super::{Sheet, SheetLine, lines, side_by_side, three_digits};
 use crate::format;
 
 const PREFIX: &str = "interp:perl.";
@@ -30,28 +30,42 @@ pub fn in_points(sheet: &Sheet, own: usize, other: usize) -> Option<String> {
     let average = points.iter().sum::<f64>() / points.len() as f64;
     (!points.is_empty()).then(|| {
         rows.push(vec!["AVERAGE".into(), whole(100.0), whole(average)]);
-        let table = lines(&table(sheet, "perlbench", own, other, None, rows));
+        let columns = vec![
+            ("perlbench", Align::Left),
+            (&*sheet.arms[own], Align::Right),
+            (&*sheet.arms[other], Align::Right),
+        ];
+        let table = lines(&Table::new(columns, rows));
         format!("perlbench - points - bigger is better\n{table}")
     })
 }
 
 /// His own programs; `None` where none was measured.
-pub fn in_seconds(sheet: &Sheet, own: usize, other: usize) -> Option<String> {
+pub fn in_seconds(sheet: &Sheet, systems: &[usize]) -> Option<String> {
     let row = |(title, name): &(&str, &str)| {
         let is_this = |line: &&SheetLine| name_of(line) == Some(name);
         let line = sheet.lines.iter().find(is_this)?;
-        let [of_own, of_other] = [own, other]
-            .map(|arm| line.rates[arm].map_or("n/a".into(), |rate| three_digits(1.0 / rate)));
-        let ratio = both(line, own, other)
-            .map_or("n/a".into(), |(own, other)| format!("{:.2}", other / own));
-        Some(vec![(*title).to_owned(), of_own, of_other, ratio])
+        let seconds =
+            |arm: &usize| line.rates[*arm].map_or("n/a".into(), |r| three_digits(1.0 / r));
+        let mut cells = vec![(*title).to_owned()];
+        cells.extend(systems.iter().map(seconds));
+        if let [own, other] = *systems {
+            let ratio = both(line, own, other).map(|(own, other)| format!("{:.2}", other / own));
+            cells.push(ratio.unwrap_or("n/a".into()));
+        }
+        Some(cells)
     };
     let rows: Vec<Vec<String>> = HIS.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| {
-        let table = lines(&table(sheet, "perl", own, other, Some("Difference"), rows));
-        let arms = [own, other].map(|arm| format::label(&sheet.arms[arm]));
-        let [own, other] = arms;
-        format!("Perl - seconds - smaller is better\n{table}Difference: {own} over {other}.\n")
+        let table = lines(&side_by_side::table(sheet, systems, "perl", rows));
+        let difference = match *systems {
+            [own, other] => {
+                let [own, other] = [own, other].map(|arm| format::label(&sheet.arms[arm]));
+                format!("Difference: {own} over {other}.\n")
+            }
+            _ => String::new(),
+        };
+        format!("Perl - seconds - smaller is better\n{table}{difference}")
     })
 }
 
@@ -71,23 +85,6 @@ fn both(line: &SheetLine, own: usize, other: usize) -> Option<(f64, f64)> {
 
 fn whole(points: f64) -> String {
     format!("{points:.0}")
-}
-
-fn table(
-    sheet: &Sheet,
-    title: &str,
-    own: usize,
-    other: usize,
-    last: Option<&str>,
-    rows: Vec<Vec<String>>,
-) -> Table {
-    let mut columns = vec![
-        (title, Align::Left),
-        (&*sheet.arms[own], Align::Right),
-        (&*sheet.arms[other], Align::Right),
-    ];
-    columns.extend(last.map(|title| (title, Align::Right)));
-    Table::new(columns, rows)
 }
 
 #[cfg(test)]
@@ -130,7 +127,7 @@ mod tests {
 
     #[test]
     fn his_programs_are_in_seconds_and_the_difference_is_a_ratio() {
-        let text = words(&in_seconds(&sheet(), 0, 1).unwrap());
+        let text = words(&in_seconds(&sheet(), &[0, 1]).unwrap());
         assert!(text.contains("fib 28 2.70 3.60 0.75"), "{text}");
         assert!(!text.contains("fib 32"), "{text}");
     }

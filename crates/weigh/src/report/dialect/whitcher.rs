@@ -1,21 +1,21 @@
 //! The tables of Whitcher's report on Lunar Linux and Red Hat (2003): two systems beside each other,
 //! the one that is of interest first, in UnixBench's indices and in lmbench's times; and lmbench's
 //! summary with the ratio of the two, as in its appendix; of perl, perlbench's points and his own two
-//! programs; of servers, the queries of his random inserts and the pages with cookies.
+//! programs; of servers, his random inserts and the pages with cookies. Of a run there is one system, and
+//! nothing that is a difference or a ratio.
 //!
 //! A difference is how much faster the first is: its index over the other's, less 1, and the other's
 //! time over its own. The ratio is always that of the second line over the first, so that it says the
 //! opposite in tables of bandwidths.
 
-use super::super::table::{Align, Table};
+use super::super::table::Table;
 use super::lmbench::in_two_lines;
 use super::lmbench_columns::{SECTIONS, Section};
-use super::perlbench;
+use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::unixbench::{ArmIndex, index_of};
-use super::{Sheet, format, lines, three_digits, whole_percent};
-use crate::result::work_name::WorkName;
-
-const NOT_AVAILABLE: &str = "n/a";
+use super::{Sheet, format, lines, three_digits};
+use super::{asked_servers, perlbench};
+use crate::result::imported::Better;
 
 /// His names of UnixBench's tests, and ours.
 const INDICES: [(&str, &str); 8] = [
@@ -46,64 +46,57 @@ const TIMES: [(&str, &str, &str); 13] = [
     ("TCP connect", "TCP conn", " latency"),
 ];
 
-/// What he asked servers for, and ours. A query is a turn of his loop: one key drawn, looked up, and inserted
-/// where it was not there.
-const SERVED: [(&str, &str); 2] = [
-    ("Database - queries of random inserts per second - bigger is better", "app:db.random-insert"),
-    (
-        "Web server and database - pages with cookies per second - bigger is better",
-        "app:web.cookie",
-    ),
-];
-
-/// His curve tells the time of so many turns of the loop.
-const TURNS: f64 = 100_000.0;
-
-/// The other system's arm, and that of the one that is of interest.
-const OTHER: usize = 0;
-const OWN: usize = 1;
+/// The arms in the order of the columns: the one that is of interest, and the other, which is the baseline.
+/// Of a run there is one.
+fn systems(sheet: &Sheet) -> Result<&'static [usize], String> {
+    match sheet.arms.len() {
+        1 => Ok(&[0]),
+        2 => Ok(&[1, 0]),
+        _ => Err(
+            "these tables have two systems beside each other: compare one arm with one baseline"
+                .into(),
+        ),
+    }
+}
 
 pub fn render(sheet: &Sheet) -> Result<String, String> {
-    let [other, own] = sheet.arms.as_slice() else {
-        return Err("these tables have two systems beside each other: compare one arm with one \
-                    baseline"
-            .into());
+    let systems = systems(sheet)?;
+    let names: Vec<String> = systems.iter().map(|arm| format::label(&sheet.arms[*arm])).collect();
+    // How much faster the first is, by rates and by times.
+    let [by_rate, by_time, ratio] = match &names[..] {
+        [own, other] => [
+            format!("Difference: {own} over {other}, less 1.\n"),
+            format!("Difference: {other} over {own}, less 1.\n"),
+            format!("The last line of each: {other} over {own}.\n"),
+        ],
+        _ => Default::default(),
     };
-    let [other, own] = [other, own].map(format::label);
     let mut parts = Vec::new();
-    if let Some(table) = indices(sheet)? {
+    if let Some(table) = indices(sheet, systems)? {
         let title = "UnixBench - index values - bigger is better";
-        parts.push(format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table)));
+        parts.push(format!("{title}\n{}{by_rate}", lines(&table)));
     }
-    if let Some(table) = times(sheet) {
+    if let Some(table) = times(sheet, systems) {
         let title = "lmbench - times in microseconds - smaller is better";
-        parts.push(format!("{title}\n{}Difference: {other} over {own}, less 1.\n", lines(&table)));
+        parts.push(format!("{title}\n{}{by_time}", lines(&table)));
     }
-    parts.extend(perlbench::in_points(sheet, OWN, OTHER));
-    parts.extend(perlbench::in_seconds(sheet, OWN, OTHER));
-    parts.extend(SERVED.iter().filter_map(|(title, workload)| {
-        let table = served(sheet, workload)?;
-        Some(format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table)))
-    }));
-    parts.extend(best_and_worst(sheet).map(|table| {
-        let title = "Database - seconds per 100,000 queries, best (worst) - smaller is better";
-        format!("{title}\n{}Best and worst: by the rates of single samples.\n", lines(&table))
-    }));
-    parts.extend(inserted(sheet).map(|table| {
-        let title = "Database - inserts per second - bigger is better";
-        format!("{title}\n{}Difference: {own} over {other}, less 1.\n", lines(&table))
-    }));
+    if let [own, other] = *systems {
+        parts.extend(perlbench::in_points(sheet, own, other));
+    }
+    parts.extend(perlbench::in_seconds(sheet, systems));
+    parts.extend(asked_servers::parts(sheet, systems, &by_rate));
     let sections = SECTIONS.iter().filter_map(|section| {
-        let table = in_two_lines(section.table(sheet, &[OWN, OTHER], true)?);
+        let table = in_two_lines(section.table(sheet, systems, systems.len() > 1)?);
         Some(format!("{}\n{}", section.title, lines(&table)))
     });
     let sections: Vec<String> = sections.collect();
     if !sections.is_empty() {
-        parts.push(format!("{}The last line of each: {other} over {own}.\n", sections.join("\n")));
+        parts.push(format!("{}{ratio}", sections.join("\n")));
     }
     if parts.is_empty() {
         return Err("none of its workloads is in these tables; they are those of the suites \
-                    unixbench-4.1, lmbench, interp-perl and app-fill, and app:web.cookie"
+                    unixbench-4.1, lmbench, interp-perl and app-fill, and app:web.cookie; perlbench's \
+                    points are of two perls beside each other (weigh compare)"
             .into());
     }
     if sheet.head.is_none() {
@@ -115,30 +108,36 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
 }
 
 /// His tests, the others of the index by their own names, and the final score.
-fn indices(sheet: &Sheet) -> Result<Option<Table>, String> {
-    let [own, other] = [index_of(sheet, OWN)?, index_of(sheet, OTHER)?];
-    if own.items.is_empty() && other.items.is_empty() {
+fn indices(sheet: &Sheet, systems: &[usize]) -> Result<Option<Table>, String> {
+    let all: Vec<ArmIndex> =
+        systems.iter().map(|arm| index_of(sheet, *arm)).collect::<Result<_, _>>()?;
+    if all.iter().all(|of| of.items.is_empty()) {
         return Ok(None);
     }
-    let is_his = |name: &str| INDICES.iter().any(|(_, his)| is_test(name, his));
-    let find = |of: &ArmIndex, his: &str| {
-        of.items.iter().find(|item| is_test(&item.name, his)).map(|item| item.index)
+    let index = |index: f64| format!("{index:.1}");
+    let find = |test: &str| -> Vec<Option<f64>> {
+        let of_test = |of: &ArmIndex| {
+            of.items.iter().find(|item| is_test(&item.name, test)).map(|item| item.index)
+        };
+        all.iter().map(of_test).collect()
     };
-    let mut rows: Vec<Vec<String>> = INDICES
-        .iter()
-        .map(|(title, his)| index_row(title, find(&own, his), find(&other, his)))
-        .collect();
-    for item in own.items.iter().filter(|item| !is_his(&item.name)) {
-        rows.push(index_row(&item.title, Some(item.index), find(&other, &item.name)));
+    let mut rows: Vec<Vec<String>> =
+        INDICES.iter().map(|(title, his)| row(title, &find(his), index, Better::More)).collect();
+    let is_his = |name: &str| INDICES.iter().any(|(_, his)| is_test(name, his));
+    for item in all[0].items.iter().filter(|item| !is_his(&item.name)) {
+        rows.push(row(&item.title, &find(&item.name), index, Better::More));
     }
+    let scores: Vec<Option<f64>> = all.iter().map(ArmIndex::score).collect();
+    let mut last = row(&all[0].score_title(), &scores, index, Better::More);
     let tests = |of: &ArmIndex| of.items.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
-    let mut last = index_row(&own.score_title(), own.score(), other.score());
-    if tests(&own) != tests(&other) {
+    if let [own, other] = &all[..]
+        && tests(own) != tests(other)
+    {
         // Scores of different tests cannot be compared.
         last[3] = NOT_AVAILABLE.into();
     }
     rows.push(last);
-    Ok(Some(table(sheet, "Microbenchmark", rows)))
+    Ok(Some(table(sheet, systems, "Microbenchmark", rows)))
 }
 
 /// Whether it is this one, wherever its processes were placed.
@@ -146,14 +145,8 @@ fn is_test(name: &str, test: &str) -> bool {
     name == test || name.split('@').next() == Some(test)
 }
 
-fn index_row(title: &str, own: Option<f64>, other: Option<f64>) -> Vec<String> {
-    let one =
-        |index: Option<f64>| index.map_or(NOT_AVAILABLE.into(), |index| format!("{index:.1}"));
-    vec![title.to_owned(), one(own), one(other), difference(own.zip(other))]
-}
-
 /// `None` where none of his was measured.
-fn times(sheet: &Sheet) -> Option<Table> {
+fn times(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
     let value = |title: &str, suffix: &str, arm: usize| {
         let of_section = |section: &Section| {
             let column = section.columns.iter().find(|column| column.title == title)?;
@@ -162,88 +155,12 @@ fn times(sheet: &Sheet) -> Option<Table> {
         SECTIONS.iter().filter(|section| section.suffix == suffix).find_map(of_section)
     };
     let rows = TIMES.iter().filter_map(|(name, title, suffix)| {
-        let [own, other] = [OWN, OTHER].map(|arm| value(title, suffix, arm));
-        own.or(other)?;
-        let shown = |time: Option<f64>| time.map_or(NOT_AVAILABLE.into(), three_digits);
-        Some(vec![(*name).to_owned(), shown(own), shown(other), difference(other.zip(own))])
+        let values: Vec<Option<f64>> =
+            systems.iter().map(|arm| value(title, suffix, *arm)).collect();
+        values.iter().any(Option::is_some).then(|| row(name, &values, three_digits, Better::Less))
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    (!rows.is_empty()).then(|| table(sheet, "Microbenchmark", rows))
-}
-
-/// A line for each server, state of the table and number of clients; `None` where there is none.
-fn served(sheet: &Sheet, workload: &str) -> Option<Table> {
-    let lines = sheet.lines.iter().map(|line| (&line.name, &line.rates));
-    of_servers(sheet, workload, lines)
-}
-
-/// The same of the inserts alone.
-fn inserted(sheet: &Sheet) -> Option<Table> {
-    of_servers(sheet, SERVED[0].1, sheet.inserts.iter().map(|(name, rates)| (name, rates)))
-}
-
-/// Of random inserts, how long the fastest sample and the slowest would have taken for all the turns.
-fn best_and_worst(sheet: &Sheet) -> Option<Table> {
-    let rows = sheet.lines.iter().filter_map(|line| {
-        let [own, other] = [OWN, OTHER].map(|arm| {
-            let [best, worst] = line.extremes[arm]?.map(|rate| three_digits(TURNS / rate));
-            Some(format!("{best} ({worst})"))
-        });
-        own.as_ref().or(other.as_ref())?;
-        let shown = |times: Option<String>| times.unwrap_or(NOT_AVAILABLE.into());
-        Some(vec![title_of_served(&line.name, SERVED[0].1)?, shown(own), shown(other)])
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let columns = vec![
-        ("Benchmark", Align::Left),
-        (&*sheet.arms[OWN], Align::Right),
-        (&*sheet.arms[OTHER], Align::Right),
-    ];
-    (!rows.is_empty()).then(|| Table::new(columns, rows))
-}
-
-fn of_servers<'a>(
-    sheet: &Sheet,
-    workload: &str,
-    lines: impl Iterator<Item = (&'a WorkName, &'a Vec<Option<f64>>)>,
-) -> Option<Table> {
-    let rows = lines.filter_map(|(work, rates)| {
-        let [own, other] = [OWN, OTHER].map(|arm| rates[arm]);
-        let shown = |rate: Option<f64>| rate.map_or(NOT_AVAILABLE.into(), three_digits);
-        let title = title_of_served(work, workload)?;
-        Some(vec![title, shown(own), shown(other), difference(own.zip(other))])
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    (!rows.is_empty()).then(|| table(sheet, "Benchmark", rows))
-}
-
-/// Server, state of the table and number of clients; `None` of another workload.
-fn title_of_served(work: &WorkName, workload: &str) -> Option<String> {
-    let (name, server) = work.name.split_once('@').unwrap_or((&work.name, ""));
-    let fill = match name.strip_prefix(workload)? {
-        "" => String::new(),
-        "-shared" => "one table".to_owned(),
-        fill => format!("{} % full", fill.strip_prefix('-')?),
-    };
-    let clients = work.load.as_ref().map_or(1.0, |load| load.value);
-    let clients = format::plural(clients as usize, "client");
-    let parts = [server, &fill, &clients].into_iter().filter(|part| !part.is_empty());
-    Some(format::label(&parts.collect::<Vec<_>>().join(", ")))
-}
-
-/// How much more the first is than the second.
-fn difference(both: Option<(f64, f64)>) -> String {
-    both.map_or(NOT_AVAILABLE.into(), |(one, other)| whole_percent(one / other))
-}
-
-fn table(sheet: &Sheet, title: &str, rows: Vec<Vec<String>>) -> Table {
-    let columns = vec![
-        (title, Align::Left),
-        (&*sheet.arms[OWN], Align::Right),
-        (&*sheet.arms[OTHER], Align::Right),
-        ("Difference", Align::Right),
-    ];
-    Table::new(columns, rows)
+    (!rows.is_empty()).then(|| table(sheet, systems, "Microbenchmark", rows))
 }
 
 #[cfg(test)]
@@ -291,36 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn queries_and_pages_are_shown_by_server_fill_and_clients() {
-        let mut sheet = sheet(&[
-            ("app:db.random-insert@mariadb", 2800.0, 1600.0),
-            ("app:db.random-insert-30@mariadb", 2000.0, 2000.0),
-            ("app:db.random-insert", 1000.0, 500.0),
-            ("app:db.transaction@mariadb", 1.0, 1.0),
-            ("app:web.cookie@nginx-fpm", 1000.0, 800.0),
-        ]);
-        sheet.lines[2].name = WorkName::of_copies("app:db.random-insert", 4);
-        let inserts = vec![Some(300.0), Some(450.0)];
-        sheet.lines[0].extremes = vec![Some([500.0, 250.0]), Some([800.0, 400.0])];
-        sheet.inserts = vec![("app:db.random-insert-shared@mariadb".into(), inserts)];
-        let text = words(&render(&sheet).unwrap());
-        for part in [
-            "queries of random inserts per second - bigger is better Benchmark lunar debian Difference \
-             mariadb, 1 client 625 357 75% mariadb, 30 % full, 1 client 500 500 0% \
-             4 clients 2000 1000 100% Difference: lunar over debian",
-            "pages with cookies per second - bigger is better Benchmark lunar debian Difference \
-             nginx-fpm, 1 client 1250 1000 25%",
-            "per 100,000 queries, best (worst) - smaller is better Benchmark lunar debian \
-             mariadb, 1 client 125 (250) 200 (400) Best and worst",
-            "inserts per second - bigger is better Benchmark lunar debian Difference \
-             mariadb, one table, 1 client 450 300 50%",
-        ] {
-            assert!(text.contains(part), "no `{part}` in {text}");
-        }
-        assert!(!text.contains("transaction"), "{text}");
-    }
-
-    #[test]
     fn scores_of_different_tests_are_not_compared() {
         let mut sheet = sheet(&[("execl", 2.0, 1.0), ("spawn@same-cpu", 3.0, 3.0)]);
         let score = |sheet: &Sheet| {
@@ -328,7 +215,7 @@ mod tests {
             words(text.lines().find(|line| line.starts_with("FINAL SCORE (partial only)")).unwrap())
         };
         assert!(score(&sheet).ends_with(" 41%"), "{}", score(&sheet));
-        sheet.lines[1].rates[OTHER] = None;
+        sheet.lines[1].rates[0] = None;
         assert!(score(&sheet).ends_with(" n/a"), "{}", score(&sheet));
         let text = words(&render(&sheet).unwrap());
         assert!(text.contains("pipe n/a n/a n/a"), "{text}");
@@ -337,8 +224,28 @@ mod tests {
     #[test]
     fn other_sheets_are_refused() {
         assert!(render(&sheet(&[("getrandom", 1.0, 1.0)])).unwrap_err().contains("unixbench-4.1"));
-        let mut one = sheet(&[("stat", 1.0, 1.0)]);
-        one.arms.pop();
-        assert!(render(&one).unwrap_err().contains("two systems"));
+        let mut three = sheet(&[("stat", 1.0, 1.0)]);
+        three.arms.push("suse".into());
+        assert!(render(&three).unwrap_err().contains("two systems"));
+    }
+
+    #[test]
+    fn a_run_is_one_system_without_differences() {
+        let times = [("stat", 2.0), ("execl", 1000.0), ("interp:perl.fib-28", 7.2e5)];
+        let rates = times.iter().map(|(name, us)| ((*name).into(), "ops/s".into(), 1e6 / us));
+        let text = words(&render(&Sheet::of_run("id", "none", rates)).unwrap());
+        for part in [
+            "Microbenchmark none file copy 4KB n/a",
+            "Microbenchmark none stat 2.00",
+            "perl none fib 28 0.720",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+        for absent in ["Difference", "last line", "AVERAGE"] {
+            assert!(!text.contains(absent), "{absent}: {text}");
+        }
+        let points = [("interp:perl.arith-mixed".into(), "ops/s".into(), 1.0)];
+        let why = render(&Sheet::of_run("id", "none", points.into_iter())).unwrap_err();
+        assert!(why.contains("two perls"), "{why}");
     }
 }

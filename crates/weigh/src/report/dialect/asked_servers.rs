@@ -1,0 +1,321 @@
+//! What Whitcher asked servers for: random inserts into a table of a database, and pages that know their
+//! visitor by a cookie. A query is a turn of his loop: one key drawn, looked up, and inserted where it was
+//! not there.
+
+use super::super::table::{Align, Table};
+use super::side_by_side::{NOT_AVAILABLE, row, table};
+use super::{Sheet, SheetLine, format, lines, three_digits};
+use crate::result::imported::Better;
+use crate::result::work_name::WorkName;
+
+const RANDOM_INSERT: &str = "app:db.random-insert";
+const COOKIE: &str = "app:web.cookie";
+
+/// His curve tells the time of so many queries.
+const QUERIES: f64 = 100_000.0;
+/// His summary tells the time until his table had so many rows. It had room for 2²⁰, so that it was 86 %
+/// full by then; with room for a million it is 90 %.
+const RECORDS: f64 = 900_000.0;
+const KEYS: f64 = 1e6;
+/// How full tables are at first, in per cent; the last is where the time ends.
+const FILLS: [u32; 4] = [0, 30, 60, 90];
+const MINUTE_S: f64 = 60.0;
+
+/// What follows from the seconds that all records take.
+type OfTime = fn(f64) -> f64;
+
+/// The tables of which there is something.
+pub fn parts(sheet: &Sheet, systems: &[usize], difference: &str) -> Vec<String> {
+    let rates = || sheet.lines.iter().map(|line| (&line.name, &line.rates));
+    let inserts = sheet.inserts.iter().map(|(name, rates)| (name, rates));
+    let titled = |title: &str, table: Option<Table>, note: &str| {
+        table.map(|table| format!("{title}\n{}{note}", lines(&table)))
+    };
+    let all = [
+        titled(
+            "Database - random inserts until tables are 90 % full, best (worst)",
+            to_the_end(sheet, systems),
+            "From the queries per second at 0, 30, 60 and 90 %, between which the time of a query is taken \
+             as linear.\nBest and worst: as if each had its fastest sample, or its slowest.\n",
+        ),
+        titled(
+            "Database - queries of random inserts per second - bigger is better",
+            of_servers(sheet, systems, RANDOM_INSERT, rates()),
+            difference,
+        ),
+        titled(
+            "Database - seconds per 100,000 queries, best (worst) - smaller is better",
+            best_and_worst(sheet, systems),
+            "Best and worst: by the rates of single samples.\n",
+        ),
+        titled(
+            "Database - inserts per second - bigger is better",
+            of_servers(sheet, systems, RANDOM_INSERT, inserts),
+            difference,
+        ),
+        titled(
+            "Web server and database - pages with cookies per second - bigger is better",
+            of_servers(sheet, systems, COOKIE, rates()),
+            difference,
+        ),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// A line for each server, state of the table and number of clients; `None` where there is none.
+fn of_servers<'a>(
+    sheet: &Sheet,
+    systems: &[usize],
+    workload: &str,
+    lines: impl Iterator<Item = (&'a WorkName, &'a Vec<Option<f64>>)>,
+) -> Option<Table> {
+    let rows = lines.filter_map(|(work, rates)| {
+        let title = WhoIsAsked::of(work, workload)?.title();
+        let values: Vec<Option<f64>> = systems.iter().map(|arm| rates[*arm]).collect();
+        Some(row(&title, &values, three_digits, Better::More))
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| table(sheet, systems, "Benchmark", rows))
+}
+
+/// Of random inserts, how long the fastest sample and the slowest would have taken for all the queries.
+fn best_and_worst(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
+    let rows = sheet.lines.iter().filter_map(|line| {
+        let title = WhoIsAsked::of(&line.name, RANDOM_INSERT)?.title();
+        let times = |arm: &usize| {
+            line.extremes[*arm].map(|rates| both(rates.map(|rate| three_digits(QUERIES / rate))))
+        };
+        let times: Vec<Option<String>> = systems.iter().map(times).collect();
+        times.iter().any(Option::is_some).then(|| {
+            let shown = times.into_iter().map(|times| times.unwrap_or(NOT_AVAILABLE.into()));
+            std::iter::once(title).chain(shown).collect()
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut columns = vec![("Benchmark", Align::Left)];
+    columns.extend(systems.iter().map(|arm| (&*sheet.arms[*arm], Align::Right)));
+    (!rows.is_empty()).then(|| Table::new(columns, rows))
+}
+
+/// As in his summary, a column for each number of clients: the time of all records, and the inserts and the
+/// queries in a second meanwhile. `None` where no server was measured at every fill.
+fn to_the_end(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
+    let asked: Vec<(WhoIsAsked, &SheetLine)> = (sheet.lines.iter())
+        .filter_map(|line| Some((WhoIsAsked::of(&line.name, RANDOM_INSERT)?, line)))
+        .collect();
+    let seconds = |server: &str, clients: usize, arm: usize| {
+        let rates = |fill: u32| {
+            let is_this = |asked: &WhoIsAsked| {
+                (asked.server, asked.clients, asked.state)
+                    == (server, clients, TableState::Full(fill))
+            };
+            asked.iter().find(|(asked, _)| is_this(asked))?.1.extremes[arm]
+        };
+        let [a, b, c, d] = FILLS.map(rates);
+        let all = [a?, b?, c?, d?];
+        // The fastest of each, and the slowest.
+        Some([0, 1].map(|which| seconds_to_the_end(all.map(|rates| rates[which]))))
+    };
+    let mut servers: Vec<&str> = Vec::new();
+    for (asked, _) in &asked {
+        if !servers.contains(&asked.server) {
+            servers.push(asked.server);
+        }
+    }
+    let mut clients: Vec<usize> = asked.iter().map(|(asked, _)| asked.clients).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let quantities: [(&str, OfTime); 3] = [
+        ("minutes for 900,000 records", |seconds| seconds / MINUTE_S),
+        ("inserts per second", |seconds| RECORDS / seconds),
+        ("queries per second", |seconds| queries() / seconds),
+    ];
+    let mut rows = Vec::new();
+    for (quantity, of) in quantities {
+        for (server, arm) in
+            servers.iter().flat_map(|server| systems.iter().map(move |arm| (server, arm)))
+        {
+            let found = clients.iter().map(|clients| seconds(server, *clients, *arm));
+            let cells: Vec<Option<String>> = found
+                .map(|times| times.map(|times| both(times.map(|t| three_digits(of(t))))))
+                .collect();
+            if cells.iter().any(Option::is_some) {
+                let arm = if systems.len() > 1 { &*sheet.arms[*arm] } else { "" };
+                let parts = [quantity, server, arm].into_iter().filter(|part| !part.is_empty());
+                let title = format::label(&parts.collect::<Vec<_>>().join(", "));
+                let cells = cells.into_iter().map(|cell| cell.unwrap_or(NOT_AVAILABLE.into()));
+                rows.push(std::iter::once(title).chain(cells).collect());
+            }
+        }
+    }
+    let titles: Vec<String> = clients.iter().map(|n| format::plural(*n, "client")).collect();
+    let mut columns = vec![("Benchmark", Align::Left)];
+    columns.extend(titles.iter().map(|title| (&**title, Align::Right)));
+    (!rows.is_empty()).then(|| Table::new(columns, rows))
+}
+
+/// Best (worst).
+fn both([best, worst]: [String; 2]) -> String {
+    format!("{best} ({worst})")
+}
+
+/// Of random keys, how many have to be drawn for all records.
+fn queries() -> f64 {
+    KEYS * (KEYS / (KEYS - RECORDS)).ln()
+}
+
+/// How long all records take, from the queries per second at each fill. Of a table that is full to the share
+/// f, df takes KEYS·df/(1 − f) queries, as the others draw keys that are there. A query looks up, and
+/// inserts with the chance 1 − f: so its time t is linear in f, as far as lookup and insert take the same at
+/// each fill.
+fn seconds_to_the_end(rates: [f64; FILLS.len()]) -> f64 {
+    let points: Vec<(f64, f64)> = FILLS
+        .iter()
+        .zip(rates)
+        .map(|(fill, rate)| (f64::from(*fill) / 100.0, 1.0 / rate))
+        .collect();
+    let part = |[(from, t), (to, t_end)]: [(f64, f64); 2]| {
+        let (slope, drawn) = ((t_end - t) / (to - from), ((1.0 - from) / (1.0 - to)).ln());
+        t * drawn + slope * ((1.0 - from) * drawn - (to - from))
+    };
+    KEYS * points.windows(2).map(|two| part([two[0], two[1]])).sum::<f64>()
+}
+
+/// Who was asked, by how many.
+struct WhoIsAsked<'a> {
+    server: &'a str,
+    state: TableState,
+    clients: usize,
+}
+
+/// Of the table, at first.
+#[derive(Clone, Copy, PartialEq)]
+enum TableState {
+    Full(u32),
+    /// Empty, and that of all clients.
+    Shared,
+}
+
+impl WhoIsAsked<'_> {
+    /// `None` of another workload.
+    fn of<'a>(work: &'a WorkName, workload: &str) -> Option<WhoIsAsked<'a>> {
+        let (name, server) = work.name.split_once('@').unwrap_or((&work.name, ""));
+        let state = match name.strip_prefix(workload)? {
+            "" => TableState::Full(0),
+            "-shared" => TableState::Shared,
+            fill => TableState::Full(fill.strip_prefix('-')?.parse().ok()?),
+        };
+        Some(WhoIsAsked { server, state, clients: work.copies() })
+    }
+
+    fn title(&self) -> String {
+        let state = match self.state {
+            TableState::Full(0) => String::new(),
+            TableState::Full(fill) => format!("{fill} % full"),
+            TableState::Shared => "one table".to_owned(),
+        };
+        let clients = format::plural(self.clients, "client");
+        let parts = [self.server, &state, &clients].into_iter().filter(|part| !part.is_empty());
+        format::label(&parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rates in a second, of the baseline and of the other arm.
+    fn sheet(rates: &[(WorkName, f64, f64)]) -> Sheet {
+        let of_baseline = rates.iter().map(|(name, rate, _)| (name.clone(), "ops/s".into(), *rate));
+        let mut sheet = Sheet::of_run("id", "debian", of_baseline);
+        sheet.arms.push("lunar".into());
+        for (line, (_, baseline, treated)) in sheet.lines.iter_mut().zip(rates) {
+            line.rates.push(Some(*treated));
+            line.extremes = [baseline, treated].map(|rate| Some([rate * 2.0, rate / 2.0])).to_vec();
+        }
+        sheet
+    }
+
+    fn words(parts: Vec<String>) -> String {
+        parts.join("\n").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn assert_has(text: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    }
+
+    #[test]
+    fn queries_and_pages_are_shown_by_server_fill_and_clients() {
+        let mut sheet = sheet(&[
+            ("app:db.random-insert@mariadb".into(), 400.0, 800.0),
+            ("app:db.random-insert-30@mariadb".into(), 500.0, 500.0),
+            (WorkName::of_copies("app:db.random-insert", 4), 1000.0, 2000.0),
+            ("app:db.transaction@mariadb".into(), 1.0, 1.0),
+            ("app:web.cookie@nginx-fpm".into(), 1000.0, 1250.0),
+        ]);
+        let inserts = vec![Some(300.0), Some(450.0)];
+        sheet.inserts = vec![("app:db.random-insert-shared@mariadb".into(), inserts)];
+        let text = words(parts(&sheet, &[1, 0], "Difference: lunar over debian.\n"));
+        assert_has(
+            &text,
+            &[
+                "queries of random inserts per second - bigger is better Benchmark lunar debian Difference \
+                 mariadb, 1 client 800 400 100% mariadb, 30 % full, 1 client 500 500 0% \
+                 4 clients 2000 1000 100% Difference: lunar over debian",
+                "pages with cookies per second - bigger is better Benchmark lunar debian Difference \
+                 nginx-fpm, 1 client 1250 1000 25%",
+                "per 100,000 queries, best (worst) - smaller is better Benchmark lunar debian \
+                 mariadb, 1 client 62.5 (250) 125 (500)",
+                "inserts per second - bigger is better Benchmark lunar debian Difference \
+                 mariadb, one table, 1 client 450 300 50%",
+            ],
+        );
+        assert!(!text.contains("transaction") && !text.contains("900,000"), "{text}");
+    }
+
+    #[test]
+    fn a_run_has_no_difference() {
+        let mut sheet = sheet(&[("app:db.random-insert@sqlite".into(), 400.0, 800.0)]);
+        sheet.arms.pop();
+        let text = words(parts(&sheet, &[0], ""));
+        let queries = "Benchmark debian sqlite, 1 client 400 Database - seconds";
+        assert_has(&text, &[queries, "sqlite, 1 client 125 (500) Best"]);
+        assert!(!text.contains("Difference"), "{text}");
+    }
+
+    #[test]
+    fn the_time_of_all_records_is_that_of_the_queries_at_each_fill() {
+        // What does not depend on the fill takes as many turns as there are keys to draw.
+        let flat = seconds_to_the_end([1000.0; 4]);
+        assert!((flat - queries() / 1000.0).abs() < 1e-6, "{flat}");
+        assert!((queries() - 1e6 * 10_f64.ln()).abs() < 1.0);
+        // An insert takes 1 ms and a lookup nothing: then it is the time of the records.
+        let inserting = [0.0, 0.3, 0.6, 0.9].map(|fill: f64| 1000.0 / (1.0 - fill));
+        let seconds = seconds_to_the_end(inserting);
+        assert!((seconds - 900.0).abs() < 1e-6, "{seconds}");
+    }
+
+    #[test]
+    fn his_summary_has_a_column_for_each_number_of_clients() {
+        let of = |fill: &str, clients| {
+            WorkName::of_copies(&format!("app:db.random-insert{fill}@mariadb"), clients)
+        };
+        let fills = ["", "-30", "-60", "-90"];
+        let mut rates: Vec<(WorkName, f64, f64)> =
+            fills.iter().map(|fill| (of(fill, 1), 1000.0, 2000.0)).collect();
+        rates.push((of("", 6), 1.0, 1.0));
+        let text = words(parts(&sheet(&rates), &[1, 0], ""));
+        assert_has(
+            &text,
+            &[
+                "best (worst) Benchmark 1 client 6 clients",
+                "minutes for 900,000 records, mariadb, lunar 9.59 (38.4) n/a",
+                "minutes for 900,000 records, mariadb, debian 19.2 (76.8) n/a",
+                "inserts per second, mariadb, lunar 1563 (391) n/a",
+                "queries per second, mariadb, debian 2000 (500) n/a",
+            ],
+        );
+    }
+}
