@@ -78,8 +78,11 @@ impl Copies {
         let mut numbers = Vec::new();
         for item in text.split(',') {
             let Some((from, to)) = item.split_once("..") else {
-                numbers.push(value::copies(item).map_err(|problem| {
-                    format!("{problem}, a list or a range of them such as 1,2,4 or 1..all")
+                numbers.push(value::copies(item).map_err(|problem| match item.contains('@') {
+                    true => problem,
+                    false => {
+                        format!("{problem}, a list or a range of them such as 1,2,4 or 1..all")
+                    }
                 })?);
                 continue;
             };
@@ -158,6 +161,7 @@ mod tests {
             assert!(Copies::parse(bad).unwrap_err().contains("takes a number"), "{bad}");
         }
         assert!(Copies::parse("4..2").unwrap_err().contains("before it begins"));
+        assert!(Copies::parse("me@host").unwrap_err().ends_with("--client me@host"));
     }
 
     proptest! {
