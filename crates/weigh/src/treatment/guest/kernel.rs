@@ -24,6 +24,8 @@ const NEEDED: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4"]
 const ASKED_FOR: [&str; 2] = ["crc32c_generic", "crc32c_cryptoapi"];
 /// A package that is only a name for another leads to one such.
 const MOST_NAMES: usize = 3;
+/// Where the files of a kernel are not in the package of the image, but in others that it depends on.
+const PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 /// No module of a kernel is as large.
 const MOST_BYTES: u64 = 256 << 20;
 /// Where the header of an image for x86 has its magic number, and the place of the release.
@@ -70,17 +72,20 @@ impl GuestKernel {
     }
 
     fn unpacked(directory: &Path) -> Result<GuestKernel, String> {
-        let say = |error: io::Error| error.to_string();
-        let files = fs::read_dir(directory.join("boot")).map_err(say)?;
-        let names = files.flatten().map(|entry| entry.path());
+        let within = |path: &Path| {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let roots = ["lib/modules", "usr/lib/modules"].map(|path| directory.join(path));
+        let trees = roots.iter().flat_map(|path| within(path));
+        let tree = trees.min().ok_or("its package has no modules")?;
         let is_image = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"))
         };
-        let image = names.filter(is_image).min().ok_or("its package has no kernel in /boot")?;
-        let roots = ["lib/modules", "usr/lib/modules"].map(|path| directory.join(path));
-        let releases = roots.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
-        let tree = releases.map(|entry| entry.path()).min();
-        let tree = tree.ok_or("its package has no modules")?;
+        let places = [directory.join("boot"), tree.clone()];
+        let image = places.iter().flat_map(|path| within(path)).filter(is_image).min();
+        let image =
+            image.ok_or("its package has no kernel, neither in /boot nor with its modules")?;
         GuestKernel::with(image, &tree)
     }
 
@@ -93,10 +98,7 @@ impl GuestKernel {
             Some(path) if path.contains('/') => {
                 digest_of_file(Path::new(path)).map_err(|error| error.to_string())
             }
-            _ => {
-                let (package, version) = real_package(named.unwrap_or(PACKAGE))?;
-                Ok(kept_as(&package, &version))
-            }
+            _ => Ok(real_package(named.unwrap_or(PACKAGE), &shown)?.kept_as()),
         }
     }
 
@@ -108,13 +110,14 @@ impl GuestKernel {
             beside.join("../lib/modules"),
             beside.join("lib/modules"),
             beside.join("modules"),
+            beside.join(".."),
             PathBuf::from("/lib/modules"),
         ];
         let tree = trees.iter().map(|tree| tree.join(&release)).find(|tree| tree.is_dir());
         let tree = tree.ok_or_else(|| {
             format!(
                 "its modules are not here: {release} is looked for in ../lib/modules, lib/modules and \
-                 modules beside it, and in /lib/modules"
+                 modules beside it, in its own directory, and in /lib/modules"
             )
         })?;
         let tree = trust(&tree).map_err(|error| error.to_string())?;
@@ -163,8 +166,19 @@ fn release_in(head: &[u8]) -> Option<String> {
     (!release.is_empty() && release.chars().all(is_plain)).then(|| release.to_owned())
 }
 
-fn kept_as(package: &str, version: &str) -> String {
-    format!("kernel-{package}_{}", version.replace(['/', ':'], "-"))
+/// The package of a kernel, and those that have files of it.
+#[derive(Debug, PartialEq)]
+struct KernelPackage {
+    name: String,
+    version: String,
+    /// As `apt-get download` takes them.
+    parts: Vec<String>,
+}
+
+impl KernelPackage {
+    fn kept_as(&self) -> String {
+        format!("kernel-{}_{}", self.name, self.version.replace(['/', ':'], "-"))
+    }
 }
 
 /// A package's files, unpacked once.
@@ -175,16 +189,19 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
         return Err(refused("it is neither a path nor the name of a package".into()));
     }
-    let (package, version) = real_package(name).map_err(refused)?;
-    workshop.have(&kept_as(&package, &version), |step, whole| {
-        let get = format!("{package}={version}");
-        let what = format!("Fetching the kernel {package}");
-        step.run(&what, &["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", &get])?;
+    let package = real_package(name, &shown).map_err(refused)?;
+    workshop.have(&package.kept_as(), |step, whole| {
+        let what = format!("Fetching the kernel {}", package.name);
+        let mut words = vec!["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download"];
+        words.extend(package.parts.iter().map(String::as_str));
+        step.run(&what, &words)?;
         let files = fs::read_dir(step.beside).map_err(unavailable)?.flatten();
         let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
-        let deb = files.map(|entry| entry.path()).find(is_package);
-        let deb = deb.ok_or_else(|| refused("apt-get has fetched nothing".into()))?;
-        unpack(step, &deb, whole)
+        let debs: Vec<PathBuf> = files.map(|entry| entry.path()).filter(is_package).collect();
+        if debs.len() < package.parts.len() {
+            return Err(refused("apt-get has not fetched all of it".into()));
+        }
+        debs.iter().try_for_each(|deb| unpack(step, deb, whole))
     })
 }
 
@@ -193,29 +210,57 @@ fn unpack(step: &BuildStep, deb: &Path, whole: &Path) -> Result<(), TreatmentErr
     step.run("Unpacking the kernel", &["dpkg-deb", "-x", &deb, &whole]).map(drop)
 }
 
-/// The package that has the files, and its version: what is called by a series leads to the newest of it.
-fn real_package(name: &str) -> Result<(String, String), String> {
+/// The package of this name, or the one that it leads to: what is called by a series leads to the newest of
+/// it. `shown` is what apt says of one.
+fn real_package(
+    name: &str,
+    shown: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<KernelPackage, String> {
     let mut name = name.to_owned();
     for _ in 0..MOST_NAMES {
-        let shown = shown(&name)?;
-        let field = |key: &str| {
-            let line = shown.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-            line.map(str::to_owned)
-        };
-        let version = field("Version").ok_or_else(|| {
+        let told = shown(&name)?;
+        let version = version_in(&told).ok_or_else(|| {
             format!("apt knows no package {name}: apt-get update, or name a file (kernel=PATH)")
         })?;
-        let depends = field("Depends").unwrap_or_default();
-        let other = depends.split([',', '|']).map(str::trim).find_map(|one| {
-            let word = one.split_whitespace().next()?;
-            word.starts_with("linux-image-").then(|| word.to_owned())
-        });
-        match other {
-            Some(other) => name = other,
-            None => return Ok((name, version)),
+        if let Some(other) = needs(&told, &["linux-image-"]).into_iter().next() {
+            name = other;
+            continue;
         }
+        let mut parts = vec![name.clone()];
+        let mut open = needs(&told, &PARTS);
+        while let Some(part) = open.pop() {
+            if !parts.contains(&part) {
+                open.extend(needs(&shown(&part)?, &PARTS));
+                parts.push(part);
+            }
+        }
+        let with_version = |part: String| {
+            Ok(match version_in(&shown(&part)?) {
+                Some(version) => format!("{part}={version}"),
+                // It is a name for another one.
+                None => part,
+            })
+        };
+        let parts = parts.into_iter().map(with_version).collect::<Result<_, String>>()?;
+        return Ok(KernelPackage { name, version, parts });
     }
     Err("its package leads from one name to the next".into())
+}
+
+fn field<'a>(shown: &'a str, key: &str) -> Option<&'a str> {
+    shown.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
+
+fn version_in(shown: &str) -> Option<String> {
+    field(shown, "Version").map(str::to_owned)
+}
+
+/// Which packages it depends on, of those that begin so.
+fn needs(shown: &str, beginnings: &[&str]) -> Vec<String> {
+    let all = field(shown, "Depends").unwrap_or_default().split([',', '|']);
+    let names = all.filter_map(|one| one.split_whitespace().next());
+    let is_wanted = |name: &&str| beginnings.iter().any(|begin| name.starts_with(begin));
+    names.filter(is_wanted).map(str::to_owned).collect()
 }
 
 fn shown(name: &str) -> Result<String, String> {
@@ -353,6 +398,37 @@ mod tests {
         let home = tree(&files, "kernel/fs/ext4/ext4.ko\n");
         let problem = Modules::in_tree(home.path()).unwrap().needed("6.1").unwrap_err();
         assert!(problem.starts_with("6.1 lacks virtio_console, which a guest needs"), "{problem}");
+    }
+
+    #[test]
+    fn a_series_leads_to_its_newest_kernel_and_that_to_all_packages_that_have_its_files() {
+        let shown = |name: &str| {
+            let depends = match name {
+                "linux-image-cloud-amd64" => {
+                    "linux-base-cloud-amd64 (= 7.2-1), linux-image-7.2-cloud-amd64 (= 7.2-1)"
+                }
+                "linux-image-7.2-cloud-amd64" => {
+                    "linux-base (>= 4.12), linux-binary-7.2-cloud-amd64 (= 7.2-1), \
+                     linux-modules-7.2-cloud-amd64 (= 7.2-1), kmod, initramfs-tools | dracut"
+                }
+                "linux-binary-7.2-cloud-amd64" => "linux-base-7.2-cloud-amd64 (= 7.2-1)",
+                "linux-base-7.2-cloud-amd64"
+                | "linux-modules-7.2-cloud-amd64"
+                | "linux-image-6.1-cloud-amd64" => "kmod",
+                _ => return Ok(String::new()),
+            };
+            Ok(format!("Package: {name}\nVersion: 7.2-1\nDepends: {depends}\n"))
+        };
+        let found = real_package("linux-image-cloud-amd64", &shown).unwrap();
+        assert_eq!(found.kept_as(), "kernel-linux-image-7.2-cloud-amd64_7.2-1");
+        let mut parts = found.parts;
+        parts.sort();
+        let all = ["base", "binary", "image", "modules"];
+        assert_eq!(parts, all.map(|what| format!("linux-{what}-7.2-cloud-amd64=7.2-1")));
+        let one = real_package("linux-image-6.1-cloud-amd64", &shown).unwrap();
+        assert_eq!(one.parts, ["linux-image-6.1-cloud-amd64=7.2-1"]);
+        let unknown = real_package("linux-image-x", &shown).unwrap_err();
+        assert!(unknown.contains("apt knows no package linux-image-x"), "{unknown}");
     }
 
     #[test]
