@@ -29,7 +29,9 @@ fn compare(treatment: &str, more: &str) -> String {
 
 /// Nothing of an experiment is left on the disk but its database.
 fn assert_put_back(machine: &Machine) {
-    assert!(!machine.list("/etc/rc2.d").contains("weigh"), "{}", machine.said());
+    for directory in ["/etc/rcS.d", "/etc/rc2.d"] {
+        assert!(!machine.list(directory).contains("weigh"), "{}", machine.said());
+    }
     let state = machine.list("/var/lib/weighbridge");
     assert!(!state.contains("boot") && !state.contains("journal"), "{state}");
 }
@@ -110,6 +112,69 @@ fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment()
     assert!(failure.contains("did not come up") && failure.contains("2 times"), "{json:#}");
 }
 
+/// It hangs before any driver is there. The first boot of all is of the normal kernel, which would stop the
+/// watchdog as it goes down.
+#[test]
+#[ignore = "it waits for a watchdog twice; make check-hard"]
+fn a_kernel_that_hangs_is_reset_by_the_watchdog_and_ends_the_experiment() {
+    assert!(!is_skipped());
+    let _turn = Turn::share();
+    let hangs = compare("boot:cmdline=test.hangs", TREATED_FIRST);
+    let machine = Machine::that_does(&hangs).with_watchdog();
+    machine.wait_until_off(machine.switch_on());
+    let said = machine.said();
+    assert!(said.contains("reset by the watchdog (i6300ESB timer), after 120 s"), "{said}");
+    let ways = said.matches("leaves the watchdog on for boot").count();
+    assert_eq!((ways, said.matches("TEST: up").count()), (2, 5), "{said}");
+    assert_put_back(&machine);
+    let home = machine.into_home();
+    assert_eq!(samples(&home), Vec::<[i64; 4]>::new());
+    let failure = home.json()["failure"].to_string();
+    assert!(failure.contains("did not come up") && failure.contains("2 times"), "{failure}");
+}
+
+/// A reset stops the watchdog, so GRUB's kernel begins without one: the boot sets it when it starts.
+#[test]
+#[ignore = "it waits for a watchdog twice; make check-hard"]
+fn a_boot_that_hangs_while_it_starts_is_reset_by_the_watchdog() {
+    assert!(!is_skipped());
+    let _turn = Turn::share();
+    let more = format!("{TREATED_FIRST} --reboot-by grub");
+    let machine = Machine::that_does(&compare("boot:cmdline=test.stalls", &more)).with_watchdog();
+    machine.wait_until_off(machine.switch_on());
+    let said = machine.said();
+    assert!(said.contains("while it starts is reset after 300 s"), "{said}");
+    assert_eq!(said.matches("TEST: up").count(), 3, "{said}");
+    assert_put_back(&machine);
+    let home = machine.into_home();
+    assert_eq!(samples(&home), Vec::<[i64; 4]>::new());
+    assert!(home.json()["failure"].to_string().contains("2 times"));
+}
+
+/// In the second boot, before or while that is measured.
+#[test]
+#[ignore = "it takes a minute of CPU time; make check-hard"]
+fn weigh_restore_ends_it_in_any_boot() {
+    if is_skipped() {
+        return;
+    }
+    let _turn = Turn::share();
+    let restore = "/etc/rc2.d/S99x";
+    let first = format!(
+        "cat >{restore} <<END\n#!/bin/sh\nwhile ! pidof boot-weigh; do sleep 0.1; done\nsleep 1\n\
+         weigh restore\nEND\nchmod 755 {restore}\n{}",
+        compare("boot:audit", "--reboot-by grub")
+    );
+    let machine = Machine::that_does(&first);
+    machine.wait_until_off(machine.switch_on());
+    let said = machine.said();
+    assert_eq!(said.matches("TEST: up").count(), 2, "{said}");
+    assert!(said.contains("Ended the boots of experiment"), "{said}");
+    assert_put_back(&machine);
+    assert!(!machine.list("/boot/grub").contains("custom.cfg"), "{said}");
+    assert_eq!(machine.into_home().json()["state"], "interrupted");
+}
+
 #[test]
 #[ignore = "it takes two minutes of CPU time; make check-hard"]
 fn boots_by_grubs_one_shot_entry_leave_it_as_it_was() {
@@ -129,12 +194,10 @@ fn boots_by_grubs_one_shot_entry_leave_it_as_it_was() {
 }
 
 /// All orders of boots, with a report at the end that nobody waited for.
-#[test]
-#[ignore = "eighteen boots; make check-hard"]
-fn eight_pairs_of_boots_have_a_verdict() {
+fn eight_pairs_have_a_verdict(more: &str) {
     assert!(!is_skipped());
     let _turn = Turn::take();
-    let machine = Machine::that_does(&compare("boot:audit", "--pairs 8 --seed 3"));
+    let machine = Machine::that_does(&compare("boot:audit", &format!("--pairs 8 --seed 3 {more}")));
     machine.wait_until_off(machine.switch_on());
     assert_put_back(&machine);
     let home = machine.into_home();
@@ -143,4 +206,16 @@ fn eight_pairs_of_boots_have_a_verdict() {
     assert_eq!((&json["state"], &json["results"][0]["pairs"]), (&"complete".into(), &8.into()));
     let firsts: Vec<i64> = samples(&home).iter().filter(|of| of[3] == 0).map(|of| of[1]).collect();
     assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+}
+
+#[test]
+#[ignore = "eighteen boots; make check-hard"]
+fn eight_pairs_of_boots_by_kexec_have_a_verdict() {
+    eight_pairs_have_a_verdict("");
+}
+
+#[test]
+#[ignore = "eighteen boots; make check-hard"]
+fn eight_pairs_of_boots_by_grub_have_a_verdict() {
+    eight_pairs_have_a_verdict("--reboot-by grub");
 }

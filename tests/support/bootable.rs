@@ -13,32 +13,43 @@ use super::{Home, program, wait_until};
 
 pub const QEMU: &str = "/usr/bin/qemu-system-x86_64";
 pub const BUSYBOX: &str = "/usr/bin/busybox";
-/// What the kernel has for a disk, after what that needs.
-const MODULES: [&str; 6] = [
-    "virtio/virtio_ring",
-    "virtio/virtio",
-    "virtio/virtio_pci_legacy_dev",
-    "virtio/virtio_pci_modern_dev",
-    "virtio/virtio_pci",
-    "block/virtio_blk",
+/// What the kernel has for a disk, after what that needs, and for the watchdog.
+const MODULES: [&str; 13] = [
+    "drivers/virtio/virtio_ring",
+    "drivers/virtio/virtio",
+    "drivers/virtio/virtio_pci_legacy_dev",
+    "drivers/virtio/virtio_pci_modern_dev",
+    "drivers/virtio/virtio_pci",
+    "drivers/block/virtio_blk",
+    "lib/crc16",
+    "crypto/crc32c_generic",
+    "fs/mbcache",
+    "fs/jbd2/jbd2",
+    "fs/ext4/ext4",
+    "drivers/watchdog/watchdog",
+    "drivers/watchdog/i6300esb",
 ];
 const DISK_MIB: u64 = 512;
 /// Where the one partition begins: before it are the sectors that GRUB is in.
 const GAP_BYTES: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
+/// Parameters of modules are those of the command line, as modprobe(8) has it.
 const FIRST: &str = "#!/bin/busybox sh
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t devtmpfs dev /dev
 $b grep -q test.hangs /proc/cmdline && while :; do $b sleep 1000; done
-for module in /modules/*; do $b insmod $module; done
+for module in /modules/*; do
+  name=${module##*-} name=${name%.ko}
+  $b insmod $module $($b tr ' ' '\n' </proc/cmdline | $b sed -n \"s/^$name\\.//p\")
+done
 while ! [ -e /dev/vda1 ]; do $b sleep 0.1; done
 $b mount -t ext4 /dev/vda1 /new
 exec $b switch_root /new /sbin/init
 ";
 
-/// As a System V init: what is in /etc/rc2.d is started. `/first` is done once.
+/// As a System V init: what is in /etc/rcS.d and /etc/rc2.d is started. `/first` is done once.
 const INIT: &str = "#!/bin/sh
 export PATH=/bin HOME=/root XDG_DATA_HOME=/var/data
 mount -t proc proc /proc
@@ -48,6 +59,8 @@ mount -t securityfs sec /sys/kernel/security
 mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run
 ifconfig lo 127.0.0.1
+for script in /etc/rcS.d/S*; do [ -x $script ] && $script start; done
+grep -q test.stalls /proc/cmdline && while :; do sleep 1000; done
 echo TEST: up
 for script in /etc/rc2.d/S*; do [ -x $script ] && $script start; done
 [ -e /first ] && mv /first /run/first && sync && sh /run/first
@@ -84,6 +97,7 @@ fi
 /// A machine whose disk stays when it is switched off.
 pub struct Machine {
     home: Home,
+    has_watchdog: bool,
 }
 
 /// One that is switched on; dropping it cuts the power.
@@ -101,15 +115,15 @@ fn shell(directory: &Path, line: &str) {
     assert!(done.status.success(), "{line}: {done:?}");
 }
 
-/// The distribution's kernel for guests and its GRUB, unpacked once and kept; nothing of it is installed.
+/// The distribution's kernel and its GRUB, unpacked once and kept; nothing of it is installed.
 fn distribution() -> PathBuf {
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bootable");
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bootable-amd64");
     if !kept.join("whole").exists() {
         let _ = fs::remove_dir_all(&kept);
         fs::create_dir_all(&kept).unwrap();
         shell(
             &kept,
-            "kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: //p' | head -1)
+            "kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: //p' | head -1)
              apt-get -q -o APT::Sandbox::User=root download $kernel grub-pc-bin grub-common grub2-common
              for package in *.deb; do dpkg-deb -x $package .; done
              rm *.deb && touch whole",
@@ -152,8 +166,9 @@ fn make_early(early: &Path, from: &Path, release: &str) {
         fs::create_dir_all(early.join(directory)).unwrap();
     }
     for (number, module) in MODULES.iter().enumerate() {
-        let module = format!("lib/modules/{release}/kernel/drivers/{module}.ko");
-        fs::copy(from.join(module), early.join(format!("modules/{number}.ko"))).unwrap();
+        let name = module.rsplit('/').next().unwrap();
+        let file = from.join(format!("lib/modules/{release}/kernel/{module}.ko"));
+        fs::copy(file, early.join(format!("modules/{number:02}-{name}.ko"))).unwrap();
     }
     script(early.join("init"), FIRST);
 }
@@ -163,7 +178,7 @@ fn make_root(root: &Path, first: &str, release: &str) {
     busybox_below(root);
     let applets = [
         "sh", "mount", "ifconfig", "sync", "sleep", "pidof", "poweroff", "mv", "env", "sed",
-        "basename", "grep",
+        "basename", "grep", "cat", "chmod",
     ];
     applets.iter().for_each(|name| symlink("busybox", root.join("bin").join(name)).unwrap());
     let directories = [
@@ -174,6 +189,7 @@ fn make_root(root: &Path, first: &str, release: &str) {
         "run",
         "root",
         "boot/grub",
+        "etc/rcS.d",
         "etc/rc2.d",
         "var/lib",
         "var/data",
@@ -234,7 +250,12 @@ impl Machine {
             ),
         );
         put_together(&home, &from);
-        Machine { home }
+        Machine { home, has_watchdog: false }
+    }
+
+    /// The same with a watchdog, which resets it.
+    pub fn with_watchdog(self) -> Machine {
+        Machine { has_watchdog: true, ..self }
     }
 
     /// All that it printed, in all its boots.
@@ -255,6 +276,9 @@ impl Machine {
                 "if=none,id=disk,format=raw,cache=unsafe,file={}",
                 self.home.path("disk").display()
             ));
+        if self.has_watchdog {
+            command.args(["-device", "i6300esb", "-action", "watchdog=reset"]);
+        }
         // SAFETY: a system call, and no allocation. It ends with the test, however that ends.
         unsafe {
             command.pre_exec(|| {
@@ -279,7 +303,7 @@ impl Machine {
 
     /// Waits until it has nothing left to do, and is switched off by itself.
     pub fn wait_until_off(&self, mut on: SwitchedOn) {
-        let off = wait_until(Duration::from_secs(900), || on.0.try_wait().unwrap().is_some());
+        let off = wait_until(Duration::from_secs(1800), || on.0.try_wait().unwrap().is_some());
         assert!(off && self.said().contains("TEST: idle"), "it goes on and on: {}", self.said());
     }
 

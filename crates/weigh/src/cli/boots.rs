@@ -22,7 +22,7 @@ use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
 use crate::treatment::boot::state::{is_in_one, seconds_now};
 use crate::treatment::boot::{
-    BootEntry, BootState, Mechanism, NormalBoot, end, entry_of, may_boot, watchdog,
+    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot, watchdog,
 };
 use paired::judge::MIN_PAIRS;
 
@@ -138,13 +138,24 @@ fn plan(
         mechanism.sentence(),
         2 * rounds,
         hook.shown(),
-        mechanism.of_hanging(),
+        watchdog::sentences(mechanism.keeps_watchdog(), hook.is_early()),
     ))
 }
 
-/// Has the machine go down into the boot that is due.
+/// Has the machine go down into the boot that is due, or into one that leads there: the kernel of now may
+/// stop the watchdog as it goes down, and that of the next boot does not.
 fn boot(state: &BootState, request: &Request) -> Result<(), String> {
     let label = &request.arms[state.due.arm];
+    let is_guarded = state.mechanism.keeps_watchdog();
+    if is_guarded && watchdog::stops_with_the_kernel() && !state.is_on_the_way() {
+        let entry = entry_of(NAME, &state.normal)?;
+        state.mechanism.load(&entry, &state.mark_of_way())?;
+        output::note(&format!(
+            "Going down: the normal kernel, which then leaves the watchdog on for boot {}.",
+            state.boots
+        ));
+        return go_down(state.mechanism.way_down());
+    }
     let entry = entry_of(label, &state.normal)?;
     state.mechanism.load(&entry, &state.mark())?;
     output::note(&format!(
@@ -153,7 +164,7 @@ fn boot(state: &BootState, request: &Request) -> Result<(), String> {
         state.experiment,
         state.due.round + 1
     ));
-    let _watchdog = (state.mechanism == Mechanism::Kexec).then(watchdog::set);
+    let _watchdog = is_guarded.then(watchdog::set);
     go_down(state.mechanism.way_down())
 }
 
@@ -180,11 +191,21 @@ fn tell(done: &Done, store: &Store) -> Result<u8, String> {
 
 /// Go on with an experiment of boots, after one
 #[derive(Debug, Args)]
-pub struct BootArgs {}
+pub struct BootArgs {
+    /// Only sets the watchdog: what goes on is started when all else is up.
+    #[arg(long = "early")]
+    is_early: bool,
+}
 
 impl BootArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        watchdog::stand_down();
+        if self.is_early {
+            if is_in_one() {
+                watchdog::set_early();
+            }
+            return Ok(0);
+        }
+        watchdog::take_over();
         let Some(state) = BootState::read()? else { return Ok(0) };
         if state.boot_id == machine::boot_id() {
             return Err(format!(
@@ -194,11 +215,20 @@ impl BootArgs {
         }
         let store = Store::open(&state.database).map_err(|error| error.to_string())?;
         let interrupted = listen_for_signals()?;
-        let result = go_on(&state, &store, context, &interrupted);
-        let code = result.unwrap_or_else(|problem| {
-            output::problem(&given_up(&store, &state.experiment, problem));
-            ERROR
-        });
+        let code = match go_on(&state, &store, context, &interrupted) {
+            Ok(code) => code,
+            // Where it was taken back meanwhile, what was missed then is no failure.
+            Err(_) if !state.is_due()? => {
+                let ended = store.finish(&state.experiment, State::Interrupted, None);
+                ended.map_err(|error| error.to_string())?;
+                output::note("weigh restore has ended the experiment: this boot stays as it is.");
+                return Ok(INTERRUPTED);
+            }
+            Err(problem) => {
+                output::problem(&given_up(&store, &state.experiment, problem));
+                ERROR
+            }
+        };
         // Where another boot is due, the machine went down in there.
         end()?;
         if is_in_one() {
@@ -219,6 +249,11 @@ fn go_on(
 ) -> Result<u8, String> {
     let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
     let request = Origin::stored(&stored)?.request;
+    if state.is_on_the_way() {
+        let here = BootState { boot_id: machine::boot_id(), ..state.clone() };
+        here.write()?;
+        return boot(&here, &request).map(|()| 0);
+    }
     let failures = match state.here() {
         Some(_) => 0,
         None => {
@@ -233,6 +268,9 @@ fn go_on(
         let done = in_next_boot(&stored, store, &mut audience, interrupted)?;
         if done.state != State::Running {
             return tell(&done, store);
+        }
+        if !state.is_due()? {
+            return Err("nothing is due any more".into());
         }
         let stored = done.load(store)?;
         if let Some(due) = due(&stored, state.elapsed())? {

@@ -9,8 +9,11 @@ use crate::treatment::digest::digest_of_file;
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
 use crate::workload::setup::kind::guest_state::GuestSeen;
 
-/// In every boot of an experiment: what brings the machine back where it fails.
-const COMES_BACK: &str = "panic=10 softlockup_panic=1 watchdog.stop_on_reboot=0";
+/// In every boot of an experiment: what brings the machine back where it fails. A watchdog that was set
+/// before is left on as the machine goes down, and its driver keeps it quiet for so many seconds, not for
+/// ever.
+const COMES_BACK: &str =
+    "panic=10 softlockup_panic=1 watchdog.stop_on_reboot=0 watchdog.open_timeout=300";
 
 /// What an arm boots, and how it shows.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,11 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use signal_hook::consts::SIGTERM;
 
 use super::hook::has_systemd;
 use crate::machine::Facts;
@@ -53,12 +57,20 @@ pub fn go_down(way: WayDown) -> Result<(), String> {
     if has_systemd() {
         let verb = if way == WayDown::Loaded { "kexec" } else { "reboot" };
         let program = trust::program::find("systemctl")?.ok_or("there is no systemctl here")?;
+        // systemd ends this process with all others, and waits for it.
+        let goes_down = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(SIGTERM, 0, Arc::clone(&goes_down))
+            .map_err(|error| format!("cannot listen for signals: {error}"))?;
         let done = Command::new(program).arg(verb).status();
-        if !done.as_ref().is_ok_and(|status| status.success()) {
-            return Err(format!("`systemctl {verb}` failed: the machine stays up"));
+        let has_failed = !done.as_ref().is_ok_and(|status| status.success());
+        if !has_failed {
+            std::thread::sleep(GOES_DOWN_WITHIN);
         }
-        std::thread::sleep(GOES_DOWN_WITHIN);
-        return Err(format!("`systemctl {verb}` was obeyed, and the machine is still up"));
+        goes_down.store(false, Ordering::Relaxed);
+        return Err(match has_failed {
+            true => format!("`systemctl {verb}` failed: the machine stays up"),
+            false => format!("`systemctl {verb}` was obeyed, and the machine is still up"),
+        });
     }
     // Read-only, as far as that goes: what was written is on disk already.
     let _ = fs::write("/proc/sysrq-trigger", "u");

@@ -137,6 +137,17 @@ pub fn unload() -> Result<(), String> {
     }
 }
 
+/// The same, where nobody knows any more of an experiment that wrote it.
+///
+/// # Errors
+/// As [`unload`].
+pub fn unload_what_is_left() -> Result<(), String> {
+    match Grub::find().is_ok_and(|grub| is_ours(&grub.custom())) {
+        true => unload(),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

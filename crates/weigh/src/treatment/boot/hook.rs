@@ -1,19 +1,35 @@
-//! What starts `weigh` again after a boot: a unit of systemd, or a script where there is none. It starts a
-//! copy of this program, which nothing replaces meanwhile.
+//! What starts `weigh` again after a boot: units of systemd, or scripts where there is none. They start a
+//! copy of this program, which nothing replaces meanwhile: early, to set the watchdog, and when all else is
+//! up.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use super::watchdog;
 use crate::shell::command_line;
 use crate::treatment::state_dir::StateDir;
 
 /// The hidden subcommand that goes on.
-pub const SUBCOMMAND: &str = "__boot";
+const GOES_ON: &[&str] = &["__boot"];
+/// The same, where the machine has only just its file systems.
+const GUARDS: &[&str] = &["__boot", "--early"];
 const PROGRAM: &str = "boot-weigh";
-const UNIT: &str = "/etc/systemd/system/weigh-boot.service";
-const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/weigh-boot.service";
+const UNITS: &str = "/etc/systemd/system";
+const UNIT: SystemdUnit = SystemdUnit {
+    name: "weigh-boot.service",
+    target: "multi-user.target",
+    words: GOES_ON,
+    // While services still start, nothing is measured.
+    more: "After=multi-user.target graphical.target\n",
+};
+const EARLY_UNIT: SystemdUnit = SystemdUnit {
+    name: "weigh-boot-early.service",
+    target: "sysinit.target",
+    words: GUARDS,
+    more: "DefaultDependencies=no\n",
+};
 const SCRIPTS: [&str; 5] = [
     "/etc/rc2.d/S99weigh-boot",
     "/etc/rc3.d/S99weigh-boot",
@@ -21,11 +37,24 @@ const SCRIPTS: [&str; 5] = [
     "/etc/rc5.d/S99weigh-boot",
     "/etc/local.d/weigh-boot.start",
 ];
+/// Before all of these, when file systems are mounted.
+const EARLY_SCRIPT: &str = "/etc/rcS.d/S99weigh-boot";
+
+/// One of systemd's.
+struct SystemdUnit {
+    name: &'static str,
+    /// Which wants it.
+    target: &'static str,
+    /// What it starts.
+    words: &'static [&'static str],
+    /// What else it says of itself.
+    more: &'static str,
+}
 
 /// What can start it here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hook {
-    Unit,
+    Units,
     Scripts(Vec<PathBuf>),
 }
 
@@ -34,15 +63,19 @@ pub fn has_systemd() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
+fn is_possible(script: &Path) -> bool {
+    script.parent().is_some_and(Path::is_dir)
+}
+
 impl Hook {
     /// # Errors
     /// A sentence, where nothing here would start it.
     pub fn find() -> Result<Hook, String> {
         if has_systemd() {
-            return Ok(Hook::Unit);
+            return Ok(Hook::Units);
         }
-        let is_there = |path: &PathBuf| path.parent().is_some_and(Path::is_dir);
-        let scripts: Vec<PathBuf> = SCRIPTS.iter().map(PathBuf::from).filter(is_there).collect();
+        let scripts = SCRIPTS.iter().map(PathBuf::from).filter(|path| is_possible(path));
+        let scripts: Vec<PathBuf> = scripts.collect();
         match scripts.is_empty() {
             false => Ok(Hook::Scripts(scripts)),
             true => Err(
@@ -53,10 +86,15 @@ impl Hook {
         }
     }
 
+    /// Whether it is started early, too: for a watchdog alone.
+    pub fn is_early(&self) -> bool {
+        watchdog::is_here() && (*self == Hook::Units || is_possible(Path::new(EARLY_SCRIPT)))
+    }
+
     /// For people.
     pub fn shown(&self) -> String {
         match self {
-            Hook::Unit => format!("the unit {UNIT}"),
+            Hook::Units => format!("the unit {}", UNIT.file().display()),
             Hook::Scripts(files) => {
                 let files: Vec<String> =
                     files.iter().map(|file| file.display().to_string()).collect();
@@ -74,25 +112,25 @@ impl Hook {
         let program = state.path(PROGRAM);
         let own = fs::read("/proc/self/exe").map_err(|error| error.to_string());
         own.and_then(|own| written(&program, &own, 0o700).map_err(|error| said(&program, &error)))?;
-        let state_home = std::env::var("XDG_STATE_HOME").ok().filter(|home| !home.is_empty());
+        let home = std::env::var("XDG_STATE_HOME").ok().filter(|home| !home.is_empty());
+        let put = |file: &Path, text: String, mode: u32| {
+            written(file, text.as_bytes(), mode).map_err(|error| said(file, &error))
+        };
         match self {
-            Hook::Unit => {
-                let unit = Path::new(UNIT);
-                let text = unit_text(&program, state_home.as_deref());
-                written(unit, text.as_bytes(), 0o644).map_err(|error| said(unit, &error))?;
-                let wanted = Path::new(WANTED);
-                let directory = wanted.parent().unwrap_or(wanted);
-                let linked = fs::create_dir_all(directory).and_then(|()| gone(wanted));
-                let linked = linked.and_then(|()| symlink(UNIT, wanted));
-                linked
-                    .and_then(|()| File::open(directory)?.sync_all())
-                    .map_err(|error| said(wanted, &error))
+            Hook::Units => {
+                let early = self.is_early().then_some(&EARLY_UNIT);
+                [&UNIT].into_iter().chain(early).try_for_each(|unit| {
+                    put(&unit.file(), unit.text(&program, home.as_deref()), 0o644)?;
+                    let link = unit.link();
+                    linked(&link, &unit.file()).map_err(|error| said(&link, &error))
+                })
             }
             Hook::Scripts(files) => {
-                let text = script_text(&program, state_home.as_deref());
-                files.iter().try_for_each(|file| {
-                    written(file, text.as_bytes(), 0o755).map_err(|error| said(file, &error))
-                })
+                let text = |words| script_text(&program, home.as_deref(), words);
+                if self.is_early() {
+                    put(Path::new(EARLY_SCRIPT), text(GUARDS), 0o755)?;
+                }
+                files.iter().try_for_each(|file| put(file, text(GOES_ON), 0o755))
             }
         }
     }
@@ -104,10 +142,21 @@ impl Hook {
 /// A sentence that names what is left.
 pub fn remove() -> Result<(), String> {
     let state = StateDir::open().map_err(|error| format!("the state directory: {error}"))?;
-    let files = [WANTED, UNIT].iter().chain(&SCRIPTS).map(PathBuf::from);
-    files.chain([state.path(PROGRAM)]).try_for_each(|file| {
-        gone(&file).map_err(|error| format!("{}: remove it", said(&file, &error)))
-    })
+    let units = [&UNIT, &EARLY_UNIT].into_iter().flat_map(|unit| [unit.link(), unit.file()]);
+    let scripts = SCRIPTS.iter().chain([&EARLY_SCRIPT]).map(PathBuf::from);
+    let files = units.chain(scripts).chain([state.path(PROGRAM)]);
+    let left: Vec<String> = files
+        .filter_map(|file| gone(&file).err().map(|error| said(&file, &error) + ": remove it"))
+        .collect();
+    if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+}
+
+fn linked(link: &Path, unit: &Path) -> io::Result<()> {
+    let directory = link.parent().unwrap_or(link);
+    fs::create_dir_all(directory)?;
+    gone(link)?;
+    symlink(unit, link)?;
+    File::open(directory)?.sync_all()
 }
 
 fn said(file: &Path, error: &io::Error) -> String {
@@ -131,28 +180,41 @@ fn written(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
-fn unit_text(program: &Path, state_home: Option<&str>) -> String {
-    let environment = state_home.map_or_else(String::new, |home| {
+impl SystemdUnit {
+    fn file(&self) -> PathBuf {
+        Path::new(UNITS).join(self.name)
+    }
+
+    /// By which its target wants it.
+    fn link(&self) -> PathBuf {
+        Path::new(UNITS).join(format!("{}.wants", self.target)).join(self.name)
+    }
+
+    /// No boot waits for it (`Type=simple`).
+    fn text(&self, program: &Path, state_home: Option<&str>) -> String {
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let environment = state_home.map_or_else(String::new, |home| {
+            format!("Environment=\"XDG_STATE_HOME={}\"\n", quoted(home))
+        });
+        let program = quoted(&program.display().to_string());
         format!(
-            "Environment=\"XDG_STATE_HOME={}\"\n",
-            home.replace('\\', "\\\\").replace('"', "\\\"")
+            "[Unit]\nDescription=weigh goes on with an experiment of boots (weigh restore ends it)\n\
+             RequiresMountsFor=\"{program}\"\n{}\n\
+             [Service]\nType=simple\n{environment}ExecStart=\"{program}\" {}\n",
+            self.more,
+            self.words.join(" ")
         )
-    });
-    format!(
-        "[Unit]\nDescription=weigh goes on with an experiment of boots (weigh restore ends it)\n\n\
-         [Service]\nType=idle\n{environment}ExecStart={} {SUBCOMMAND}\n",
-        program.display()
-    )
+    }
 }
 
-fn script_text(program: &Path, state_home: Option<&str>) -> String {
+fn script_text(program: &Path, state_home: Option<&str>, words: &[&str]) -> String {
     let home = state_home.map(|home| format!("XDG_STATE_HOME={home}"));
     let program = program.display().to_string();
-    let words = ["env"].into_iter().chain(home.as_deref()).chain([&*program, SUBCOMMAND]);
+    let all = ["env"].into_iter().chain(home.as_deref()).chain([&*program]);
     format!(
         "#!/bin/sh\n# weigh goes on with an experiment of boots; `weigh restore` ends it and removes this.\n\
          [ \"${{1-start}}\" = start ] || exit 0\n{} </dev/null >/dev/console 2>&1 &\n",
-        command_line(words)
+        command_line(all.chain(words.iter().copied()))
     )
 }
 
@@ -162,12 +224,14 @@ mod tests {
 
     #[test]
     fn it_starts_the_copy_with_the_state_directory_of_the_experiment() {
-        let script = script_text(Path::new("/var/lib/w/boot-weigh"), Some("/a b"));
-        assert!(
-            script.contains("env 'XDG_STATE_HOME=/a b' /var/lib/w/boot-weigh __boot <"),
-            "{script}"
-        );
-        let unit = unit_text(Path::new("/var/lib/w/boot-weigh"), None);
-        assert!(unit.ends_with("Type=idle\nExecStart=/var/lib/w/boot-weigh __boot\n"), "{unit}");
+        let program = Path::new("/var/lib/w/boot-weigh");
+        let script = script_text(program, Some("/a b"), GUARDS);
+        let command = "env 'XDG_STATE_HOME=/a b' /var/lib/w/boot-weigh __boot --early <";
+        assert!(script.contains(command), "{script}");
+        let unit = UNIT.text(program, Some("/a \"b"));
+        let service = "After=multi-user.target graphical.target\n\n[Service]\nType=simple\n\
+                       Environment=\"XDG_STATE_HOME=/a \\\"b\"\n\
+                       ExecStart=\"/var/lib/w/boot-weigh\" __boot\n";
+        assert!(unit.ends_with(service), "{unit}");
     }
 }

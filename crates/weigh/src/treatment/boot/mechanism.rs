@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::BootEntry;
 use super::going_down::WayDown;
-use super::{grub, kexec, watchdog};
+use super::{grub, kexec};
 
 /// How the machine gets into a boot of an arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -79,15 +79,8 @@ impl Mechanism {
         }
     }
 
-    /// What becomes of a boot that hangs.
-    pub fn of_hanging(self) -> String {
-        match self {
-            Mechanism::Kexec => watchdog::sentence(),
-            Mechanism::Grub => {
-                "One that hangs takes somebody who resets the machine: a reset stops the \
-                                hardware's watchdog."
-                    .into()
-            }
-        }
+    /// Whether a watchdog that is set before is on when the next kernel begins: a reset stops it.
+    pub fn keeps_watchdog(self) -> bool {
+        self == Mechanism::Kexec
     }
 }

@@ -54,9 +54,12 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 /// # Errors
 /// What is left, and how to remove it.
 pub fn end() -> Result<Option<String>, String> {
-    let Some(state) = BootState::read()? else { return Ok(None) };
-    // The hook first: without it nothing boots any more.
+    // The hook first, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
+    let Some(state) = BootState::read()? else {
+        grub::unload_what_is_left()?;
+        return Ok(None);
+    };
     state.mechanism.unload()?;
     watchdog::stand_down();
     BootState::remove()?;

@@ -91,11 +91,32 @@ impl BootState {
         format!("{MARK}{}.{}", self.experiment, self.boots)
     }
 
+    /// That of a boot which only leads to the one that is due.
+    pub fn mark_of_way(&self) -> String {
+        format!("{MARK}{}.way", self.experiment)
+    }
+
+    pub fn is_on_the_way(&self) -> bool {
+        is_marked(&self.mark_of_way())
+    }
+
+    /// Whether it is still due: `weigh restore` takes it back.
+    ///
+    /// # Errors
+    /// As [`BootState::read`].
+    pub fn is_due(&self) -> Result<bool, String> {
+        Ok(BootState::read()?.is_some_and(|state| state.experiment == self.experiment))
+    }
+
     /// The half of a pair that this boot is for; `None` where another came up.
     pub fn here(&self) -> Option<DueBoot> {
-        let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-        line.split_whitespace().any(|word| word == self.mark()).then_some(self.due)
+        is_marked(&self.mark()).then_some(self.due)
     }
+}
+
+fn is_marked(mark: &str) -> bool {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    line.split_whitespace().any(|word| word == mark)
 }
 
 /// Whether this boot is one of an experiment, whichever.

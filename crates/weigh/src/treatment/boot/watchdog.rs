@@ -1,60 +1,121 @@
 //! The hardware's watchdog (the kernel's Documentation/watchdog): it is set before the machine goes down into
 //! a boot, and the drivers of that take it over. What hangs before, it resets, and the normal entry comes up.
+//!
+//! Most drivers stop it as the machine goes down, and whether they do is settled when they are loaded. Where
+//! they do in the normal boot, another boot of its kernel comes first, whose drivers leave it on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::orphans::wait_until;
 
 const DEVICE: &str = "/dev/watchdog";
 const IDENTITY: &str = "/sys/class/watchdog/watchdog0/identity";
+/// 1 of one that nobody can stop.
+const NO_WAY_OUT: &str = "/sys/class/watchdog/watchdog0/nowayout";
 /// `WDIOC_SETTIMEOUT`, of linux/watchdog.h.
 const SET_TIMEOUT: libc::c_ulong = 0xc004_5706;
-/// Whether the kernel stops all of them as it goes down: 0, if it does not. Otherwise most drivers do.
+/// Whether the kernel stops all of them as it goes down: 0, if it does not; read when a driver is loaded.
 const STOPS: &str = "/sys/module/watchdog/parameters/stop_on_reboot";
 /// No kernel takes as long to its drivers; most can be set to it.
 const TIMEOUT_S: i32 = 120;
+/// No machine takes as long from its early start until all is up.
+const START_TIMEOUT_S: i32 = 300;
+/// From the early start until its driver is there.
+const APPEARS_WITHIN: Duration = Duration::from_secs(30);
 /// Closed after this letter, a device stands down.
 const STANDS_DOWN: &[u8] = b"V";
 
-/// What becomes of a boot that hangs, in a sentence.
-pub fn sentence() -> String {
-    let keeps_on = fs::read_to_string(STOPS).is_ok_and(|text| text.trim() == "0");
-    match name() {
-        Some(name) if keeps_on => format!(
+/// What becomes of a boot that hangs, in sentences: whether it is set before the kernel begins, and again by
+/// what starts early.
+pub fn sentences(is_before: bool, is_early: bool) -> String {
+    let Some(name) = name() else {
+        return "There is no hardware watchdog here that could be used (/dev/watchdog): a boot that hangs \
+                takes somebody who resets the machine."
+            .into();
+    };
+    let mut told = match is_before {
+        true => format!(
             "A boot that hangs before its drivers are up is reset by the watchdog ({name}), after \
              {TIMEOUT_S} s."
         ),
-        Some(name) => format!(
-            "A boot that hangs takes somebody who resets the machine: the kernel stops the watchdog ({name}) \
-             as it goes down, without watchdog.stop_on_reboot=0 on the command line of the normal entry."
+        false => format!(
+            "A boot that hangs before its early start takes somebody who resets the machine, as a reset \
+             stops the watchdog ({name})."
         ),
-        None => "There is no hardware watchdog here (/dev/watchdog): a boot that hangs takes somebody who \
-                 resets the machine."
-            .into(),
+    };
+    if is_early {
+        told += &format!(" One that hangs while it starts is reset after {START_TIMEOUT_S} s.");
     }
+    if is_before && stops_with_the_kernel() {
+        told += " A boot of the normal kernel comes before the first: the one that runs would stop the \
+                 watchdog as it goes down.";
+    }
+    told
 }
 
-/// One that outlives the kernel.
+/// Whether there is one that can be used.
+pub fn is_here() -> bool {
+    name().is_some()
+}
+
+/// Whether there is one that would be off when the next kernel begins.
+pub fn stops_with_the_kernel() -> bool {
+    is_here() && !fs::read_to_string(STOPS).is_ok_and(|text| text.trim() == "0")
+}
+
+/// One that outlives the kernel, and that the boot which came up can stop.
 fn name() -> Option<String> {
     let name = fs::read_to_string(IDENTITY).ok()?.trim().to_owned();
-    (name != "Software Watchdog").then_some(name)
+    let stays_on = fs::read_to_string(NO_WAY_OUT).is_ok_and(|text| text.trim() == "1");
+    (name != "Software Watchdog" && !stays_on).then_some(name)
 }
 
-/// Sets it, where there is one that nobody else holds. It runs until it is stood down, or the machine is
-/// reset.
+/// Sets it before the machine goes down, where there is one that nobody else holds. It runs until it is stood
+/// down, or the machine is reset.
 pub fn set() -> Option<File> {
+    start(TIMEOUT_S)
+}
+
+/// The same where a boot has only just begun, and its drivers may be on the way.
+pub fn set_early() {
+    let _turn = turn();
+    wait_until(Instant::now() + APPEARS_WITHIN, is_here);
+    let _ = start(START_TIMEOUT_S);
+}
+
+fn start(timeout_s: i32) -> Option<File> {
     name()?;
     let mut device = OpenOptions::new().write(true).open(DEVICE).ok()?;
-    let timeout_s = TIMEOUT_S;
     // SAFETY: an open device, and a number that lives.
-    unsafe { libc::ioctl(device.as_raw_fd(), SET_TIMEOUT as _, &raw const timeout_s) };
-    device.write_all(b"\0").ok()?;
-    Some(device)
+    let is_set =
+        unsafe { libc::ioctl(device.as_raw_fd(), SET_TIMEOUT as _, &raw const timeout_s) } == 0;
+    // What it is set to otherwise may be too short.
+    device.write_all(if is_set { b"\0" } else { STANDS_DOWN }).ok()?;
+    is_set.then_some(device)
+}
+
+/// Stands it down in a boot that came up.
+pub fn take_over() {
+    // What was started early may still wait for the driver.
+    let _turn = turn();
+    stand_down();
+}
+
+/// Held by one process of this program at a time.
+fn turn() -> Option<File> {
+    let own = File::open("/proc/self/exe").ok()?;
+    flock(&own, FlockOperation::LockExclusive).ok()?;
+    Some(own)
 }
 
 /// Stands it down, where it is ours.
 pub fn stand_down() {
-    if name().is_some() {
+    if is_here() {
         let write = |mut device: File| -> io::Result<()> { device.write_all(STANDS_DOWN) };
         let _ = OpenOptions::new().write(true).open(DEVICE).and_then(write);
     }
