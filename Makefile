@@ -32,7 +32,7 @@ test: deps test-deps
 		crates/weigh/src/report/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked --no-fail-fast
+	scripts/run-tests
 
 # STEPS="fuzz kill" runs these alone.
 check-hard: deps test-deps

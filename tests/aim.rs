@@ -11,17 +11,14 @@ use std::sync::OnceLock;
 use std::thread;
 
 use serde_json::Value;
+use support::Turn;
 use support::build::make_workloads;
 use weighbridge::profile::ptrace;
 
 /// A build with these flags, and with all sub-tests in turns as one more workload.
 fn build(name: &str, flags: &str) -> PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let targets = ["weigh-workloads", "weigh-workloads-small"]
-        .map(|name| out.join(name).display().to_string());
     let extra = concat!("EXTRA=", env!("CARGO_MANIFEST_DIR"), "/tests/turns");
-    let flags = format!("CFLAGS={flags}");
-    make_workloads(name, &[extra, &flags, &targets[0], &targets[1]]).join("weigh-workloads")
+    make_workloads(name, &[extra, &format!("CFLAGS={flags}")])
 }
 
 fn fast() -> &'static Path {
@@ -63,6 +60,7 @@ fn cpu_ns(build: &Path, name: &str) -> f64 {
 /// compiler gains a factor of 10 or so, but not of 60.
 #[test]
 fn no_job_is_optimised_away() {
+    let _turn = Turn::share();
     let slow = build("aim-slow", "-O0");
     let mut lost = Vec::new();
     let workloads = sub_tests(fast());
@@ -189,6 +187,7 @@ fn the_calls_and_bytes_in_the_docs_are_those_that_are_made() {
             (part(), (part(), part()))
         })
         .collect();
+    let _turn = Turn::share();
     let workloads = sub_tests(fast());
     let lines: Vec<String> = thread::scope(|scope| {
         let half = |half: usize| {
@@ -220,6 +219,7 @@ fn the_calls_and_bytes_in_the_docs_are_those_that_are_made() {
 
 #[test]
 fn sub_tests_take_turns_in_one_process() {
+    let _turn = Turn::share();
     sample(fast(), &["turns", "--operations", "1"]);
     let users = sample(fast(), &["turns", "--operations", "1", "--copies", "3"]);
     assert!(users["operations"].as_u64() >= Some(3), "{users}");

@@ -22,7 +22,7 @@ fn build() -> &'static Path {
     static BUILD: OnceLock<PathBuf> = OnceLock::new();
     BUILD.get_or_init(|| {
         let extra = concat!("EXTRA=", env!("CARGO_MANIFEST_DIR"), "/tests/broken");
-        make_workloads("broken", &[extra]).join("weigh-workloads")
+        make_workloads("broken", &[extra])
     })
 }
 

@@ -57,7 +57,8 @@ fn the_same_flags_are_the_same_build_and_another_compiler_is_another() {
     let _turn = Turn::share();
     let home = Home::new();
     let mut arms = vec!["build"];
-    arms.extend(has("clang").then_some("build:cc=clang"));
+    // Without optimisation a build takes half as long.
+    arms.extend(has("clang").then_some("build:cc=clang,cflags=-O0"));
     let measured = ["--base", "build:cflags=-O2", "-w", "getppid", "--pairs", "8", "--no-detail"];
     let outcome = home.run(&[&["compare"], &arms[..], &measured, &["--json", "-"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
@@ -86,7 +87,7 @@ fn a_compiler_that_fails_is_quoted_and_nothing_is_measured() {
         "build:cflags=-O2 -Wno-such-thing -fno-such-flag",
         &["failed with status", "-fno-such-flag"],
     );
-    refused("build:ldflags=-lno-such-library", &["failed with", "no-such-library"]);
+    refused("build:cflags=-O0,ldflags=-lno-such-library", &["failed with", "no-such-library"]);
     refused("build:cc=no-such-cc", &["there is no program `no-such-cc` here"]);
     refused("build:cc=/bin/false", &["`/bin/false -std=gnu11", "failed with status 1"]);
     refused("build:cc=/bin/true", &["cannot build the workloads in", "No such file"]);
@@ -107,7 +108,7 @@ fn an_executable_that_is_replaced_meanwhile_is_no_evidence() {
     let _turn = Turn::share();
     let home = Home::new();
     let mut running =
-        home.start(home.weigh(&["compare", "build", "-w", "getppid", "--pairs", "900"]));
+        home.start(home.weigh(&["compare", "build:cflags=-O0", "-w", "getppid", "--pairs", "900"]));
     home.wait_for_samples(6, &mut running);
     let scratch = fs::read_dir(home.path("tmp")).unwrap().next().unwrap().unwrap().path();
     for link in fs::read_dir(scratch.join("build-1")).unwrap() {

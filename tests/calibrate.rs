@@ -20,7 +20,7 @@ fn calibrate(home: &Home, more: &[&str]) -> Value {
 
 #[test]
 fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let first = calibrate(&home, &[]);
     assert_eq!(first["schema"], "weighbridge/calibration/1");
@@ -52,7 +52,7 @@ fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
 /// Half as much work more, which a busy machine shows too.
 #[test]
 fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
     let more = ["--budget", "12s", "--seed", "7", "--json", "-"];
@@ -87,7 +87,7 @@ fn what_cannot_be_planted_is_refused() {
         assert_eq!(refused.code, Some(2), "{refused:#?}");
         refused.assert_says(&["takes a percentage from 0.1% to 50%"]);
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let command = home.run(&["compare", "planted", "--", "true"]);
     assert_eq!(command.code, Some(2), "{command:#?}");
     command.assert_says(&["does not say how much work was planted"]);
@@ -95,7 +95,7 @@ fn what_cannot_be_planted_is_refused() {
 
 #[test]
 fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.succeed(&["calibrate", "-w", "stat", "--repeat", "2", "--budget", "3s"]).assert_says(&[
         "this machine detects a change of",

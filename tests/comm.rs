@@ -43,8 +43,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let home = Home::new();
-        let program = home.path("weigh-workloads");
-        weighbridge::workload::executable::Executable::unpack(home.directory.path()).unwrap();
+        let program = home.workloads();
         Bench { home, program }
     }
 

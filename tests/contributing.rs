@@ -249,7 +249,7 @@ impl Newcomer {
 
 #[test]
 fn a_workload_a_treatment_a_fixture_and_a_format_are_one_file_each() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let program = build();
     let newcomer = Newcomer { program: program.clone(), home: Home::new() };
     newcomer.measures_the_workload();

@@ -95,7 +95,7 @@ fn what_cannot_be_held_against_each_other_is_refused() {
 
 #[test]
 fn rows_of_different_schemes_are_not_compared() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let measure = |scheme: &str| {
         let compare = ["compare", "none", "-w", "getppid", "--no-detail", "--pairs", "8", scheme];

@@ -66,7 +66,7 @@ fn a_link_in_place_of_a_lock_truncates_nothing() {
         symlink(&precious, home.path("state/weighbridge").join(name)).unwrap();
     }
     run_apart(&home, &["restore"]).assert_says(&["Nothing was left behind"]);
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     assert!(matches!(run_apart(&home, &SHORT).code, Some(0 | 3)));
     chown(home.path("state"), Some(0), Some(0)).unwrap();
     home.run(&["restore"]).assert_error(&["7.journal", "symbolic links"]);
@@ -89,7 +89,7 @@ fn root_works_in_no_temporary_directory_that_others_can_change() {
 #[test]
 fn what_root_stores_in_a_users_home_is_his() {
     let Some(home) = home_with_theirs(&["data"]) else { return };
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let html = home.path("data/report.html");
     let json = home.path("data/report.json");
     let more = ["--html", html.to_str().unwrap(), "--json", json.to_str().unwrap()];

@@ -24,8 +24,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let home = Home::new();
-        let program = home.path("weigh-workloads");
-        weighbridge::workload::executable::Executable::unpack(home.directory.path()).unwrap();
+        let program = home.workloads();
         let shared = home.file("turns", [0; 4096]);
         Bench { home, program, shared }
     }

@@ -21,13 +21,6 @@ const LONG: Duration = Duration::from_secs(30);
 const MIX: &str =
     "name = \"mine\"\nsummary = \"stat and a copied file\"\n[tests]\nstat = 3\nfstime = 1\n";
 
-/// The executable with the workloads, in this home.
-fn workloads(home: &Home) -> PathBuf {
-    let path = home.path("weigh-workloads");
-    weighbridge::workload::executable::Executable::unpack(home.directory.path()).unwrap();
-    path
-}
-
 fn load(home: &Home, program: &PathBuf, arguments: &[&str]) -> Command {
     let mut command = home.command(program);
     command.arg("load").args(arguments);
@@ -55,7 +48,7 @@ fn scratch_of(home: &Home) -> Vec<String> {
 #[test]
 fn each_user_does_every_job_and_the_rate_is_of_the_slowest() {
     let home = Home::new();
-    let program = workloads(&home);
+    let program = home.workloads();
     let outcome = home
         .start(load(&home, &program, &["--users", "7", "--seed", "3", "stat=20", "fstime=5"]))
         .finish();
@@ -94,7 +87,7 @@ fn each_user_does_every_job_and_the_rate_is_of_the_slowest() {
 fn many_users_start_and_none_is_lost() {
     let _turn = Turn::share();
     let home = Home::new();
-    let program = workloads(&home);
+    let program = home.workloads();
     let users = support::hard(1000, 5000);
     let outcome =
         home.start(load(&home, &program, &["--users", &users.to_string(), "getppid=3"])).finish();
@@ -109,7 +102,7 @@ fn a_user_or_a_driver_that_is_killed_gives_no_rate_and_leaves_nothing() {
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(14);
     for kill in 0..support::hard(8, 60) {
         let home = Home::new();
-        let program = workloads(&home);
+        let program = home.workloads();
         let running =
             home.start(load(&home, &program, &["--users", "20", "fstime=100000", "stat=100000"]));
         std::thread::sleep(Duration::from_millis(chance.random_range(5..300)));
@@ -346,7 +339,7 @@ fn a_disk_directory_that_cannot_be_read_is_no_result() {
 fn too_little_memory_is_no_result() {
     let groups =
         [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
-    let name = format!("weigh-test-{}", std::process::id());
+    let name = format!("test-of-memory-{}", std::process::id());
     let made = groups.into_iter().find_map(|(root, limit)| {
         let group = PathBuf::from(root).join(&name);
         let is_there = PathBuf::from(root).join("cgroup.procs").exists();
@@ -377,7 +370,7 @@ fn too_little_memory_is_no_result() {
 #[test]
 fn jobs_arrive_at_their_rate_and_users_think() {
     let home = Home::new();
-    let program = workloads(&home);
+    let program = home.workloads();
     let take = |arguments: &[&str]| {
         let outcome = home.start(load(&home, &program, arguments)).finish();
         assert_eq!(outcome.code, Some(0), "{outcome:#?}");
@@ -411,7 +404,7 @@ fn jobs_arrive_at_their_rate_and_users_think() {
 #[test]
 fn users_work_for_a_period_and_keep_memory() {
     let home = Home::new();
-    let program = workloads(&home);
+    let program = home.workloads();
     let arguments = ["--users", "2", "--period-ms", "200", "--resident-mib", "20", "resident=3"];
     let outcome = home.start(load(&home, &program, &arguments)).finish();
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");

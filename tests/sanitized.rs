@@ -9,18 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use support::Turn;
 use support::build::make_workloads;
 
 const FLAGS: &str =
     "CFLAGS=-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all";
-
-/// Not the static build: the address sanitizer has none.
-fn build() -> std::path::PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sanitized");
-    let targets = ["weigh-workloads", "weigh-workloads-small"]
-        .map(|name| out.join(name).display().to_string());
-    make_workloads("sanitized", &[FLAGS, &targets[0], &targets[1]]).join("weigh-workloads")
-}
 
 fn problem(build: &Path, name: &str) -> Option<String> {
     let scratch = tempfile::tempdir().unwrap();
@@ -42,7 +35,8 @@ fn problem(build: &Path, name: &str) -> Option<String> {
 
 #[test]
 fn no_workload_does_what_it_may_not() {
-    let build = build();
+    let _turn = Turn::share();
+    let build = make_workloads("sanitized", &[FLAGS]);
     let listing = Command::new(&build).arg("list").output().unwrap();
     let listing = String::from_utf8(listing.stdout).unwrap();
     // They count all page faults, and those of the sanitizer's own memory are among them.

@@ -7,7 +7,6 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::build::make_workloads;
 use support::servers::{LONG, assert_nothing_is_left, has, open_home, signal};
 use support::{Home, Running, Turn, wait_until};
 
@@ -242,7 +241,7 @@ fn a_lost_insert_of_a_durable_database_gives_no_rate() {
     }
     let _turn = Turn::share();
     let home = open_home();
-    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let program = home.workloads();
     let script = format!(
         "env -u WEIGH_DURABILITY {} run app:db.crash --operations 3 >said 2>&1",
         program.display()

@@ -12,7 +12,6 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::Value;
-use support::build::make_workloads;
 use support::servers::{LONG, SERVERS, assert_nothing_is_left, has, open_home, servers_of, signal};
 use support::{Turn, is_root, wait_until};
 
@@ -92,7 +91,7 @@ fn what_the_server_used_is_in_the_cpu_time() {
     }
     let _turn = Turn::share();
     let home = open_home();
-    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let program = home.workloads();
     let run = format!("{} run app:kv.get-set --operations 20000", program.display());
     let script = format!("{run} >both && env -u WEIGH_SERVERS {run} >client");
     let command = ["compare", "none", "--fixture", "redis", "--budget", "3s", "--"];
@@ -178,7 +177,7 @@ fn a_disk_that_fills_meanwhile_is_said() {
     if !has("postgres") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let script = "mount -t tmpfs -o size=400m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
     let mut command = home.command("unshare");
@@ -304,7 +303,7 @@ fn rows_that_are_lost_are_found_by_the_reconciliation() {
     }
     let _turn = Turn::share();
     let home = open_home();
-    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let program = home.workloads();
     let script = format!(
         "{} run app:db.random-insert --target-ms 3000 --warm-up-ms 100 2>said & \
          sleep 1; mariadb -u root -S ${{WEIGH_DATABASE#mariadb:}} weigh \

@@ -34,7 +34,7 @@ fn interrupt_with_one_stopped(arguments: &[&str], role: &str, measures: impl Fn(
 
 #[test]
 fn a_stopped_launcher_or_guard_holds_nothing_up() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let experiment = ["compare", "seccomp", "-w", "getppid", "--budget", "60s"];
     for role in ["__launcher", "__guard"] {
         interrupt_with_one_stopped(&experiment, role, |home| home.samples() >= 3);

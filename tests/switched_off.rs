@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, getpriority_process, setpriority_process};
-use support::{Home, Outcome, Turn, is_root, program, wait_until};
+use support::{Home, Outcome, SETTINGS, Turn, is_root, program, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -47,7 +47,7 @@ fn meddle([matching, change]: [&str; 2], arm: &[&str], work: &[&str], said: &[&s
     if !can_meddle() {
         return;
     }
-    let (home, _turn) = (Home::new(), Turn::take());
+    let (home, _turn) = (Home::new(), Turn::share());
     let script = home.file("meddle.py", include_str!("support/meddle.py"));
     let mut command: Command = home.command("python3");
     command.arg(script).args([matching, change]).arg(program()).args(arguments(arm, work));
@@ -82,7 +82,7 @@ fn a_process_of_the_baseline_that_is_made_nice() {
 /// While it sleeps, which is seen when it has ended.
 #[test]
 fn a_process_that_is_made_nicer_while_it_runs() {
-    let (home, _turn) = (Home::new(), Turn::take());
+    let (home, _turn) = (Home::new(), Turn::share());
     let work = ["--", "sleep", "0.2"];
     let mut running = home.start(home.weigh(&arguments(&["nice:5"], &work)));
     home.wait_for_samples(4, &mut running);
@@ -141,7 +141,7 @@ fn an_argument_that_is_overwritten() {
 /// Runs an experiment that is switched off by this, once it has measured, and looks that it says so.
 #[track_caller]
 fn interfere(arm: &[&str], work: &[&str], said: &[&str], interference: impl Fn()) {
-    let (home, _turn) = (Home::new(), Turn::take());
+    let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
     let mut running = home.start(home.weigh(&arguments(arm, work)));
     home.wait_for_samples(4, &mut running);
     interference();
@@ -190,6 +190,7 @@ fn a_process_that_is_moved_out_of_its_control_group() {
     if !has_groups_of_version_1() {
         return;
     }
+    let _turn = Turn::with(SETTINGS);
     meddle(
         ["b'/weigh-' in read(pid, 'cgroup')", OUT],
         &["cgroup:cpu.max=\"90000 100000\""],

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::build;
 use support::processes::signal;
-use support::{Home, NOBODY, Turn, as_nobody, is_root, row, wait_until};
+use support::{Home, NOBODY, SETTINGS, Turn, as_nobody, is_root, row, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const SHORT: [&str; 4] = ["--pairs", "8", "--no-detail", "--json"];
@@ -19,7 +19,7 @@ const SHORT: [&str; 4] = ["--pairs", "8", "--no-detail", "--json"];
 /// Runs a short comparison to its end.
 #[track_caller]
 fn compare(home: &Home, arguments: &[&str], work: &[&str]) -> Value {
-    let _turn = Turn::take();
+    let _turn = Turn::with(SETTINGS);
     let all = [&["compare"], arguments, &SHORT, &["-"], work].concat();
     let outcome = home.run(&all);
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
@@ -83,7 +83,7 @@ fn a_workload_that_pins_itself_stays_on_its_cpus() {
 
 #[test]
 fn what_a_process_cannot_have_is_refused_before_it_is_measured() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     refused(
         &["cpus:999", "-w", "getppid"],
         &["there is no CPU 999, or it is offline: online are 0"],
@@ -157,7 +157,7 @@ fn settings_of_the_kernel_are_switched_for_each_sample_and_put_back() {
 #[test]
 fn whoever_is_killed_the_settings_come_back() {
     let Some(was) = swappiness() else { return };
-    let (home, _turn) = (Home::new(), Turn::take());
+    let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
     let arguments = ["compare", "sysctl:vm.swappiness=11", "-w", "getppid", "--pairs", "500"];
     let is = |value: &str| fs::read_to_string(SWAPPINESS).unwrap().trim() == value;
     let mut running = home.start(home.weigh(&arguments));
@@ -187,7 +187,7 @@ fn settings_that_nobody_should_change_for_a_while_are_refused() {
     if swappiness().is_none() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::with(SETTINGS);
     let work = ["-w", "getppid"];
     let with = |arm: &'static str| [&[arm], &work[..]].concat();
     refused(&with("sysctl:kernel.core_pattern=x"), &["a program that the kernel runs as root"]);
@@ -247,7 +247,7 @@ fn whoever_is_killed_no_control_group_is_left() {
     if !has_groups_of_version_1() {
         return;
     }
-    let (home, _turn) = (Home::new(), Turn::take());
+    let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
     let arguments = ["compare", "cgroup:pids.max=40", "-w", "getppid", "--pairs", "500"];
     let mut running = home.start(home.weigh(&arguments));
     home.wait_for_samples(4, &mut running);
@@ -259,8 +259,7 @@ fn whoever_is_killed_no_control_group_is_left() {
 
 #[test]
 fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death() {
-    let (home, turn) = (Home::new(), Turn::take());
-    drop(turn);
+    let home = Home::new();
     let on = home.path("on");
     let (on, log) = (on.display(), home.path("log"));
     let arm = format!("cmd:apply=\"touch {on}\",undo=\"rm -f {on}\",verify=\"test -e {on}\"");
@@ -272,7 +271,7 @@ fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death()
     assert!(count("on") >= 8 && count("off") >= 24, "{log}");
     assert!(!home.path("on").exists());
 
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let arguments = ["compare", &arm, "--pairs", "500", "--", "sleep", "0.05"];
     let mut running = home.start(home.weigh(&arguments));
     home.wait_for_samples(34, &mut running);
@@ -286,7 +285,7 @@ fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death()
 
 #[test]
 fn commands_that_prove_nothing_or_do_not_undo_are_refused() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let work = ["-w", "getppid"];
     let with = |apply: &str, undo: &str, verify: &str, said: &[&str]| {
         let arm = format!("cmd:apply=\"{apply}\",undo=\"{undo}\",verify=\"{verify}\"");
@@ -323,7 +322,7 @@ fn a_library_is_loaded_into_its_arm_alone() {
         "#include <unistd.h>\nint main(void) { return sleep(0); }",
         &["-static"],
     );
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let said = ["nothing can be preloaded into a program that is statically linked"];
     refused(&[&arm, "--", fixed.to_str().unwrap()], &said);
     refused(&["preload:/absent.so", "-w", "getppid"], &["No such file"]);

@@ -53,7 +53,7 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
     if is_skipped() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home();
     let root = tiny(&home, "guest").display().to_string();
     let [base, audited, walled] =
@@ -126,7 +126,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_booted() {
 fn killed_at_any_moment_it_leaves_nothing_and_no_half_built_image() {
     use rand::{RngExt, SeedableRng};
     assert!(!is_skipped());
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let root = tiny(&home, "guest").display().to_string();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(17);

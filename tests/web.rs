@@ -11,7 +11,6 @@ use std::thread;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::build::make_workloads;
 use support::servers::{LONG, assert_nothing_is_left, has, open_home, running_in, signal};
 use support::{Home, Outcome, Running, Turn, wait_until};
 
@@ -21,7 +20,7 @@ fn a_site_without_connections_to_its_database_gives_no_rate() {
     if !has("php-site") {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = open_home();
     let site = "php-site:connections=10,children=24";
     let command = ["run", "app:web.cookie", "--copies", "24", "--samples", "3", "--fixture", site];
@@ -38,7 +37,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
     if !has("nginx") {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::take();
     let home = open_home();
     let command = ["run", "app:web.page@nginx", "--clients", "2", "--for", "6s", "--pass", "2s"];
     let mut running = home.start(home.weigh(&command));
@@ -75,7 +74,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
 
 /// What a workload says of a server that the test keeps for it.
 fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outcome {
-    let program = make_workloads("servers", &[]).join("weigh-workloads");
+    let program = home.workloads();
     let mut command = home.command(program);
     command.args(["run", name, "--target-ms", "1000"]).env(variable, address);
     home.start(command).finish()

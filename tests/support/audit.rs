@@ -63,13 +63,13 @@ fn skip(why: &str) -> Option<Audit> {
 }
 
 impl Audit {
-    /// A turn at the audit configuration; `None`, with the reason printed, where it cannot be
+    /// The audit configuration to itself; `None`, with the reason printed, where it cannot be
     /// changed.
     pub fn take() -> Option<Audit> {
         if !is_root() {
             return skip("needs root");
         }
-        let turn = Turn::take();
+        let turn = Turn::with("audit");
         // Somebody may be using the program itself on this host.
         let is_free = wait_until(Duration::from_secs(300), || !is_in_use());
         assert!(is_free, "another experiment does not leave the audit configuration alone");

@@ -5,22 +5,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{FlockOperation, flock};
+use weighbridge::workload::executable::FILE_NAME;
 
-/// Builds the workloads as they are in this tree, with these variables, into a directory of this name.
-pub fn make_workloads(name: &str, variables: &[&str]) -> PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+/// What a build of this name makes.
+pub fn made(name: &str, executable: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).join(executable)
+}
+
+/// Builds the workloads as they are in this tree, by a name, with these variables of make and what else is to
+/// be made; gives the executable. The static one is not made: it takes as long again, and few tests need it.
+pub fn make_workloads(name: &str, more: &[&str]) -> PathBuf {
+    let [executable, small] = [FILE_NAME, "weigh-workloads-small"].map(|file| made(name, file));
+    let out = executable.parent().unwrap();
     // Tests that run side by side want the same: the first makes it.
     let lock = fs::File::create(out.with_extension("lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let made = Command::new("make")
         .args(["-s", "-j2", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/workloads")])
         .arg(format!("OUT={}", out.display()))
-        .args(variables)
+        .args([&executable, &small])
+        .args(more)
         .env_remove("MAKEFLAGS")
         .status()
         .unwrap();
     assert!(made.success());
-    out
+    executable
 }
 
 /// Compiles a program of this source in a directory.

@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use weighbridge::result::work_name::WorkName;
+use weighbridge::workload::executable::{Executable, FILE_NAME};
 
 pub mod audit;
 pub mod bootable;
@@ -43,27 +44,39 @@ pub fn hard(usual: u64, hard: u64) -> u64 {
     }
 }
 
-/// A place among the tests that measure, whatever test program they are in. A test that takes it has the
-/// machine to itself: it does something to the kernel (auditing, settings), looks at what there is one of, or
-/// is about how much noise there is. Those that share it run side by side.
-pub struct Turn(File);
+/// A place among the tests that measure, whatever test program they are in: most share the machine.
+#[must_use]
+pub struct Turn {
+    _locks: Vec<File>,
+}
 
 impl Turn {
+    /// The machine to itself: for what needs all of it, or counts what others make and remove.
     pub fn take() -> Turn {
-        Turn::wait(FlockOperation::LockExclusive)
+        Turn { _locks: vec![lock("machine", FlockOperation::LockExclusive)] }
     }
 
     pub fn share() -> Turn {
-        Turn::wait(FlockOperation::LockShared)
+        Turn { _locks: vec![lock("machine", FlockOperation::LockShared)] }
     }
 
-    fn wait(operation: FlockOperation) -> Turn {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("turn.lock");
-        let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        flock(&lock, operation).unwrap();
-        Turn(lock)
+    /// The machine with others, and what the kernel has one of to itself.
+    pub fn with(what: &str) -> Turn {
+        // The machine last: who waits for the other is in nobody's way.
+        let own = lock(what, FlockOperation::LockExclusive);
+        Turn { _locks: vec![own, lock("machine", FlockOperation::LockShared)] }
     }
 }
+
+fn lock(what: &str, operation: FlockOperation) -> File {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{what}.lock"));
+    let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    flock(&lock, operation).unwrap();
+    lock
+}
+
+/// For `Turn::with`: sysctl, huge pages, control groups.
+pub const SETTINGS: &str = "settings";
 
 /// Directories that take the place of the user's own; removed with this.
 pub struct Home {
@@ -97,6 +110,12 @@ impl Home {
         let path = self.path(name);
         fs::write(&path, content).unwrap();
         path
+    }
+
+    /// The executable with the workloads that `weigh` has in it, in this home.
+    pub fn workloads(&self) -> PathBuf {
+        Executable::unpack(self.directory.path()).unwrap();
+        self.path(FILE_NAME)
     }
 
     pub fn database(&self) -> PathBuf {
