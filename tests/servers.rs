@@ -348,7 +348,7 @@ fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option
     }
     has(server).then(|| {
         let home = open_home();
-        let driver = make_workloads("servers", &[]).join("weigh-workloads");
+        let driver = home.workloads();
         let script = script.replace("DRIVER", &driver.display().to_string());
         let script = format!("{{ {script}; }} >seen 2>&1");
         let command = ["compare", "none", "--fixture", fixture, "--budget", "3s", "--"];
