@@ -32,28 +32,28 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
 
 fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswers {
     points.sort_by_key(|(users, _)| *users);
-    let visits = visits(&points);
+    let ramp_samples = ramp_samples(&points);
     let measured = points.into_iter().filter_map(|(users, row)| {
         let has_fresh = row.points.iter().any(is_fresh);
         let counts = |point: &Point| !has_fresh || is_fresh(point);
         load_point(users, row, row.baseline.as_ref(), &counts, cpus)
     });
-    LoadAnswers::new(WorkName::from(mix), measured.collect(), &visits)
+    LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples)
 }
 
 /// All samples of a ramp in the order in which they were taken.
-fn visits(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
-    let visit = |users: usize, point: &Point| {
-        let visit = RampSample { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
-        (point.started_s, visit)
+fn ramp_samples(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
+    let sample = |users: usize, point: &Point| {
+        let sample = RampSample { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
+        (point.started_s, sample)
     };
     let of_row = |(users, row): &(usize, &OfRow)| {
         let users = *users;
-        row.points.iter().map(move |point| visit(users, point)).collect::<Vec<_>>()
+        row.points.iter().map(move |point| sample(users, point)).collect::<Vec<_>>()
     };
     let mut all: Vec<(f64, RampSample)> = points.iter().flat_map(of_row).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    all.into_iter().map(|(_, visit)| visit).collect()
+    all.into_iter().map(|(_, sample)| sample).collect()
 }
 
 fn is_fresh(point: &Point) -> bool {

@@ -76,8 +76,8 @@ pub struct Ramp {
     /// Jobs per minute, per point.
     explored: Vec<Vec<f64>>,
     fresh: Vec<f64>,
-    /// All of them in order.
-    visits: Vec<RampSample>,
+    /// Both, in the order in which they were taken.
+    ramp_samples: Vec<RampSample>,
     /// Chosen, once there are fresh samples.
     peak: Option<usize>,
     /// The points from here on cannot be measured: the machine refuses, or there is no time.
@@ -100,7 +100,7 @@ impl Ramp {
             plan,
             explored,
             fresh: Vec::new(),
-            visits: Vec::new(),
+            ramp_samples: Vec::new(),
             peak: None,
             end,
             passed_over: Vec::new(),
@@ -176,7 +176,7 @@ impl Ramp {
     pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
         if let RampStep::Explore(point) | RampStep::Fresh(point) = step {
             let is_fresh = step == RampStep::Fresh(point);
-            self.visits.push(RampSample { users: self.users[point], jobs_per_min, is_fresh });
+            self.ramp_samples.push(RampSample { users: self.users[point], jobs_per_min, is_fresh });
         }
         match step {
             RampStep::Explore(point) => {
@@ -313,9 +313,10 @@ impl Ramp {
     /// Whether the interval at the peak is narrow enough, at one of the looks.
     pub fn is_settled(&self) -> bool {
         looks().take_while(|look| *look <= self.fresh.len()).any(|look| {
-            let of_fresh = self.visits.iter().enumerate().filter(|(_, visit)| visit.is_fresh);
+            let of_fresh =
+                self.ramp_samples.iter().enumerate().filter(|(_, sample)| sample.is_fresh);
             let last = of_fresh.map(|(at, _)| at).nth(look - 1);
-            let found = last.and_then(|last| Throughput::of_fresh(&self.visits[..=last]));
+            let found = last.and_then(|last| Throughput::of_fresh(&self.ramp_samples[..=last]));
             found.is_some_and(|found| found.half_width() <= self.plan.precision)
         })
     }
@@ -417,7 +418,7 @@ mod tests {
                 Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.02));
             ramped(&mut ramp, 0.1, seed, eight);
             let truth = eight(ramp.users[ramp.peak.unwrap()] as f64);
-            let found = Throughput::of_fresh(&ramp.visits).unwrap();
+            let found = Throughput::of_fresh(&ramp.ramp_samples).unwrap();
             covered += usize::from((found.low..=found.high).contains(&truth));
         }
         assert!(covered >= 190, "{covered} of 200");
@@ -442,7 +443,7 @@ mod tests {
                 ramp.add(step, 1000.0 * (drift + 0.02 * normal()).exp());
             }
             let holds = |found: Throughput| (found.low..=found.high).contains(&1000.0);
-            covered += usize::from(holds(Throughput::of_fresh(&ramp.visits).unwrap()));
+            covered += usize::from(holds(Throughput::of_fresh(&ramp.ramp_samples).unwrap()));
             covered_alone += usize::from(holds(Throughput::of(&ramp.fresh).unwrap()));
         }
         assert!(covered >= 160, "{covered} of 200");

@@ -72,10 +72,10 @@ impl Throughput {
 
     /// Of the fresh samples of a ramp: the interval of their median, or the wider one of a machine that
     /// changed while the ramp went on.
-    pub fn of_fresh(visits: &[RampSample]) -> Option<Throughput> {
-        let fresh = visits.iter().filter(|visit| visit.is_fresh);
-        let found = Throughput::of(&fresh.map(|visit| visit.jobs_per_min).collect::<Vec<_>>())?;
-        let share = 1.0 + load_drift::half_width(visits).unwrap_or_default();
+    pub fn of_fresh(ramp_samples: &[RampSample]) -> Option<Throughput> {
+        let fresh = ramp_samples.iter().filter(|sample| sample.is_fresh);
+        let found = Throughput::of(&fresh.map(|sample| sample.jobs_per_min).collect::<Vec<_>>())?;
+        let share = 1.0 + load_drift::half_width(ramp_samples).unwrap_or_default();
         let (low, high) = (found.jobs_per_min / share, found.jobs_per_min * share);
         Some(Throughput { low: found.low.min(low), high: found.high.max(high), ..found })
     }
@@ -253,8 +253,8 @@ const NEARLY: f64 = 0.95;
 
 impl LoadAnswers {
     /// From the points, and all samples in the order in which they were taken.
-    pub fn new(name: WorkName, points: Vec<LoadPoint>, visits: &[RampSample]) -> LoadAnswers {
-        let fresh = visits.iter().find(|visit| visit.is_fresh);
+    pub fn new(name: WorkName, points: Vec<LoadPoint>, ramp_samples: &[RampSample]) -> LoadAnswers {
+        let fresh = ramp_samples.iter().find(|sample| sample.is_fresh);
         let peak = fresh.and_then(|RampSample { users, .. }| {
             let users = *users;
             let (users_low, users_high) = as_good(&points, users);
@@ -262,7 +262,7 @@ impl LoadAnswers {
                 users,
                 users_low,
                 users_high,
-                throughput: Throughput::of_fresh(visits)?,
+                throughput: Throughput::of_fresh(ramp_samples)?,
                 is_at_the_end: points.last().is_some_and(|last| last.users == users),
             })
         });

@@ -34,29 +34,29 @@ const STUDENT_T: [f64; STRETCHES - 1] = [12.706, 4.303, 3.182, 2.776];
 /// was from its own median in each stretch of the ramp: batch means. A sample tells that if its point has
 /// others; the more stretches the fresh ones cover, the narrower is the interval. `None` where too little was
 /// measured more than once.
-pub fn half_width(visits: &[RampSample]) -> Option<f64> {
+pub fn half_width(ramp_samples: &[RampSample]) -> Option<f64> {
     let mut rates: HashMap<usize, Vec<f64>> = HashMap::new();
-    for visit in visits {
-        rates.entry(visit.users).or_default().push(visit.jobs_per_min);
+    for sample in ramp_samples {
+        rates.entry(sample.users).or_default().push(sample.jobs_per_min);
     }
     rates.retain(|_, rates| rates.len() > 1);
     let usual: HashMap<usize, f64> =
         rates.iter().filter_map(|(users, rates)| Some((*users, median(rates)?))).collect();
-    let repeated = || visits.iter().filter(|visit| usual.contains_key(&visit.users));
+    let repeated = || ramp_samples.iter().filter(|sample| usual.contains_key(&sample.users));
     let total: f64 = repeated().map(RampSample::length).sum();
-    let fresh: f64 = repeated().filter(|visit| visit.is_fresh).map(RampSample::length).sum();
+    let fresh: f64 = repeated().filter(|sample| sample.is_fresh).map(RampSample::length).sum();
     let mut stretches = [(0.0, 0.0); STRETCHES];
     let mut passed = 0.0;
-    for visit in repeated() {
+    for sample in repeated() {
         // A median of few samples lies near each of them.
-        let count = rates[&visit.users].len() as f64;
-        let deviation = (visit.jobs_per_min / usual[&visit.users]).ln();
-        let middle = passed + visit.length() / 2.0;
+        let count = rates[&sample.users].len() as f64;
+        let deviation = (sample.jobs_per_min / usual[&sample.users]).ln();
+        let middle = passed + sample.length() / 2.0;
         let stretch =
             &mut stretches[((middle / total * STRETCHES as f64) as usize).min(STRETCHES - 1)];
-        stretch.0 += visit.length() * deviation * (count / (count - 1.0)).sqrt();
-        stretch.1 += visit.length();
-        passed += visit.length();
+        stretch.0 += sample.length() * deviation * (count / (count - 1.0)).sqrt();
+        stretch.1 += sample.length();
+        passed += sample.length();
     }
     let means: Vec<f64> = stretches
         .iter()
@@ -81,18 +81,18 @@ pub fn all_fresh(users: usize, rates: &[f64]) -> Vec<RampSample> {
 mod tests {
     use super::*;
 
-    fn visits(rates: &[(usize, f64, bool)]) -> Vec<RampSample> {
-        let visit = |(users, jobs_per_min, is_fresh): &(usize, f64, bool)| RampSample {
+    fn ramp_samples(rates: &[(usize, f64, bool)]) -> Vec<RampSample> {
+        let sample = |(users, jobs_per_min, is_fresh): &(usize, f64, bool)| RampSample {
             users: *users,
             jobs_per_min: *jobs_per_min,
             is_fresh: *is_fresh,
         };
-        rates.iter().map(visit).collect()
+        rates.iter().map(sample).collect()
     }
 
     #[test]
     fn a_machine_that_stays_as_it_is_adds_nothing() {
-        let steady = visits(
+        let steady = ramp_samples(
             &[(4, 100.0, false), (8, 120.0, false), (8, 120.0, false)]
                 .into_iter()
                 .chain([(8, 120.0, true); 8])
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn nothing_is_known_of_samples_that_are_alone() {
         assert_eq!(half_width(&[]), None);
-        assert_eq!(half_width(&visits(&[(1, 10.0, false), (2, 20.0, false)])), None);
+        assert_eq!(half_width(&ramp_samples(&[(1, 10.0, false), (2, 20.0, false)])), None);
     }
 
     /// The fresh samples agree with each other, and those before say that the machine changes by a tenth.
@@ -112,7 +112,7 @@ mod tests {
     fn what_changed_before_the_fresh_samples_widens_their_interval() {
         let before = [(8, 110.0, false), (4, 88.0, false), (8, 108.0, false), (4, 80.0, false)];
         let all: Vec<_> = before.into_iter().chain([(8, 100.0, true); 8]).collect();
-        let found = half_width(&visits(&all)).unwrap();
+        let found = half_width(&ramp_samples(&all)).unwrap();
         assert!((0.02..0.2).contains(&found), "{found}");
     }
 }
