@@ -17,8 +17,10 @@ use crate::{real_time, row, table_of};
 
 const TIME: Duration = Duration::from_secs(1);
 const WRITE_BYTES: usize = 64 << 10;
+const SENDER_CPU: usize = 0;
+const RECEIVER_CPU: usize = 1;
 
-/// One connection, from CPU 0 to CPU 1; bits per second that arrived.
+/// One connection, from one CPU to another; bits per second that arrived.
 pub fn rate(hosts: &TwoHosts, between: Between, time: Duration) -> io::Result<f64> {
     let place = SocketAddr::new(address(between, false, 1), 0);
     let listener = hosts.namespaces[1].run(|| TcpListener::bind(place))?;
@@ -31,7 +33,7 @@ pub fn rate(hosts: &TwoHosts, between: Between, time: Duration) -> io::Result<f6
     let (mut receiver, _) = listener.accept()?;
     thread::scope(|scope| {
         let receiving = scope.spawn(move || {
-            let _ = wire::stay_on(&[1]);
+            let _ = wire::stay_on(&[RECEIVER_CPU]);
             let mut data = vec![0; 4 * WRITE_BYTES];
             let mut bytes = 0_u64;
             let mut began = None;
@@ -45,7 +47,7 @@ pub fn rate(hosts: &TwoHosts, between: Between, time: Duration) -> io::Result<f6
             }
         });
         let sending = scope.spawn(move || {
-            let _ = wire::stay_on(&[0]);
+            let _ = wire::stay_on(&[SENDER_CPU]);
             let data = vec![7; WRITE_BYTES];
             let mut socket = socket;
             let began = Instant::now();
@@ -74,14 +76,23 @@ fn use_reno(socket: &TcpStream) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The wire over `veth`: with offload, and with an ordinary thread, too.
+/// How the link's thread runs. With real-time priority it stays where it began: in `weigh net` that is with the black
+/// boxes, and so with the receiver of what W_test sends, and with the sender of what it receives.
+fn links() -> [(&'static str, Scheduling); 3] {
+    let beside = |cpu| Scheduling { cpus: vec![cpu], ..real_time() };
+    [
+        ("real-time thread, on the receiver's CPU", beside(RECEIVER_CPU)),
+        ("real-time thread, on the sender's CPU", beside(SENDER_CPU)),
+        ("ordinary thread, on any CPU", Scheduling::default()),
+    ]
+}
+
+/// The wire over `veth`, with offload.
 pub fn table(pairs: usize) -> Result<Table, String> {
     let title = "A link that does nothing against veth (one TCP stream, reno, 64 KiB writes)";
     let mut table =
         table_of(title, &["link", "veth", "wire", "wire/veth", "95 % interval", "pairs"]);
-    for (name, scheduling) in
-        [("real-time thread", real_time()), ("ordinary thread", Scheduling::default())]
-    {
+    for (name, scheduling) in links() {
         let hosts = TwoHosts::new(Offload::TcpAndUdp, scheduling).ok_or("it needs root")?;
         for end in [wire::End::A, wire::End::B] {
             hosts.wire.configure(end, Impairment::default()).map_err(|error| error.to_string())?;

@@ -14,6 +14,7 @@ use crate::netlink::{CREATE, Netlink, NetlinkRequest, attribute};
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
+const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINK: u16 = 5;
@@ -34,6 +35,9 @@ const IFA_F_NODAD: u8 = 2;
 const IPV6_ROUTES: &str = "/proc/thread-self/net/ipv6_route";
 const RTF_LOCAL: u32 = 0x8000_0000;
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// The address of an interface on an Ethernet.
+pub type MacAddress = [u8; 6];
 
 /// What an interface counted (`rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,15 +87,22 @@ impl Interfaces {
         self.change(name, message)
     }
 
-    /// Makes an interface in that namespace that sends and receives over one of here, with an address of its
-    /// own on the same Ethernet: a machine more on that network.
+    /// Makes an interface in that namespace that sends and receives over one of here, with this address on
+    /// the same Ethernet: a machine more on that network.
     ///
     /// # Errors
     /// `EOPNOTSUPP` where the kernel has no `macvlan`, `EINVAL` over what is no Ethernet.
-    pub fn add_macvlan(&self, over: &str, name: &str, there: &Namespace) -> io::Result<()> {
+    pub fn add_macvlan(
+        &self,
+        over: &str,
+        name: &str,
+        address: MacAddress,
+        there: &Namespace,
+    ) -> io::Result<()> {
         let there = there.as_fd().as_raw_fd();
         let message = NetlinkRequest::new(RTM_NEWLINK, CREATE, &link_message(0, 0))
             .with(IFLA_IFNAME, &text(name))
+            .with(IFLA_ADDRESS, &address)
             .with(IFLA_LINK, &index(over)?.to_ne_bytes())
             .with(IFLA_NET_NS_FD, &there.to_ne_bytes())
             .nested(IFLA_LINKINFO, |message| {
@@ -158,19 +169,23 @@ impl Interfaces {
         self.change(name, message)
     }
 
+    /// The Ethernet address of an interface.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it has none.
+    pub fn mac_address(&self, name: &str) -> io::Result<MacAddress> {
+        let address = self.attribute(name, IFLA_ADDRESS)?;
+        let has_none = || io::Error::other(format!("{name} has no Ethernet address"));
+        address.and_then(|bytes| bytes.try_into().ok()).ok_or_else(has_none)
+    }
+
     /// What it counted since it was made.
     ///
     /// # Errors
     /// Where there is none.
     pub fn statistics(&self, name: &str) -> io::Result<InterfaceStatistics> {
-        let answer = self.netlink.ask(NetlinkRequest::new(
-            RTM_GETLINK,
-            0,
-            &link_message(index(name)?, 0),
-        ))?;
-        let link = answer.unwrap_or_default();
-        let attributes = link.get(link_message(0, 0).len()..).unwrap_or_default();
-        let counts = attribute(attributes, IFLA_STATS64)
+        let counts = self
+            .attribute(name, IFLA_STATS64)?
             .ok_or_else(|| io::Error::other(format!("{name}: the kernel tells no statistics")))?;
         let count = |at: usize| {
             let bytes = counts.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
@@ -182,6 +197,15 @@ impl Interfaces {
             receive_dropped: count(6),
             send_dropped: count(7),
         })
+    }
+
+    /// What the kernel tells of an interface under this attribute.
+    fn attribute(&self, name: &str, wanted: u16) -> io::Result<Option<Vec<u8>>> {
+        let fixed = link_message(index(name)?, 0);
+        let answer = self.netlink.ask(NetlinkRequest::new(RTM_GETLINK, 0, &fixed))?;
+        let link = answer.unwrap_or_default();
+        let attributes = link.get(fixed.len()..).unwrap_or_default();
+        Ok(attribute(attributes, wanted).map(<[u8]>::to_vec))
     }
 
     fn change(&self, name: &str, message: NetlinkRequest) -> io::Result<()> {

@@ -58,7 +58,7 @@ mod tun;
 pub use choice::{Choice, ChoiceError};
 pub use counters::{DroppedPacket, LinkCounters, OVERRUN_NS};
 pub use impairment::{Impairment, ImpairmentError, MAX_DELAY_NS};
-pub use interfaces::{InterfaceStatistics, Interfaces, silence_ipv6};
+pub use interfaces::{InterfaceStatistics, Interfaces, MacAddress, silence_ipv6};
 pub use link::{End, Scheduling, Wire};
 pub use namespace::Namespace;
 pub use packet::{Packet, VNET_HEADER};

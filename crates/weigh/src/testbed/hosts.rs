@@ -17,10 +17,13 @@ use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, V
 use crate::user_namespace;
 use crate::workload::setup::kind::join_network::JoinNetwork;
 
-/// What TCP remembers of a peer must not pass from one measurement to the next.
-const SETTINGS: [(&str, &str); 1] = [("ipv4/tcp_no_metrics_save", "1")];
+/// What TCP remembers of a peer must not pass from one measurement to the next. And what a killed process
+/// has not sent is not sent again for a minute: its socket keeps the namespace, which answers for the
+/// addresses that those of the next experiment have.
+const SETTINGS: [(&str, &str); 2] =
+    [("ipv4/tcp_no_metrics_save", "1"), ("ipv4/tcp_orphan_retries", "1")];
 /// What else a result may depend on, and is told with it.
-const TOLD: [&str; 18] = [
+const TOLD: [&str; 19] = [
     "core/rmem_max",
     "core/somaxconn",
     "core/wmem_max",
@@ -32,6 +35,7 @@ const TOLD: [&str; 18] = [
     "ipv4/tcp_min_rtt_wlen",
     "ipv4/tcp_moderate_rcvbuf",
     "ipv4/tcp_no_metrics_save",
+    "ipv4/tcp_orphan_retries",
     "ipv4/tcp_recovery",
     "ipv4/tcp_rmem",
     "ipv4/tcp_sack",

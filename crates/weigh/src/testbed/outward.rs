@@ -8,8 +8,10 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use wire::{Interfaces, Namespace, Tun, silence_ipv6};
+use wire::{Interfaces, MacAddress, Namespace, Tun, silence_ipv6};
 
 use super::addresses::{IPV4_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
 use super::{BlackBox, Ends, Via};
@@ -20,6 +22,8 @@ const OUT: &str = "out";
 /// Of the gateway, on the network and on the wire.
 const OUT_HOST: u8 = 254;
 const NEAR_HOST: u8 = 253;
+/// For the interfaces of an experiment that has just ended to go.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Forwards, and answers for the black box, at once; and sends nobody another way.
 const OF_GATEWAY: [(&str, &str); 5] = [
@@ -41,7 +45,7 @@ pub fn reach(
 ) -> Result<(), String> {
     for (link, over) in over {
         let name = interface(*link, Via::Lan);
-        join(test, outside, (over, name))?;
+        join(test, outside, (over, name), ends(*link, Via::Lan, false).test)?;
         let give = || {
             let interfaces = begin(name)?;
             for via in [Via::Lan, Via::Wire] {
@@ -64,9 +68,9 @@ pub fn be_reached(
     link: BlackBox,
     over: &str,
 ) -> Result<[Tun; 2], String> {
-    join(host, outside, (over, LAN))?;
-    join(gateway, outside, (over, OUT))?;
     let (lan, wire) = (ends(link, Via::Lan, false), ends(link, Via::Wire, false));
+    join(host, outside, (over, LAN), lan.other)?;
+    join(gateway, outside, (over, OUT), neighbour(wire.other, OUT_HOST))?;
     let black_box = || {
         // The address of the wire is nobody's on the network but the gateway's.
         set("ipv4/conf/all/arp_ignore", "1")?;
@@ -99,8 +103,34 @@ fn begin(name: &str) -> io::Result<Interfaces> {
         _ => {}
     }
     let interfaces = Interfaces::open()?;
-    interfaces.bring_up(name, None, Some(MTU))?;
-    Ok(interfaces)
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match interfaces.bring_up(name, None, Some(MTU)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let still_there = "what an experiment of before has left to send is not yet given up; try again in a minute";
+                return Err(io::Error::new(error.kind(), format!("{error}: {still_there}")));
+            }
+            brought_up => return brought_up.map(|()| interfaces),
+        }
+    }
+}
+
+/// The kernel removes a namespace some time after the last process in it ended, and the last connection.
+/// Until then its interfaces answer for the addresses that those of the next experiment have. So each place
+/// has one Ethernet address: the kernel does not bring two interfaces up that have the same. The first byte
+/// says that nobody assigned it (IEEE 802); three are those by which the machine's own differs from others of
+/// its maker.
+fn mac_address([.., a, b, c]: MacAddress, of: IpAddr) -> io::Result<MacAddress> {
+    match of {
+        IpAddr::V4(address) => {
+            let [_, _, network, host] = address.octets();
+            Ok([0x02, a, b, c, network, host])
+        }
+        IpAddr::V6(_) => Err(io::Error::other("between machines there is IPv4 alone")),
+    }
 }
 
 /// Another address of the same network.
@@ -114,8 +144,15 @@ fn neighbour(address: IpAddr, host: u8) -> IpAddr {
     }
 }
 
-fn join(there: &Namespace, outside: &Interfaces, (over, name): (&str, &str)) -> Result<(), String> {
-    let joined = outside.add_macvlan(over, name, there);
+/// `own` is the address that the interface is to have.
+fn join(
+    there: &Namespace,
+    outside: &Interfaces,
+    (over, name): (&str, &str),
+    own: IpAddr,
+) -> Result<(), String> {
+    let mac_address = outside.mac_address(over).and_then(|mac| mac_address(mac, own));
+    let joined = mac_address.and_then(|mac| outside.add_macvlan(over, name, mac, there));
     joined.map_err(|error| forbidden(over, &error))
 }
 
