@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Home, program, wait_until};
 
@@ -33,6 +33,10 @@ const DISK_MIB: u64 = 512;
 /// Where the one partition begins: before it are the sectors that GRUB is in.
 const GAP_BYTES: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
+/// Eighteen boots took 25 minutes on a machine that was busy.
+const OFF_WITHIN: Duration = Duration::from_secs(5400);
+/// One that hangs says nothing any more. The watchdog wakes it before.
+const SAYS_WITHIN: Duration = Duration::from_secs(900);
 
 /// Parameters of modules are those of the command line, as modprobe(8) has it.
 const FIRST: &str = "#!/bin/busybox sh
@@ -303,8 +307,18 @@ impl Machine {
 
     /// Waits until it has nothing left to do, and is switched off by itself.
     pub fn wait_until_off(&self, mut on: SwitchedOn) {
-        let off = wait_until(Duration::from_secs(1800), || on.0.try_wait().unwrap().is_some());
-        assert!(off && self.said().contains("TEST: idle"), "it goes on and on: {}", self.said());
+        let mut is_off = false;
+        let mut heard = (0, Instant::now());
+        wait_until(OFF_WITHIN, || {
+            let length = fs::metadata(self.home.path("console")).unwrap().len();
+            if length > heard.0 {
+                heard = (length, Instant::now());
+            }
+            is_off = on.0.try_wait().unwrap().is_some();
+            is_off || heard.1.elapsed() > SAYS_WITHIN
+        });
+        assert!(is_off, "it goes on and on, or hangs: {}", self.said());
+        assert!(self.said().contains("TEST: idle"), "it was not done: {}", self.said());
     }
 
     /// What is in a directory of its disk.
