@@ -25,6 +25,9 @@ use crate::workload::launcher_process;
 pub const SUBCOMMAND: &str = "__guest";
 const DISK: &str = "/dev/vda";
 const NEW_ROOT: &str = "/root";
+/// A new file system has tables to clear. The kernel would begin with it within 5 s, at a moment of chance,
+/// and take 0.8 % of the instructions of a sample that it comes into.
+const NO_TABLES_ARE_CLEARED: &std::ffi::CStr = c"noinit_itable";
 /// As whom all is executed under a policy of Debian: the user who is not confined.
 const CONTEXT: &str = "unconfined_u:unconfined_r:unconfined_t:s0";
 /// A device appears within moments of its driver.
@@ -116,7 +119,8 @@ fn port() -> Result<File, String> {
 
 fn enter_root() -> Result<(), String> {
     wait_until(Instant::now() + APPEARS_WITHIN, || Path::new(DISK).exists());
-    mount_one(DISK, NEW_ROOT, "ext4", c"")?;
+    mount(DISK, NEW_ROOT, "ext4", MountFlags::NOATIME, Some(NO_TABLES_ARE_CLEARED))
+        .map_err(|error| format!("cannot mount {NEW_ROOT}: {error}"))?;
     let say = |what: &str, error: rustix::io::Errno| format!("{what}: {error}");
     for kernel in ["dev", "proc", "sys"] {
         let (from, to) = (format!("/{kernel}"), format!("{NEW_ROOT}/{kernel}"));
