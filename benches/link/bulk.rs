@@ -76,8 +76,8 @@ fn use_reno(socket: &TcpStream) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// How the link's thread runs. With real-time priority it stays where it began: in `weigh net` that is with the black
-/// boxes, and so with the receiver of what W_test sends, and with the sender of what it receives.
+/// How the link's thread runs. With real-time priority it stays where it began: in `weigh net` that is with
+/// the black boxes, and so with the receiver of what W_test sends, and with the sender of what it receives.
 fn links() -> [(&'static str, Scheduling); 3] {
     let beside = |cpu| Scheduling { cpus: vec![cpu], ..real_time() };
     [
