@@ -150,6 +150,10 @@ fn a_rule_file_with_some_bad_lines_is_weighed_and_they_are_reported() {
     ] {
         assert!(facts.contains(said), "`{said}` is not in {facts}");
     }
+    let warning = "`audit:rules=mixed.rules`: 3 lines were refused, and are not weighed; the first is line \
+                   5 of mixed.rules (Syscall name unknown: no_such_call).";
+    assert!(json["warnings"].as_array().unwrap().contains(&warning.into()), "{json:#}");
+    assert!(outcome.stderr.contains("3 lines were refused"), "{outcome:#?}");
     support::assert_slows(support::row(&json, "getppid"), 30.0);
     audit.assert_restored();
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::rule::Rule;
+pub use super::rule_words::NO_RULE;
 use super::rule_words::{is_rule, skip_reason};
 use trust::user_file;
 

@@ -144,6 +144,9 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
+/// Of a line that is neither a rule nor an option of `auditctl`.
+pub const NO_RULE: &str = "it is not a rule";
+
 /// Why a line that [`is_rule`] denies is passed over.
 pub fn skip_reason(text: &str) -> &'static str {
     match text.split(' ').next().unwrap_or_default() {
@@ -170,7 +173,7 @@ pub fn skip_reason(text: &str) -> &'static str {
         _ if is_task_exemption(text) => {
             "it would exempt the treated processes from all other rules"
         }
-        _ => "it is not a rule",
+        _ => NO_RULE,
     }
 }
 

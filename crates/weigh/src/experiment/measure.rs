@@ -109,7 +109,10 @@ impl Session<'_> {
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;
-            let stored = if is_first { host.store_facts() } else { Ok(()) };
+            let stored = match is_first {
+                true => host.store_facts().and_then(|()| host.tell_warnings(audience)),
+                false => Ok(()),
+            };
             self.tell_about_turns(&host, is_first, audience)?;
             let stored = stored.and_then(|()| match set == sets.start {
                 true => self.tell_differences(&host, audience),

@@ -15,7 +15,7 @@ use super::{
     schemes, sentence, times, versus,
 };
 use crate::format;
-use crate::machine::described;
+use crate::machine::{check, described};
 use crate::result::summary::{Failure, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
@@ -109,7 +109,10 @@ fn brief(page: &mut Page, s: &Summary) {
     }
     page.whole_list("No result", &failures(s), MOST_REMARKS);
     page.brief_list("Note", &notes(s), MOST_REMARKS);
-    let warnings: Vec<String> = s.warnings.iter().map(|warning| first_sentence(warning)).collect();
+    // What is of this experiment comes before what is of any on this machine, which may be only counted.
+    let mut warnings: Vec<&String> = s.warnings.iter().collect();
+    warnings.sort_by_key(|warning| check::is_about_machine(warning));
+    let warnings: Vec<String> = warnings.into_iter().map(|text| first_sentence(text)).collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);
 }
 
@@ -281,6 +284,18 @@ mod tests {
         s.warnings = (0..9).map(|i| format!("Number {i}. And what to do.")).collect();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
         assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
+    }
+
+    #[test]
+    fn what_the_machine_is_like_does_not_crowd_out_what_went_wrong() {
+        let mut s = sample::audit();
+        s.warnings =
+            ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."].map(String::from).to_vec();
+        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        assert!(
+            text.contains("\nWarning: `audit`: c.\nWarning: 1 pair.\nWarning: 2 more\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -155,6 +155,10 @@ impl Treatment for Combined {
         self.all().flat_map(|part| part.facts()).collect()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.all().flat_map(|part| part.warnings()).collect()
+    }
+
     fn state(&self, is_treated: bool) -> Option<&'static str> {
         self.all().find_map(|part| part.state(is_treated))
     }

@@ -338,6 +338,12 @@ pub trait Treatment {
         Vec::new()
     }
 
+    /// What of it could not be done as asked, in whole sentences, for the warnings; after
+    /// [`Treatment::apply`].
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// In a word, what the processes of an arm are, where a reader must know that of his baseline.
     fn state(&self, is_treated: bool) -> Option<&'static str> {
         let _ = is_treated;

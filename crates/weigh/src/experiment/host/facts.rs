@@ -1,6 +1,7 @@
 //! What the arms of a host say of themselves, for the report.
 
 use super::{Host, Site, Stop};
+use crate::experiment::request::Audience;
 use crate::treatment::PairDraw;
 
 impl Host<'_> {
@@ -17,6 +18,21 @@ impl Host<'_> {
         let state = (self.arms.treatments().enumerate())
             .find_map(|(index, named)| named.treatment.state(index == 0));
         Ok(store.set_baseline_state(id, state)?)
+    }
+
+    /// Tells what the treatments could not do as asked, and keeps it as warnings.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn tell_warnings(&self, audience: &mut dyn Audience) -> Result<(), Stop> {
+        for named in self.arms.treatments() {
+            for warning in named.treatment.warnings() {
+                let warning = format!("`{}`: {warning}", named.label);
+                audience.announce(&warning);
+                self.site.store.add_warning(self.site.id, &warning)?;
+            }
+        }
+        Ok(())
     }
 
     /// Servers of their own for passes over a work.

@@ -100,6 +100,10 @@ const CHECKS: &[Check] = &[
     kernel::guests,
 ];
 
+/// The checks that may warn.
+const WARN: [&str; 7] =
+    ["Load", "Stolen time", "CPU governor", "Clock source", "Power", "Memory layout", "Free space"];
+
 /// Does all checks.
 pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
     let seen = CheckInput { facts, probes };
@@ -110,6 +114,11 @@ pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
 /// The warnings among the findings, in whole sentences.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
     of(findings, Severity::Warning).map(Finding::sentence).collect()
+}
+
+/// Whether a warning of a report is one of these: it is about the machine, whatever is measured.
+pub fn is_about_machine(warning: &str) -> bool {
+    warning.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
 }
 
 /// The notes among the findings, by the names of their checks.
@@ -130,7 +139,12 @@ pub(super) mod tests {
     /// What a check found on a machine with these files.
     pub(in super::super) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
         let facts = Facts::read_from(root_with(files).path());
-        check(&facts, &Probes::default()).into_iter().find(|finding| finding.name == name)
+        let findings = check(&facts, &Probes::default());
+        assert!(
+            warnings(&findings).iter().all(|warning| is_about_machine(warning)),
+            "{findings:?}"
+        );
+        findings.into_iter().find(|finding| finding.name == name)
     }
 
     #[test]
@@ -145,6 +159,7 @@ pub(super) mod tests {
         let warnings = warnings(&check(&Facts::default(), &probes));
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
+        assert!(is_about_machine(&warnings[0]) && !is_about_machine("`a`: b."), "{warnings:?}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
-use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
+use linux_audit::rule_set::{LineOutcome, NO_RULE, RuleLine, RuleSet};
 
 pub static KIND: Audit = Audit;
 
@@ -232,6 +232,10 @@ impl Treatment for Auditing {
         facts
     }
 
+    fn warnings(&self) -> Vec<String> {
+        not_weighed(&self.lines).into_iter().collect()
+    }
+
     fn state(&self, is_treated: bool) -> Option<&'static str> {
         Some(if is_treated { "audited" } else { "clean" })
     }
@@ -286,6 +290,24 @@ fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
         count(|outcome| matches!(outcome, LineOutcome::Refused(_))),
         count(|outcome| matches!(outcome, LineOutcome::Skipped(_))),
     )
+}
+
+/// Of rules that are missing from the measurement, though the file has them: without them it looks cheaper.
+fn not_weighed(lines: &[RuleLine]) -> Option<String> {
+    let reasons = lines.iter().filter_map(|line| match &line.outcome {
+        LineOutcome::Refused(reason) => Some((line, reason.as_str())),
+        LineOutcome::Skipped(reason) if reason == NO_RULE => Some((line, reason.as_str())),
+        _ => None,
+    });
+    let refused: Vec<_> = reasons.collect();
+    let (line, reason) = refused.first()?;
+    let place = format!("line {} of {}", line.number, line.file.file_name()?.display());
+    Some(match refused.len() {
+        1 => format!("{place} was refused ({reason}), and is not weighed."),
+        count => format!(
+            "{count} lines were refused, and are not weighed; the first is {place} ({reason})."
+        ),
+    })
 }
 
 /// What a reader must know of a line that is not in force as it is written; with the file's name where there
