@@ -42,12 +42,33 @@ fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Treatment
         other => system(other),
     })?;
     match Sample::parse(&launched.stdout) {
-        Some(Ok(sample)) => {
-            // Some virtual machines have a PMU that counts nothing.
-            let counted = sample.kernel_instructions.filter(|count| *count > 0);
-            let cost = counted.unwrap_or(sample.elapsed_ns);
-            Ok(cost as f64 / sample.operations)
-        }
+        Some(Ok(sample)) => Ok(cost_per_operation(&sample)),
         _ => Err(system(format!("getppid failed: {}", launched.stderr.trim()))),
+    }
+}
+
+/// In instructions, or in CPU time: while it waits for a CPU that others have, it costs nothing.
+fn cost_per_operation(sample: &Sample) -> f64 {
+    // Some virtual machines have a PMU that counts nothing.
+    let counted = sample.kernel_instructions.filter(|count| *count > 0);
+    let cpu_ns = sample.user_ns.zip(sample.system_ns).map(|(user, system)| user + system);
+    let cost = counted.or(cpu_ns.filter(|ns| *ns > 0)).unwrap_or(sample.elapsed_ns);
+    cost as f64 / sample.operations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_cpu_is_no_cost_of_a_call() {
+        let mut sample = Sample { operations: 100.0, elapsed_ns: 90_000, ..Sample::default() };
+        assert_eq!(cost_per_operation(&sample), 900.0);
+        (sample.user_ns, sample.system_ns) = (Some(4_000), Some(6_000));
+        assert_eq!(cost_per_operation(&sample), 100.0);
+        sample.kernel_instructions = Some(0);
+        assert_eq!(cost_per_operation(&sample), 100.0);
+        sample.kernel_instructions = Some(20_000);
+        assert_eq!(cost_per_operation(&sample), 200.0);
     }
 }
