@@ -126,7 +126,7 @@ fn completions_and_man_pages_are_generated() {
     home.succeed(&["man"]).assert_says(&[".TH", "weigh"]);
     fs::create_dir(home.path("man")).unwrap();
     home.succeed(&["man", "--directory", "man"]);
-    for page in ["weigh.1", "weigh-compare.1", "weigh-run.1", "weigh-restore.1"] {
+    for page in ["weigh.1", "weigh-compare.1", "weigh-net-rank.1", "weigh-restore.1"] {
         let text = fs::read_to_string(home.path("man").join(page)).unwrap();
         assert!(text.contains(".SH NAME"), "{page}");
     }

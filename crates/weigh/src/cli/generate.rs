@@ -70,15 +70,20 @@ impl ManArgs {
             output::print(&man::page(command)?)?;
             return Ok(0);
         };
-        write(&directory, "weigh", command)?;
-        for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
-            let name = format!("weigh-{}", subcommand.get_name());
-            // The synopsis is to say how the command is typed.
-            let typed = format!("weigh {}", subcommand.get_name());
-            write(&directory, &name, &subcommand.clone().name(&name).bin_name(typed))?;
-        }
+        write_pages(&directory, "weigh", command)?;
         Ok(0)
     }
+}
+
+/// The page of a command, and those of its subcommands, which it names.
+fn write_pages(directory: &Path, typed: &str, command: &Command) -> Result<(), String> {
+    let name = typed.replace(' ', "-");
+    // The synopsis is to say how the command is typed.
+    write(directory, &name, &command.clone().name(&name).bin_name(typed))?;
+    for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_pages(directory, &format!("{typed} {}", subcommand.get_name()), subcommand)?;
+    }
+    Ok(())
 }
 
 fn write(directory: &Path, name: &str, command: &Command) -> Result<(), String> {
