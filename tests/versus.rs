@@ -189,18 +189,18 @@ fn all_of_the_output_is_compared() {
     let like = format!("that of the first launch of `{base}`");
     let says = |command: &str, what: &str| {
         let said = failure_of(&json, command);
-        assert_eq!(said, format!("its output {what} {like}"), "{command}");
+        assert_eq!(said, format!("{what} {like}"), "{command}");
     };
-    says(&first, "has the line 1 `b`, not `a` as");
-    says(&last, "has the line 2 `z`, not `1` as");
-    says(&shorter, "ends before line 100001, unlike");
-    says("echo a; seq 100001", "goes on with line 100002, `100001`, unlike");
+    says(&first, "line 1 of its output is `b`, where `a` is");
+    says(&last, "line 2 of its output is `z`, where `1` is");
+    says(&shorter, "its output ends before line 100001, unlike");
+    says("echo a; seq 100001", "its output goes on with line 100002, `100001`, unlike");
     // One that writes something else later cannot be held against itself.
     home.file("kept", "a\n");
     let changes = "cat kept; echo b > kept";
     home.run(&["versus", "--same-output", changes, "echo a"]).assert_error(&["gave no result"]);
     let of_itself = failure_of(&home.json(), changes).to_owned();
-    assert!(of_itself.starts_with("its output has the line 1 `b`, not `a` as"), "{of_itself}");
+    assert!(of_itself.starts_with("line 1 of its output is `b`, where `a` is"), "{of_itself}");
     // The output that is kept lies in the scratch directory.
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
 }

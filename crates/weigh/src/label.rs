@@ -41,12 +41,20 @@ pub struct Parameters(Vec<(String, Option<String>)>);
 
 /// Where a label cannot be read, and what to do about it. It is shown beneath, with a mark at the character.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}\n  {shown}\n  {:>width$} character {character}", "^", width = .character)]
+#[error("{problem}{}", pointer(.shown, *.character))]
 pub struct LabelError {
     problem: String,
     shown: String,
     /// From 1.
     character: usize,
+}
+
+/// Of an empty label there is nothing to point at.
+fn pointer(shown: &str, character: usize) -> String {
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!("\n  {shown}\n  {:>character$} character {character}", "^"),
+    }
 }
 
 impl From<LabelError> for String {
@@ -547,6 +555,8 @@ mod tests {
             assert_eq!(error.character, character, "{text}: {error}");
             assert!(error.to_string().contains(way_out), "{text}: {error}");
         }
+        let empty = workloads("").unwrap_err().to_string();
+        assert!(!empty.contains('^'), "there is nothing to point at: {empty}");
         let shown = arm("µ:a\n=1,", is_treatment).unwrap_err().to_string();
         assert!(shown.ends_with("\n  µ:a\u{fffd}=1,\n         ^ character 8"), "{shown}");
     }

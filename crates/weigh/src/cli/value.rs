@@ -76,6 +76,19 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
 }
 
+/// A whole number that is not less than this.
+///
+/// # Errors
+/// A sentence that says what it takes.
+pub fn at_least(
+    least: u32,
+) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| *number >= least);
+        number.ok_or_else(|| format!("takes a whole number, {least} or more"))
+    }
+}
+
 /// How many CPUs we may use; 1 where the system does not say.
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -109,6 +122,14 @@ mod tests {
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
         for bad in ["", "5", "-5m", "0s", "soon", "9223372036854775807s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn too_few_are_refused_without_naming_the_most() {
+        assert_eq!(at_least(3)("3"), Ok(3));
+        for bad in ["2", "-3", "", "three", "99999999999"] {
+            assert_eq!(at_least(3)(bad).unwrap_err(), "takes a whole number, 3 or more", "{bad}");
         }
     }
 

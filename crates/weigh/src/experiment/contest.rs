@@ -100,16 +100,18 @@ impl Contest {
         let found = launched.difference.as_ref()?;
         let (line, first) = (found.line, &self.labels[0]);
         let what = match (&found.expected, &found.found) {
-            (_, None) => format!("ends before line {line}, unlike"),
-            (None, Some(more)) => format!("goes on with line {line}, `{more}`, unlike"),
+            (_, None) => format!("its output ends before line {line}, unlike that"),
+            (None, Some(more)) => {
+                format!("its output goes on with line {line}, `{more}`, unlike that")
+            }
             (Some(expected), Some(found)) if expected == found => {
-                format!("ends line {line} (`{found}`) otherwise than")
+                format!("its output ends line {line} (`{found}`) otherwise than that")
             }
             (Some(expected), Some(found)) => {
-                format!("has the line {line} `{found}`, not `{expected}` as")
+                format!("line {line} of its output is `{found}`, where `{expected}` is that")
             }
         };
-        Some(format!("its output {what} that of the first launch of `{first}`"))
+        Some(format!("{what} of the first launch of `{first}`"))
     }
 }
 
@@ -180,7 +182,7 @@ mod tests {
         let told = said(Some("a"), Some("b"));
         assert_eq!(
             told,
-            "its output has the line 3 `b`, not `a` as that of the first launch of `old`"
+            "line 3 of its output is `b`, where `a` is that of the first launch of `old`"
         );
         assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike that of"));
         assert!(said(None, Some("b")).starts_with("its output goes on with line 3, `b`, unlike"));

@@ -11,6 +11,7 @@ use wire::Patterns;
 use super::cell::{Cell, Component, FurtherKind, LinkSetting};
 use super::link::GridLink;
 use crate::result::work_name::{NET, WorkName};
+use crate::workload::toml_problem;
 use trust::user_file;
 
 const LONGEST_FILE: u64 = 1 << 20;
@@ -278,10 +279,8 @@ impl Grid {
 }
 
 fn parse(file: &str, text: &str) -> Result<Grid, String> {
-    let grid: Grid = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
-        format!("{file}:{line}: {}", error.message())
-    })?;
+    let grid: Grid =
+        toml::from_str(text).map_err(|error| toml_problem::sentence(file, text, &error))?;
     grid.check().map_err(|problem| format!("{file}: {problem}"))?;
     Ok(grid)
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::cpus::{allowed, halves};
 use super::grid::Grid;
 use crate::testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
+use crate::workload::toml_problem;
 use trust::user_file;
 
 const LONGEST_FILE: u64 = 1 << 20;
@@ -82,10 +83,8 @@ impl Spec {
     pub fn read(path: &str) -> Result<Spec, String> {
         let text = user_file::read_text(Path::new(path), LONGEST_FILE)
             .map_err(|error| format!("cannot read {path}: {error}"))?;
-        let spec: Spec = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
-            format!("{path}:{line}: {}", error.message())
-        })?;
+        let spec: Spec =
+            toml::from_str(&text).map_err(|error| toml_problem::sentence(path, &text, &error))?;
         spec.grid.check().map_err(|problem| format!("{path}: {problem}"))?;
         if spec.grid.hash() != spec.hash {
             return Err(format!(

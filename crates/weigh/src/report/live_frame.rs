@@ -91,7 +91,7 @@ pub fn verdict_line(row: &LiveRow, elapsed: Duration, margin_pct: f64) -> String
         false => format::label(&format!("{} under {}", row.workload, row.treatment)),
     };
     if let Stage::Failed(reason) = &now.stage {
-        return format!("[{elapsed}] {name}: no result. {}", format::label(reason));
+        return format!("[{elapsed}] {name}: no result: {}", format::label(reason));
     }
     format!(
         "[{elapsed}] {name}: {} {}, {}, {}",
@@ -296,6 +296,6 @@ mod tests {
     #[test]
     fn a_failure_says_why_and_has_no_number() {
         let line = verdict_line(&view(3, 3).rows[0], Duration::from_secs(3), 1.0);
-        assert_eq!(line, "[3.0 s] workload-0 under audit: no result. It crashed.");
+        assert_eq!(line, "[3.0 s] workload-0 under audit: no result: It crashed.");
     }
 }

@@ -42,8 +42,8 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
 fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
     let best = answers.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min))?;
     Some(format!(
-        "`{}` did best with {} of those measured, about {}. That is no peak with an interval, which takes \
-         {FEWEST_FRESH} fresh samples there: give --budget more time.",
+        "`{}` did best with {} of those measured, about {} jobs/min. That is no peak with an \
+         interval: `weigh load` takes {FEWEST_FRESH} fresh samples for one, if --budget lasts.",
         answers.mix,
         format::plural(best.users, "user"),
         format::rate(best.jobs_per_min, "jobs/min")

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::mix_label::MixLabel;
+use super::toml_problem;
 use super::workfile::{self, Workfile};
 use crate::shell;
 use trust::path::trusted_also;
@@ -301,10 +302,8 @@ fn may_command(path: &Path) -> Result<(), String> {
 }
 
 fn parse(file: &str, text: &str) -> Result<JobMix, String> {
-    let mix: JobMix = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
-        format!("{file}:{line}: {}", error.message())
-    })?;
+    let mix: JobMix =
+        toml::from_str(text).map_err(|error| toml_problem::sentence(file, text, &error))?;
     mix.checked(file)
 }
 

@@ -27,4 +27,5 @@ pub mod stamp;
 pub mod stdout_use;
 pub mod suite;
 pub mod times;
+pub mod toml_problem;
 pub mod workfile;

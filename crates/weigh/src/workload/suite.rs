@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::mix;
+use super::{mix, toml_problem};
 use trust::user_file;
 
 /// One with all workloads and their baselines has 40 KB.
@@ -106,10 +106,8 @@ fn read(path: &Path) -> Result<Suite, String> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Suite, String> {
-    let suite: Suite = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
-        format!("{file}:{line}: {}", error.message())
-    })?;
+    let suite: Suite =
+        toml::from_str(text).map_err(|error| toml_problem::sentence(file, text, &error))?;
     if suite.members.is_empty() {
         return Err(format!("{file}: the suite has no [[workload]]"));
     }

@@ -79,7 +79,7 @@ pub fn read(path: &Path) -> Result<Compiled, String> {
 
 fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
     let profile: OciProfile = serde_json::from_str(text)
-        .map_err(|error| format!("line {}: {error}; is this a seccomp profile?", error.line()))?;
+        .map_err(|error| format!("{error}; is this a seccomp profile?"))?;
     let default = action(&profile.default_action, profile.default_errno_ret)?;
     let mut rules: BTreeMap<u32, Vec<(Vec<Condition>, u32)>> = BTreeMap::new();
     let mut unknown_names = 0;
