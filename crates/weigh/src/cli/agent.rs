@@ -21,22 +21,23 @@ Examples:
       Make a token; copy the file to all three machines, with scp -p.
   sudo weigh agent --listen 10.1.0.2 --token-file lab.token
       Be a black box, until Ctrl-C. Then, on the machine that is weighed:
-  sudo weigh net --active 10.1.0.2 --passive 10.1.0.3 --token-file lab.token";
+  sudo weigh net --active 10.1.0.2 --passive 10.1.0.3 --token-file lab.token
+
+Exit status: 0 done, 2 error, 130 interrupted.";
 
 /// Let another machine's `weigh net` use this one as a black box
 ///
-/// Whoever has the token can have this machine send and receive test payload, over an interface of its own
-/// on the network from which it was called, and nothing else. Who does not have it gets nothing. One
-/// experiment at a time; when it ends, all of it is gone. docs/net.md says what it takes, docs/security.md
-/// what it trusts.
+/// Whoever has the token can have this machine send and receive test payload, over an interface made for it
+/// on the network from which the call came, and nothing else. There is one experiment at a time, and nothing
+/// is left when it ends. docs/net.md says what this takes, docs/security.md what it trusts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AgentArgs {
-    /// The address to be called at, ADDRESS or ADDRESS:PORT; its interface is the one that is used [default
-    /// port: 1996]
+    /// The address to listen at, ADDRESS or ADDRESS:PORT; payload goes over the interface that has it
+    /// [default port: 1996]
     #[arg(long, value_name = "ADDRESS", required_unless_present = "new_token")]
     listen: Option<String>,
-    /// The token that callers must have; only its owner may be able to read the file
+    /// The token that callers must have; nobody but the file's owner may be able to read it
     #[arg(long, value_name = "FILE", required_unless_present = "new_token")]
     token_file: Option<PathBuf>,
     /// Make a token file, and do nothing else

@@ -90,8 +90,8 @@ pub struct CompareArgs {
     /// repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
-    /// Measure each workload alone, and beside this: another workload, mix or application, done as often as
-    /// there are CPUs, or dc:copies=4; may be repeated
+    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
+    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "command")]
     beside: Vec<String>,
     /// Length of the timed part of a sample [default: 10ms to 250ms, chosen from the first pairs;
@@ -110,14 +110,14 @@ pub struct CompareArgs {
     in_sequence: bool,
     #[command(flatten)]
     pairing: Pairing,
-    /// Of a workload that asks a server, who is treated. What is exempt is a process without the treatment; a
-    /// treatment of the whole system reaches it all the same
+    /// Where a workload asks a server, who has the treatment; the other is exempt. A treatment of the whole
+    /// system reaches both all the same
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
-    /// Ask servers from another machine, where no treatment is. It is reached by ssh: USER@HOST, and behind
-    /// it, by commas, port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection
-    /// does not tell at which addresses the two find each other. Databases and web servers can be asked so,
-    /// and answer that machine alone
+    /// Ask servers from another machine, which has no treatment and is reached by ssh. USER@HOST may be
+    /// followed by `,port=N`, `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP` where
+    /// ssh does not show at which addresses the two machines reach each other. Works with databases and web
+    /// servers, which then answer that machine alone
     #[arg(long, value_name = "USER@HOST", value_parser = away::checked, conflicts_with = "command")]
     client: Option<String>,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs

@@ -49,7 +49,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 ///
 /// Changes nothing without --fix. With --fix, sets the CPUs' governor to performance, turns boost off, and
 /// restores both when COMMAND ends. If weigh is killed, a guard process restores them; if that is killed
-/// too, `weigh restore` does. The warnings are part of every report, the notes of its JSON and HTML.
+/// too, `weigh restore` does. Every report repeats the warnings; its JSON and HTML also have the notes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
@@ -68,7 +68,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with_all = ["fix", "install"])]
     disk: Option<Option<PathBuf>>,
-    /// Do not ask before that
+    /// Do not ask before --install installs anything
     #[arg(long, requires = "install")]
     yes: bool,
     /// Look below this directory instead of /

@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only compare, versus, run, calibrate or import
+    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only those that weighed a treatment whose label contains this

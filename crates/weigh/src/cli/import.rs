@@ -26,6 +26,7 @@ Examples:
   weigh import both.json                        hyperfine --export-json; or a file for each command
   weigh import base.csv patched.csv             perf stat -x, -o FILE
   weigh import summary.txt                      lmbench: each host of the summary is a result
+  weigh import reaim.csv                        re-aim's table: one number for each number of users
   weigh import experiment.json                  weigh compare --json, from another machine
   weigh import table9.csv                       a table from a paper: test,unit,Base,SELinux
 
@@ -38,8 +39,8 @@ docs/import.md explains what can be concluded from each format.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
-    /// Reports of UnixBench (also .log, .csv), lmbench's summary, JSON of hyperfine or weigh, CSV of
-    /// perf stat, or a table
+    /// Reports of UnixBench (also .log, .csv), lmbench's summary, tables of re-aim, JSON of hyperfine or
+    /// weigh, CSV of perf stat, or a table
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Labels of the results, in order; the list is repeated until every result has one. Results with the
@@ -49,7 +50,7 @@ pub struct ImportArgs {
     /// Which label is the baseline [default: the first]
     #[arg(long, value_name = "LABEL")]
     base: Option<String>,
-    /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, weigh or table
+    /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, reaim, weigh or table
     #[arg(long, value_name = "NAME")]
     format: Option<ForeignFormat>,
 }

@@ -63,11 +63,11 @@ pub struct LoadArgs {
     /// A mix, or a file with one (.toml, or a workfile of re-aim) [default: shared]
     #[arg(conflicts_with = "workfile")]
     mix: Option<String>,
-    /// The same: a file with a mix
+    /// A file with a mix; the same as if it were named without `--workfile`
     #[arg(long, value_name = "FILE")]
     workfile: Option<String>,
     /// A configuration of re-aim: FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS,
-    /// CROSSOVER. What is on the command line or in a workfile comes first
+    /// CROSSOVER. The command line and a workfile take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Measure these numbers of users instead of searching: 1,2,4 or FROM..TO:STEP
@@ -75,11 +75,11 @@ pub struct LoadArgs {
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
     /// Where to stop adding users: peak; crossover, where each user gets 10 jobs a minute; quick, 60 jobs a
-    /// minute; classic, as many users as jobs a minute; or so many users [default: peak]
+    /// minute; classic, as many users as jobs a minute; or a number of users [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
-    /// By how many users the next point has more [default: it has twice as many]; adaptive: as re-aim has it.
-    /// The peak is then where re-aim would end
+    /// How many users to add from one load point to the next [default: as many as there are]; `adaptive` does
+    /// as re-aim does. With either, the peak is where re-aim would end
     #[arg(long, value_name = "N", value_parser = Increment::parse)]
     increment: Option<Increment>,
     /// How many samples each load point has at least, in random order

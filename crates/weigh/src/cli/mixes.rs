@@ -22,29 +22,30 @@ pub struct Mixes {
     /// Of a mix, the size of each file of a disk job: a number and k or m [default: the mix's own, or 10k]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     file_size: Option<u64>,
-    /// Of a mix, what all users share: each file grows by this over the number of users [default: the mix's
+    /// Of a mix, a size that the users share: each user's files are larger by its part [default: the mix's
     /// own, or 1m]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
     /// Of a mix, how long each user waits after a job
     #[arg(long, value_name = "TIME", value_parser = value::pause, conflicts_with = "rate")]
     think: Option<Duration>,
-    /// Of a mix, how many jobs all users together begin in a second, whether those before are done or not;
-    /// the time of each counts from when it was to begin. The same of the clients of `weigh run --for`
+    /// Of a mix, how many jobs all users together begin in a second, whether or not earlier ones are done;
+    /// the time of a job counts from when it was due. With `weigh run --for`, the same of its clients'
+    /// requests
     #[arg(long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
-    /// Of a mix, where disk jobs make their files; given several times, in one after the other
+    /// Of a mix, where disk jobs make their files; of several directories, each job takes the next one
     #[arg(long = "disk-dir", value_name = "DIR", value_parser = directory)]
     disk_directories: Vec<PathBuf>,
     /// Of a mix, the tree whose files `disk_src` looks at; nothing is written there
     #[arg(long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
-    /// Of a mix, make the file that disk jobs read parts of this large a share of memory, such as 150%
-    /// The rows are called NAME@beyond-cache-150%
+    /// Of a mix, give the file from which disk jobs read this share of memory as its size, such as 150%; the
+    /// rows are called NAME@beyond-cache-150%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
-    /// Take out of the page cache what is read, of the disk jobs of a mix or of a workload that reads files,
-    /// such as disk_brd; the rows are called NAME@cold
+    /// Take the files that are read out of the page cache first: those of the disk jobs of a mix, or of a
+    /// workload that reads files, such as disk_brd; the rows are called NAME@cold
     #[arg(long)]
     cold: bool,
     /// Of a mix, how much memory each process of `resident` keeps [default: the mix's own, or 8m]

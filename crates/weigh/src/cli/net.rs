@@ -30,14 +30,14 @@ const PRECISION: f64 = 0.05;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh net                           one number, and both penalties, in five minutes
+  weigh net                           one number, and both penalties, in about four minutes
   weigh net --grid today --budget 1h  longer cells, delays to 100 ms
   weigh net --grid 1996 --budget 8h   as the paper of 1996; then weigh net --continue ID
   weigh net --beside arith-double     another activity of the host
   weigh net --active a.lab --passive p.lab --token-file lab.token
-                                      three machines; on the other two runs `weigh agent`
+                                      three machines; `weigh agent` runs on the other two
   weigh net --spec testbed.toml       write it down; --from-spec testbed.toml replicates it
-  weigh net rank k3f9qx ./other.json   machines by their BTU, with intervals and ties
+  weigh net rank k3f9qx ./other.json  machines by their BTU, with intervals and ties
   weigh compare audit -w net:btu-quick
       The same with a treatment and without: verdicts on BTU, penalties and classes.
 

@@ -10,15 +10,15 @@ use crate::net::far_host::Agents;
 /// Both, or none: then they are on this machine.
 #[derive(Debug, Args)]
 pub struct NetHosts {
-    /// W_active of `net:` is this machine, where `weigh agent` runs: HOST or HOST:PORT; this one is W_test
+    /// The machine that is W_active of `net:`, HOST or HOST:PORT; `weigh agent` runs there. W_test is here
     #[arg(long, value_name = "HOST", requires_all = ["passive", "token_file"])]
     #[arg(help_heading = "Three machines")]
     active: Option<String>,
-    /// W_passive is this machine
+    /// The machine that is W_passive, likewise
     #[arg(long, value_name = "HOST", requires_all = ["active", "token_file"])]
     #[arg(help_heading = "Three machines")]
     passive: Option<String>,
-    /// The token that the agents have; only its owner may be able to read the file
+    /// The token that the agents have; nobody but the file's owner may be able to read it
     #[arg(long, value_name = "FILE", requires_all = ["active", "passive"])]
     #[arg(help_heading = "Three machines")]
     token_file: Option<PathBuf>,

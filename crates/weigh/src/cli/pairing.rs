@@ -33,15 +33,15 @@ use paired::multiplicity::Multiplicity;
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]
 pub struct Pairing {
-    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; 10m with a grid of
-    /// network cells, 15m where arms are virtual machines, 2h where they are boots of this one]
+    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; with network grids
+    /// 10m, virtual machines 15m, boots of this machine 2h]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
     /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
+    #[arg(long, value_name = "N", value_parser = value::at_least(MIN_PAIRS as u32))]
     pairs: Option<u32>,
-    /// Kill a launch that lasts longer; its workload has no result [default: 2m plus twice the sample
+    /// Kill a launch that lasts longer; what was launched has no result [default: 2m plus twice the sample
     /// length; for a command 24h]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
@@ -60,9 +60,9 @@ pub struct Pairing {
     /// (Nitzberg's Delta-1, Delta-2, Delta-3)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub sets: u32,
-    /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. peak_memory,
-    /// block_input, block_output; latency_p50, latency_p90, latency_p99, latency_p99.9, for which every
-    /// operation is timed by itself; or the name of a reading that your program reports
+    /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. It is one of
+    /// peak_memory, block_input and block_output, or of latency_p50, latency_p90, latency_p99 and
+    /// latency_p99.9, for which every operation is timed by itself, or a reading that your program reports
     #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
     pub metrics: Vec<Metric>,
     /// Exit with status 1 if any workload is shown to cost more than this, with 95 % confidence over all

@@ -5,10 +5,11 @@ use clap::Args;
 /// What looks at the processes of a launch.
 #[derive(Debug, Default, Args)]
 pub struct ProfilerOption {
-    /// When all is measured, launch each workload once more in each arm and run this with `sh` meanwhile, for
-    /// example `perf record -p {pids}`: {pid} is its process, {pids} are all of them (of a mix, the users).
-    /// The report has the functions of the kernel that took the most where `perf record` left a file, and
-    /// otherwise what was printed. It gets SIGINT when the launch ends, and is killed if it does not end
+    /// When all is measured, launch each workload once more in each arm, and meanwhile run this line with
+    /// `sh`, such as `perf record -p {pids}`: {pid} is the workload's process, {pids} are all of its
+    /// processes (of a mix, the users). If that was a `perf record`, the report has the kernel's functions
+    /// that took the most; otherwise it has what the line printed. The line gets SIGINT when the launch
+    /// ends, and is killed if it goes on
     #[arg(long, value_name = "LINE", value_parser = filled)]
     profiler: Option<String>,
 }

@@ -36,7 +36,8 @@ Examples:
   weigh run                      the suite quick
   weigh run unixbench            with UnixBench's index: for one copy, and for one copy per CPU
   weigh run unixbench --classic  with UnixBench's own durations and passes; takes an hour
-  weigh run unixbench --copies 1 one copy only, in half the time
+  weigh run unixbench --copies 1
+                                 one copy only, in half the time
   weigh run getppid --copies 1..all
                                  does it scale? One copy, two, … one per CPU, as a curve
   weigh run memory --html memory.html
@@ -66,21 +67,21 @@ pub struct RunArgs {
     #[arg(value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
     /// Samples per workload
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value::at_least(3))]
     samples: u32,
     /// Length of the timed part of a sample [default: 70ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Endurance: ask the same server for so long, in passes; wrong answers and hangs are counted and end
-    /// nothing. For workloads `app:web`
+    /// Endurance: ask the same server for so long, in passes, which go on after wrong answers and hangs;
+    /// these are counted. For workloads `app:web`
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["samples", "sample", "classic"])]
     lasting: Option<Duration>,
     /// Length of a pass of --for [default: a 24th of it, and 5s at least]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length, requires = "lasting")]
     pass: Option<Duration>,
-    /// Capacity: the highest rate of requests, in an open loop, of which 99 of 100 are answered within this
-    /// time, such as p99=50ms; six searches, each with servers of its own. For workloads `app:web`
+    /// Capacity: find the highest rate of requests (in an open loop) at which 99 of 100 are answered within
+    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads `app:web`
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
           conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
     capacity: Option<Duration>,
@@ -96,14 +97,14 @@ pub struct RunArgs {
     /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
-    /// Measure each workload alone, and beside this: another workload, mix or application, done as often as
-    /// there are CPUs, or dc:copies=4; may be repeated
+    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
+    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
-    /// Ask servers from another machine, which is reached by ssh: USER@HOST, and behind it, by commas,
-    /// port=N, identity=FILE, known_hosts=FILE, and address=IP,from=IP where the connection does not tell at
-    /// which addresses the two find each other. Databases and web servers can be asked so, and answer that
-    /// machine alone
+    /// Ask servers from another machine, which is reached by ssh. USER@HOST may be followed by `,port=N`,
+    /// `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP` where ssh does not show at
+    /// which addresses the two machines reach each other. Works with databases and web servers, which then
+    /// answer that machine alone
     #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
     client: Option<String>,
     #[command(flatten)]

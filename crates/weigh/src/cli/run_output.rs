@@ -29,7 +29,7 @@ pub struct RunOutput {
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
-    /// Print the way a well-known table looks: unixbench, lmbench, smalley or reaim
+    /// Print in the form of a well-known table: unixbench, lmbench, smalley, whitcher or reaim
     #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
     dialect: Option<Dialect>,
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]

@@ -37,7 +37,7 @@ impl Session<'_> {
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         audience.announce(&format!(
-            "Grid {} ({}): {}, which take about {} each time; then again until the interval is narrow.",
+            "Grid {} ({}): {}. All of them take about {}; that is repeated until the interval is narrow.",
             grid.name,
             grid.hash(),
             cells_told(grid),

@@ -13,7 +13,9 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
     let mut sentences = vec![score(net)];
     sentences.extend(penalties(net));
     if net.sweeps == 1 {
-        sentences.push("Of one sweep there is no interval: give it more time (--budget).".into());
+        sentences.push(
+            "One sweep gives no interval: more are measured with more time (--budget).".into(),
+        );
     }
     if net.lost_packets > 0.0 {
         sentences.push(format!(

@@ -76,7 +76,8 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
     }
     sentences.extend(withheld(s));
-    sentences.extend(not_excluded(s).map(|stalls| format!("This is the typical run: {stalls}.")));
+    sentences
+        .extend(not_excluded(s).map(|stalls| format!("This is about the typical run; {stalls}.")));
     sentences.extend(dropped_evidence(s));
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));

@@ -23,7 +23,7 @@ pub fn not_excluded(s: &Summary) -> Option<String> {
     let longer = format::unsigned(worst.longer_pct);
     let name = format::label(&row.workload);
     Some(format!(
-        "stalls (runs {longer} % longer or more) in {runs} of {name} are not excluded{seen}"
+        "stalls are not excluded: {runs} of {name} may take {longer} % longer or more{seen}"
     ))
 }
 
@@ -46,14 +46,14 @@ mod tests {
         }
         assert_eq!(
             not_excluded(&s).unwrap(),
-            "stalls (runs 7.10 % longer or more) in fewer than 1 of 13 treated runs of dhry2reg are not \
-             excluded"
+            "stalls are not excluded: fewer than 1 of 13 treated runs of dhry2reg may take 7.10 % longer or \
+             more"
         );
         s.results[2].stalls = stalls(60.2, 3);
         assert!(
             not_excluded(&s)
                 .unwrap()
-                .contains("in up to 61 % of the treated runs of whetstone are not")
+                .contains(": up to 61 % of the treated runs of whetstone may take")
         );
         assert!(not_excluded(&s).unwrap().ends_with("(3 of 30 were seen)"));
     }

@@ -34,7 +34,7 @@ pub fn measure(directory: &Path, is_json: bool, context: &Context) -> Result<u8,
     for (what, amount) in lines {
         text += &format!("  {what:<46}{amount:>16}\n");
     }
-    text += "\nReports mark as cache what a workload reads and writes faster than that.\n";
+    text += "\nA workload that reads or writes its files faster is marked `cache` in reports.\n";
     output::print(&text)?;
     Ok(0)
 }

@@ -67,7 +67,7 @@ pub(super) fn counters(seen: &CheckInput) -> Option<Finding> {
         Ok(()) => found(Good, "available".into(), "Instructions and cycles can be counted."),
         Err(reason) => found(
             Note,
-            format!("not available ({reason})"),
+            format!("not available: {reason}"),
             "Instructions and cycles cannot be counted, so only time is measured.",
         )
         .fix(
@@ -84,11 +84,11 @@ pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
     Some(match lacking.is_empty() {
         true => found(
             "can be built and booted".into(),
-            "SELinux, kernels and options of the boot can be weighed in guests (vm).",
+            "SELinux, kernels and boot options can be weighed in guests (vm).",
         ),
         false => found(
             format!("cannot be booted without {}", lacking.join(", ")),
-            "SELinux, kernels and options of the boot cannot be weighed in guests (vm).",
+            "SELinux, kernels and boot options cannot be weighed in guests (vm).",
         )
         .fix("`sudo weigh doctor --install vm` installs it."),
     })

@@ -21,7 +21,7 @@ impl Kind for MachineBoot {
     }
 
     fn summary(&self) -> &'static str {
-        "boots of this machine, which it reboots for: SELinux, kernels, options of the boot"
+        "boots of this machine, which it reboots for: SELinux, kernels, boot options"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

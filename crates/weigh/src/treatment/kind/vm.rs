@@ -50,7 +50,7 @@ impl Kind for VirtualMachine {
     }
 
     fn summary(&self) -> &'static str {
-        "a virtual machine, booted anew for every round: SELinux, kernels, options of the boot"
+        "a virtual machine, booted anew for every round: SELinux, kernels, boot options"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
