@@ -109,11 +109,8 @@ impl Session<'_> {
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;
-            let stored = match is_first {
-                true => host.store_facts().and_then(|()| host.tell_warnings(audience)),
-                false => Ok(()),
-            };
-            self.tell_about_turns(&host, is_first, audience)?;
+            let stored = if is_first { host.store_facts() } else { Ok(()) };
+            self.tell_about_arms(&host, is_first, audience)?;
             let stored = stored.and_then(|()| match set == sets.start {
                 true => self.tell_differences(&host, audience),
                 false => Ok(()),
@@ -141,12 +138,15 @@ impl Session<'_> {
         Ok(Some(NetSite::lay(bench.place, agents, self.interrupted)?))
     }
 
-    fn tell_about_turns(
+    fn tell_about_arms(
         &self,
         host: &Host,
         is_first: bool,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
+        if is_first {
+            host.tell_warnings(audience)?;
+        }
         let is_told = is_first && !self.request.pilot_chooses_scheme;
         for sentence in host.about_turns().into_iter().filter(|_| is_told) {
             audience.announce(&sentence);
