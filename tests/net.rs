@@ -291,6 +291,7 @@ fn what_is_no_grid_is_said() {
     refused(&["compare", "none", "-w", "net:nonesuch"], "there is no grid `nonesuch`");
     refused(&["compare", "none", "-w", "net:quick:bytes=7"], "100, 1024, 1250, 4096, 65536");
     refused(&["compare", "none", "-w", "net:quick:copies=7"], "there is `bytes`");
+    refused(&["run", "pipe", "net:quick"], "`weigh net --grid quick` measures it");
     home.file("broken.toml", "name = \"x\"\nsummary = 5\n");
     refused(&["net", "--grid", "./broken.toml"], "./broken.toml:2");
 }

@@ -14,7 +14,7 @@ use super::{Context, value};
 use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
-use crate::result::work_name::WorkName;
+use crate::result::work_name::{NET, WorkName};
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
@@ -127,6 +127,7 @@ impl RunArgs {
             self.workloads.push("quick".into());
         }
         self.output.check()?;
+        refuse_grids(&self.workloads)?;
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
         let store = context.open_store()?;
@@ -202,6 +203,17 @@ impl RunArgs {
             naming: self.names.naming(),
             fail_above: None,
         })
+    }
+}
+
+/// A grid is measured cell by cell, which another command does.
+fn refuse_grids(labels: &[String]) -> Result<(), String> {
+    let names = WorkName::names_of(labels)?;
+    match names.iter().find_map(|name| name.strip_prefix(NET)) {
+        Some(grid) => Err(format!(
+            "`{NET}{grid}` is a grid of network cells: `weigh net --grid {grid}` measures it"
+        )),
+        None => Ok(()),
     }
 }
 
