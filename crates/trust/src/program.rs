@@ -35,7 +35,7 @@ pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
 }
 
 /// Where distributions install what we need. All are root's own there.
-const DIRECTORIES: [&str; 5] =
+pub const DIRECTORIES: [&str; 5] =
     ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/run/current-system/sw/bin"];
 
 /// Where a program of the system is, or `None`. Root looks in the system's directories alone, others in

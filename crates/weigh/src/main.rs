@@ -13,7 +13,7 @@ use weighbridge::treatment::audit::stream;
 use weighbridge::treatment::elsewhere::arrival;
 use weighbridge::treatment::guest::{inside, port};
 use weighbridge::treatment::{self, guard};
-use weighbridge::workload::{launcher, launcher_process, paced};
+use weighbridge::workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Some(port::SUBCOMMAND) => port::run(arguments),
         Some(carry::SUBCOMMAND) => carry::run(arguments),
         Some(relay::SUBCOMMAND) => relay::run(arguments),
+        Some(inside_root::SUBCOMMAND) => inside_root::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),

@@ -144,12 +144,20 @@ impl Arm {
                 self.named.label
             )));
         }
+        let is_asked = instance.members.iter().any(|member| member.is_asked);
+        if is_asked && self.setup.get::<EnterRoot>().is_some() {
+            return Err(ArmsError::Fixture(format!(
+                "`{}` has a server of its own, which is made of this system's programs, and another root file \
+                 system: leave the server out, and each workload starts the one of that root",
+                self.named.label
+            )));
+        }
         if self.needs.is_empty() {
             return Ok(instance);
         }
-        if !self.place.is_here() || self.setup.get::<EnterRoot>().is_some() {
+        if !self.place.is_here() {
             return Err(ArmsError::Fixture(format!(
-                "servers run on this system alone, and the processes of `{}` are elsewhere",
+                "servers run on this machine alone, and the processes of `{}` are elsewhere",
                 self.named.label
             )));
         }
@@ -223,6 +231,10 @@ impl Arm {
         let mut setup = setup.overridden_by(self.setup.clone());
         if has_servers {
             setup = self.kept(setup, self.treated() == WhoIsTreated::Server);
+        }
+        if let Some(root) = setup.get::<EnterRoot>().cloned() {
+            let directories = members.iter().map(|member| &*member.directory);
+            setup = setup.with(directories.fold(root, EnterRoot::sharing));
         }
         let mut place = self.place.clone();
         place.work_directory = work_directory.unwrap_or(place.work_directory);

@@ -20,6 +20,7 @@ use crate::workload::launcher::{Job, Launched};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use crate::workload::setup::kind::enter_root::EnterRoot;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
@@ -139,6 +140,10 @@ impl<'a> Arms<'a> {
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
+            let root = setup.get::<EnterRoot>().cloned();
+            bench.circumstances.root_of_servers =
+                root.clone().filter(|_| treated != WhoIsTreated::Client);
+            bench.circumstances.root_of_workers = root;
             let servers = servers_of_arm(&serving.labels, &named.label, &bench, guard)?;
             let exempt = exempt.clone();
             let mut arm = Arm::new(named, servers, place, setup, exempt);

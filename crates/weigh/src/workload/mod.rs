@@ -7,6 +7,7 @@ pub mod desk;
 pub mod detail;
 pub mod executable;
 mod hold;
+pub mod inside_root;
 pub mod instance;
 pub mod interpreted;
 pub mod keeper;
