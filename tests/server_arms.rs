@@ -4,9 +4,11 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use support::roots::{bring, tiny};
 use support::servers::{LONG, assert_nothing_is_left, has, open_home, signal};
 use support::{Home, Running, Turn, wait_until};
 
@@ -274,5 +276,33 @@ fn a_server_has_a_capacity_for_a_limit_of_its_p99() {
     assert_eq!(json["results"][0]["samples"], 6, "{json}");
     assert!(json["facts"].to_string().contains("96.9 % interval"), "{json}");
     home.run(&["run", "app:web.page@nginx", "--capacity", "50ms"]).assert_error(&["p99=50ms"]);
+    assert_nothing_is_left(&home);
+}
+
+/// The server is that of the arm's root, where the treatment proves with each sample that it is.
+#[test]
+fn an_arm_with_another_root_has_the_server_of_that() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let roots = ["one", "other"].map(|name| tiny(&home, name));
+    let labels = roots.each_ref().map(|root| format!("rootfs:{}", root.display()));
+    let arms = [&*labels[0], "--base", &labels[1]];
+    bring(&roots[0], Path::new("/usr/bin/redis-server"));
+    let outcome = home.run(&[&["compare"][..], &arms, &["-w", "app:kv.get-set"], &FEW].concat());
+    outcome
+        .assert_error(&["`redis-server` is not installed in the root file system of its arm (Deb"]);
+    bring(&roots[1], Path::new("/usr/bin/redis-server"));
+    for who in ["server", "client", "both"] {
+        let json = compared(&home, &[&arms[..], &["--treat", who]].concat(), "app:kv.get-set");
+        assert_eq!(json["results"][0]["pairs"], 8, "{who}: {json}");
+        assert!(json.to_string().contains("Redis server v="), "{who}: {json}");
+    }
+    assert_nothing_is_left(&home);
+    let own = [&*format!("{}::redis", labels[0]), "--base", &format!("{}::redis", labels[1])];
+    let outcome = home.run(&[&["compare"][..], &own, &["-w", "app:kv.get-set"], &FEW].concat());
+    outcome.assert_error(&["and another root: each workload starts its own without it"]);
     assert_nothing_is_left(&home);
 }

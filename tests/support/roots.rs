@@ -16,22 +16,32 @@ pub fn tiny(home: &Home, name: &str) -> PathBuf {
     for directory in ["bin", "etc", "tmp"] {
         fs::create_dir_all(root.join(directory)).unwrap();
     }
-    fs::copy("/bin/sh", root.join("bin/sh")).unwrap();
-    // The workloads need this one too.
-    let listed = Command::new("ldd").arg("/bin/sh").output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let mut libraries: Vec<PathBuf> =
-        listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
-    let mathematics = libraries.iter().map(|path| path.with_file_name("libm.so.6"));
-    let mathematics: Vec<PathBuf> = mathematics.filter(|path| path.exists()).collect();
-    libraries.extend(mathematics);
-    for library in libraries {
-        let inside = root.join(library.strip_prefix("/").unwrap());
-        fs::create_dir_all(inside.parent().unwrap()).unwrap();
-        fs::copy(&library, inside).unwrap();
+    bring(&root, Path::new("/bin/sh"));
+    // The workloads need it too.
+    let libc = libraries(Path::new("/bin/sh")).into_iter().find(|path| path.ends_with("libc.so.6"));
+    if let Some(mathematics) = libc.map(|path| path.with_file_name("libm.so.6")) {
+        copy_in(&root, &mathematics);
     }
     named(&root, name);
     root
+}
+
+/// Copies a program of this host with its libraries.
+pub fn bring(root: &Path, program: &Path) {
+    copy_in(root, program);
+    libraries(program).iter().for_each(|library| copy_in(root, library));
+}
+
+fn copy_in(root: &Path, file: &Path) {
+    let inside = root.join(file.strip_prefix("/").unwrap());
+    fs::create_dir_all(inside.parent().unwrap()).unwrap();
+    fs::copy(file, inside).unwrap();
+}
+
+fn libraries(program: &Path) -> Vec<PathBuf> {
+    let listed = Command::new("ldd").arg(program).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
 }
 
 /// One without a loader or any program.

@@ -147,8 +147,7 @@ impl Arm {
         let is_asked = instance.members.iter().any(|member| member.is_asked);
         if is_asked && self.setup.get::<EnterRoot>().is_some() {
             return Err(ArmsError::Fixture(format!(
-                "`{}` has a server of its own, which is made of this system's programs, and another root file \
-                 system: leave the server out, and each workload starts the one of that root",
+                "`{}` has a server of this system, and another root: each workload starts its own without it",
                 self.named.label
             )));
         }
