@@ -9,7 +9,6 @@ use std::str::FromStr;
 use super::cumulative::{self, Cumulative};
 use super::imported;
 use super::table::Table;
-use super::text::wrap;
 use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
 use crate::result::load::LoadAnswers;
@@ -41,9 +40,6 @@ pub enum Dialect {
     ReaimCsv,
     Whitcher,
 }
-
-/// Of the sentence above a table, which itself is as wide as it has to be.
-const HEAD_WIDTH: usize = 80;
 
 const DIALECTS: [(Dialect, &str); 7] = [
     (Dialect::UnixBench, "unixbench"),
@@ -125,8 +121,8 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
         Dialect::ReaimCsv => reaim::render_csv(sheet),
         Dialect::Whitcher => whitcher::render(sheet),
     }?;
-    let wrapped = |head: &String| wrap(head, HEAD_WIDTH, 0).join("\n") + "\n\n";
-    Ok(sheet.head.as_ref().map(wrapped).unwrap_or_default() + &text)
+    let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();
+    Ok(head + &text)
 }
 
 /// The table as a page, which only Nitzberg's has: with his figure.
