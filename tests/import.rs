@@ -134,7 +134,7 @@ fn an_experiment_of_weigh_survives_the_journey() {
     assert_ne!(again["id"], original);
     // The table is the same to the letter.
     let table = |text: &str| -> Vec<String> {
-        let lines = text.lines().skip_while(|line| !line.starts_with("workload"));
+        let lines = text.lines().skip_while(|line| !line.starts_with("workload  "));
         lines.take_while(|line| !line.is_empty()).map(String::from).collect()
     };
     let here = table(&home.succeed(&["show", "-v"]).stdout);
