@@ -300,9 +300,23 @@ fn an_arm_with_another_root_has_the_server_of_that() {
         assert_eq!(json["results"][0]["pairs"], 8, "{who}: {json}");
         assert!(json.to_string().contains("Redis server v="), "{who}: {json}");
     }
+    let beside = [&arms[..], &["--beside", "app:kv.get-set@redis"]].concat();
+    let json = compared(&home, &beside, "getppid");
+    assert!(json.to_string().contains("Redis server v="), "{json}");
+    fs::remove_file(roots[0].join("usr/bin/redis-server")).unwrap();
+    let outcome = home.run(&[&["compare"][..], &beside, &["-w", "getppid"], &FEW].concat());
+    outcome
+        .assert_error(&["`redis-server` is not installed in the root file system of its arm (Deb"]);
     assert_nothing_is_left(&home);
-    let own = [&*format!("{}::redis", labels[0]), "--base", &format!("{}::redis", labels[1])];
-    let outcome = home.run(&[&["compare"][..], &own, &["-w", "app:kv.get-set"], &FEW].concat());
-    outcome.assert_error(&["and another root: each workload starts its own without it"]);
+    for (own, workload) in [
+        ("redis", "app:kv.get-set"),
+        ("sqlite", "app:db.point-read"),
+        ("beside:workload=app:kv.get-set@redis", "getppid"),
+    ] {
+        let own = labels.each_ref().map(|root| format!("{root}::{own}"));
+        let arms = ["compare", &own[0], "--base", &own[1], "-w", workload];
+        let outcome = home.run(&[&arms[..], &FEW].concat());
+        outcome.assert_error(&["and a server or library of this one: leave that out"]);
+    }
     assert_nothing_is_left(&home);
 }

@@ -187,20 +187,20 @@ fn all_of_the_output_is_compared() {
     assert_eq!(json["results"].as_array().unwrap().len(), 1, "{json:#}");
     assert_eq!(row_of(&json, &same)["pairs"], 8);
     let like = format!("that of the first launch of `{base}`");
-    let says = |command: &str, what: &str| {
-        let said = failure_of(&json, command);
-        assert_eq!(said, format!("{what} {like}"), "{command}");
+    let says = |command: &str, what: String| {
+        assert_eq!(failure_of(&json, command), what, "{command}");
     };
-    says(&first, "line 1 of its output is `b`, where `a` is");
-    says(&last, "line 2 of its output is `z`, where `1` is");
-    says(&shorter, "its output ends before line 100001, unlike");
-    says("echo a; seq 100001", "its output goes on with line 100002, `100001`, unlike");
+    says(&first, format!("line 1 of its output is `b`; {like} is `a`"));
+    says(&last, format!("line 2 of its output is `z`; {like} is `1`"));
+    says(&shorter, format!("its output ends before line 100001, unlike {like}"));
+    let longer = "its output goes on with line 100002, `100001`, unlike";
+    says("echo a; seq 100001", format!("{longer} {like}"));
     // One that writes something else later cannot be held against itself.
     home.file("kept", "a\n");
     let changes = "cat kept; echo b > kept";
     home.run(&["versus", "--same-output", changes, "echo a"]).assert_error(&["gave no result"]);
     let of_itself = failure_of(&home.json(), changes).to_owned();
-    assert!(of_itself.starts_with("line 1 of its output is `b`, where `a` is"), "{of_itself}");
+    assert!(of_itself.starts_with("line 1 of its output is `b`; that of"), "{of_itself}");
     // The output that is kept lies in the scratch directory.
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
 }

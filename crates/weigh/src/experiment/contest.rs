@@ -108,7 +108,10 @@ impl Contest {
                 format!("its output ends line {line} (`{found}`) otherwise than that")
             }
             (Some(expected), Some(found)) => {
-                format!("line {line} of its output is `{found}`, where `{expected}` is that")
+                let what = format!("line {line} of its output is `{found}`");
+                return Some(format!(
+                    "{what}; that of the first launch of `{first}` is `{expected}`"
+                ));
             }
         };
         Some(format!("{what} of the first launch of `{first}`"))
@@ -180,10 +183,7 @@ mod tests {
             contest(&[], &["old"]).difference(&launched).unwrap()
         };
         let told = said(Some("a"), Some("b"));
-        assert_eq!(
-            told,
-            "line 3 of its output is `b`, where `a` is that of the first launch of `old`"
-        );
+        assert_eq!(told, "line 3 of its output is `b`; that of the first launch of `old` is `a`");
         assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike that of"));
         assert!(said(None, Some("b")).starts_with("its output goes on with line 3, `b`, unlike"));
         assert!(said(Some("a"), Some("a")).contains("ends line 3 (`a`) otherwise than that of"));

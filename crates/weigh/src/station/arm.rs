@@ -144,17 +144,7 @@ impl Arm {
                 self.named.label
             )));
         }
-        let is_asked = instance.members.iter().any(|member| member.is_asked);
-        if is_asked && self.setup.get::<EnterRoot>().is_some() {
-            return Err(ArmsError::Fixture(format!(
-                "`{}` has a server of this system, and another root: each workload starts its own without it",
-                self.named.label
-            )));
-        }
-        if self.needs.is_empty() {
-            return Ok(instance);
-        }
-        if !self.place.is_here() {
+        if !self.needs.is_empty() && !self.place.is_here() {
             return Err(ArmsError::Fixture(format!(
                 "servers run on this machine alone, and the processes of `{}` are elsewhere",
                 self.named.label
@@ -163,7 +153,16 @@ impl Arm {
         for server in self.needed() {
             instance = instance.joined(server.instance()?);
         }
-        Ok(instance)
+        let is_elsewhere =
+            self.treated() != WhoIsTreated::Client && self.setup.get::<EnterRoot>().is_some();
+        match instance.is_of_this_system && is_elsewhere {
+            false => Ok(instance),
+            true => Err(ArmsError::Fixture(format!(
+                "`{}` has another root file system, and a server or library of this one: leave that out, as \
+                 each workload starts its own of that root (what is done beside is `--beside`)",
+                self.named.label
+            ))),
+        }
     }
 
     /// The processes that its workloads ask.
@@ -223,7 +222,7 @@ impl Arm {
     pub fn renew(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
         self.lower();
         let instance = self.instance()?;
-        let Instance { setup, members, environment, work_directory } = instance;
+        let Instance { setup, members, environment, work_directory, .. } = instance;
         let has_servers = members.iter().any(|member| member.is_asked);
         let of_servers = self.kept(setup.clone().overridden_by(self.exempt.setup.clone()), true);
         let has_steps = setup != Setup::default();

@@ -110,8 +110,8 @@ fn begin(name: &str) -> io::Result<Interfaces> {
                 thread::sleep(Duration::from_millis(5));
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                let still_there = "what an experiment of before has left to send is not yet given up; try \
-                                   again in a minute";
+                let still_there = "the connections of an earlier experiment are not closed yet; try again in \
+                                   a minute";
                 return Err(io::Error::new(error.kind(), format!("{error}: {still_there}")));
             }
             brought_up => return brought_up.map(|()| interfaces),

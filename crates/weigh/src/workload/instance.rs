@@ -20,6 +20,8 @@ pub struct Instance {
     /// Where workloads are executed and make their files, in place of the arm's scratch directory. A command
     /// stays in the directory of its user.
     pub work_directory: Option<PathBuf>,
+    /// Whether it has programs or libraries of this system, which are to run in no other root file system.
+    pub is_of_this_system: bool,
 }
 
 impl Instance {
@@ -29,6 +31,7 @@ impl Instance {
         self.members.extend(other.members);
         self.environment.extend(other.environment);
         self.work_directory = other.work_directory.or(self.work_directory);
+        self.is_of_this_system |= other.is_of_this_system;
         self
     }
 }
