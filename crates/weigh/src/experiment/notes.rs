@@ -40,6 +40,7 @@ pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
     }));
     notes.extend(drift::note(row.series));
     notes.extend(on_modes(row.betting));
+    notes.extend(on_cpu_time(row.series));
     let carry_over = row.judgement.carry_over.unwrap_or_else(|| {
         CarryOver::of(row.betting, design.alpha / (2 * design.rows.max(1)) as f64)
     });
@@ -103,6 +104,18 @@ fn on_modes(row: &Betting) -> Option<String> {
     ))
 }
 
+/// Some samples without it are missing from the row's CPU time.
+fn on_cpu_time(series: &[Pair]) -> Option<String> {
+    let known = series.iter().filter(|pair| pair.cpu_ns_per_op.is_some()).count();
+    (1..series.len()).contains(&known).then(|| {
+        format!(
+            "CPU time is known of {known} of {} pairs: in the others a process seemed to use none, or more than \
+             the CPUs have, as where the kernel's clock for it had fallen behind",
+            series.len()
+        )
+    })
+}
+
 fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(Loss { noun, count, pct }) = evidence.loss(quantities) {
@@ -158,5 +171,25 @@ mod tests {
         let previous = on_carry_over(row(0.0, 0.02));
         assert!(previous.len() == 1 && previous[0].starts_with("carry-over"), "{previous:?}");
         assert!(previous[0].contains("+2.") || previous[0].contains("+1."), "{previous:?}");
+    }
+
+    #[test]
+    fn that_cpu_time_is_known_of_some_pairs_alone_is_told() {
+        let pair = |known: bool| Pair {
+            cpu_ns_per_op: known.then_some([1.0, 2.0]),
+            further: Vec::new(),
+            started_s: 0.0,
+            first_s: 0.5,
+            baseline_rate: 1000.0,
+            treated_rate: 1000.0,
+            baseline_first: true,
+            after_treated: false,
+            set: 0,
+            is_disturbed: false,
+        };
+        assert_eq!(on_cpu_time(&[pair(true), pair(true)]), None);
+        assert_eq!(on_cpu_time(&[pair(false), pair(false)]), None, "it is not judged");
+        let note = on_cpu_time(&[pair(true), pair(false)]).unwrap();
+        assert!(note.starts_with("CPU time is known of 1 of 2 pairs"), "{note}");
     }
 }

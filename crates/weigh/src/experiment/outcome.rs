@@ -56,7 +56,7 @@ impl Work {
         if let Some(problem) = contest.and_then(|contest| contest.difference(launched)) {
             return Err(problem);
         }
-        hold_against_cpu_time(launched)?;
+        let knows_cpu_time = hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
         let sample = match self {
             Work::Command { .. } | Work::Contest { .. } => match sample {
@@ -90,7 +90,8 @@ impl Work {
                 with_latencies(sample, launched, at_once)
             }
         }?;
-        Ok(with_usage(sample, launched))
+        let sample = with_usage(sample, launched);
+        Ok(if knows_cpu_time { sample } else { without_cpu_time(sample) })
     }
 
     /// Of a workload of ours, the answers that were wrong.
@@ -244,12 +245,15 @@ pub fn hold_readings(
     Ok(())
 }
 
-/// Refuses a time in which all CPUs together could not have done what was done.
-fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
+/// Refuses a time in which all CPUs together could not have done what was done, but for what the clock of CPU
+/// times may have been behind: then the time is right, and it is the CPU time that is not known (`false`).
+fn hold_against_cpu_time(launched: &Launched) -> Result<bool, String> {
     let cpus = f64::from(launched.cpus.max(1));
-    let possible_ns = launched.wall_ns as f64 * cpus * CLOCKS_DIFFER_BY + CPU_TIME_GRAIN_NS;
-    if launched.least_cpu_ns as f64 <= possible_ns {
-        return Ok(());
+    let in_time_ns = |wall_ns: u64| wall_ns as f64 * cpus * CLOCKS_DIFFER_BY + CPU_TIME_GRAIN_NS;
+    let used_ns = launched.least_cpu_ns as f64;
+    let with_before_ns = launched.wall_ns.saturating_add(launched.cpu_clock_behind_ns);
+    if used_ns <= in_time_ns(with_before_ns) {
+        return Ok(used_ns <= in_time_ns(launched.wall_ns));
     }
     let ms = |ns: u64| ns as f64 / 1e6;
     Err(format!(
@@ -258,6 +262,10 @@ fn hold_against_cpu_time(launched: &Launched) -> Result<(), String> {
         ms(launched.least_cpu_ns),
         ms(launched.wall_ns)
     ))
+}
+
+fn without_cpu_time(sample: Sample) -> Sample {
+    Sample { user_ns: None, system_ns: None, ..sample }
 }
 
 /// The last rate of an arm, and how often it came in a row.
@@ -489,6 +497,22 @@ mod tests {
         assert!(command().read(&used(10_000_000)).is_ok(), "a tick");
         let problem = command().read(&used(60_000_000_000)).unwrap_err();
         assert!(problem.starts_with("it used 60000.0 ms of CPU time in 2.0 ms"), "{problem}");
+    }
+
+    /// As in a guest whose last tick was 50 ms ago when the process began, and which caught up then.
+    #[test]
+    fn what_the_clock_of_cpu_times_was_behind_is_no_fault_of_the_time() {
+        let used = |least_cpu_ns| Launched {
+            least_cpu_ns,
+            cpu_clock_behind_ns: 50_000_000,
+            ..ended(0, "", "")
+        };
+        let right = command().read(&used(10_000_000)).unwrap();
+        assert!(right.user_ns.is_some() && right.system_ns.is_some());
+        let late = command().read(&used(52_000_000)).unwrap();
+        assert_eq!((late.user_ns, late.system_ns), (None, None));
+        assert_eq!(late.rate(), right.rate());
+        assert!(command().read(&used(70_000_000)).unwrap_err().contains("more than 1 CPUs"));
     }
 
     #[test]

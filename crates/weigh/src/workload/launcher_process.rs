@@ -134,6 +134,7 @@ fn launch(
     launched.peak_memory_bytes =
         inherited.and_then(|ours| Some(maxrss).filter(|bytes| *bytes > ours + MEMORY_GRAIN));
     launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
+    launched.cpu_clock_behind_ns = stamp.behind_ns();
     let Watched { outcome, wall_ns, printed } = watched?;
     looked.map_err(|error| io::Error::other(format!("what shows on it: {error}")))?;
     if let WorkerEnd::ParentGone = outcome {

@@ -11,6 +11,8 @@ pub struct Stamp {
     /// When the worker began to get ready, and the CPU time that it had used by then.
     ready_ns: AtomicU64,
     ready_cpu_ns: AtomicU64,
+    /// How far the clock of CPU times may have been behind then.
+    behind_ns: AtomicU64,
     executed_ns: AtomicU64,
     /// Whether it waits to be let go when it has executed.
     is_held: AtomicBool,
@@ -54,9 +56,15 @@ impl Stamp {
 
     /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the
     /// program's.
+    ///
+    /// Where a kernel's counter is not to be relied on, as the TSC of many an emulator, the clock of its scheduler
+    /// waits for the timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind:
+    /// whoever runs then is given that time. The coarse clock is of the last tick, so it is read first.
     pub fn get_ready(&self) {
+        let tick_ns = ns(ClockId::MonotonicCoarse);
         self.ready_cpu_ns.store(ns(ClockId::ProcessCPUTime), Ordering::Relaxed);
         let now_ns = monotonic_ns();
+        self.behind_ns.store(now_ns.saturating_sub(tick_ns), Ordering::Relaxed);
         self.ready_ns.store(now_ns, Ordering::Relaxed);
         self.executed_ns.store(now_ns, Ordering::Relaxed);
         self.is_held.store(false, Ordering::Relaxed);
@@ -87,6 +95,11 @@ impl Stamp {
     /// When the program was executed, on the clock of [`monotonic_ns`].
     pub fn executed_ns(&self) -> u64 {
         self.executed_ns.load(Ordering::Relaxed)
+    }
+
+    /// What a worker's CPU time may have of the time before it got ready.
+    pub fn behind_ns(&self) -> u64 {
+        self.behind_ns.load(Ordering::Relaxed)
     }
 
     /// Of a worker's CPU time, what its program used at least: the worker has one thread until it executes,
@@ -123,6 +136,7 @@ mod tests {
         let stamp = Stamp {
             ready_ns: number(100),
             ready_cpu_ns: number(7),
+            behind_ns: number(0),
             executed_ns: number(130),
             is_held: AtomicBool::new(false),
         };
