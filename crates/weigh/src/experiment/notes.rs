@@ -109,8 +109,8 @@ fn on_cpu_time(series: &[Pair]) -> Option<String> {
     let known = series.iter().filter(|pair| pair.cpu_ns_per_op.is_some()).count();
     (1..series.len()).contains(&known).then(|| {
         format!(
-            "CPU time is known of {known} of {} pairs: in the others a process seemed to use none, or more than \
-             the CPUs have, as where the kernel's clock for it had fallen behind",
+            "CPU time is known of {known} of {} pairs: in the others a process seemed to use none, or more \
+             than the CPUs have, as where the kernel's clock for it had fallen behind",
             series.len()
         )
     })

@@ -57,9 +57,9 @@ impl Stamp {
     /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the
     /// program's.
     ///
-    /// Where a kernel's counter is not to be relied on, as the TSC of many an emulator, the clock of its scheduler
-    /// waits for the timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind:
-    /// whoever runs then is given that time. The coarse clock is of the last tick, so it is read first.
+    /// Where a kernel does not rely on its counter, as the TSC of an emulator, its scheduler's clock waits for the
+    /// timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind: whoever runs
+    /// then is given that time. The coarse clock is of the last tick, so it is read first.
     pub fn get_ready(&self) {
         let tick_ns = ns(ClockId::MonotonicCoarse);
         self.ready_cpu_ns.store(ns(ClockId::ProcessCPUTime), Ordering::Relaxed);
