@@ -59,11 +59,13 @@ impl Stamp {
     ///
     /// Where a kernel does not rely on its counter, as the TSC of an emulator, its scheduler's clock waits for the
     /// timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind: whoever runs
-    /// then is given that time. The coarse clock is of the last tick, so it is read first.
+    /// then is given that time. The coarse clock is of the last tick. It is read first, and the CPU time last: a
+    /// hypervisor that takes the CPU away in between then makes the program's share smaller, and never too large.
     pub fn get_ready(&self) {
         let tick_ns = ns(ClockId::MonotonicCoarse);
-        self.ready_cpu_ns.store(ns(ClockId::ProcessCPUTime), Ordering::Relaxed);
         let now_ns = monotonic_ns();
+        let cpu_ns = ns(ClockId::ProcessCPUTime);
+        self.ready_cpu_ns.store(cpu_ns, Ordering::Relaxed);
         self.behind_ns.store(now_ns.saturating_sub(tick_ns), Ordering::Relaxed);
         self.ready_ns.store(now_ns, Ordering::Relaxed);
         self.executed_ns.store(now_ns, Ordering::Relaxed);
