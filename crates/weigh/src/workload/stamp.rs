@@ -57,10 +57,10 @@ impl Stamp {
     /// For the worker, before it gets ready. What it does from here on is the launcher's work, not the
     /// program's.
     ///
-    /// Where a kernel does not rely on its counter, as the TSC of an emulator, its scheduler's clock waits for the
-    /// timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind: whoever runs
-    /// then is given that time. The coarse clock is of the last tick. It is read first, and the CPU time last: a
-    /// hypervisor that takes the CPU away in between then makes the program's share smaller, and never too large.
+    /// Where a kernel does not rely on its counter, as the TSC of an emulator, its scheduler's clock waits
+    /// for the timer's next tick (`kernel/sched/clock.c`), and makes up there for all that it fell behind:
+    /// whoever runs then is given that time. The coarse clock is of the last tick. It is read first, and the
+    /// CPU time last: where a hypervisor takes the CPU away in between, the program's share is not too large.
     pub fn get_ready(&self) {
         let tick_ns = ns(ClockId::MonotonicCoarse);
         let now_ns = monotonic_ns();
