@@ -64,7 +64,7 @@ pub struct Launched {
     pub wall_ns: u64,
     /// Of the CPU time below, what the program itself used at least.
     pub least_cpu_ns: u64,
-    /// And what of that may be of the time before: so far the kernel's clock of CPU times may have been behind.
+    /// And what of that may be of the time before, as the kernel's clock of CPU times may have been behind.
     pub cpu_clock_behind_ns: u64,
     /// CPU time since the worker was forked.
     pub user_ns: u64,
