@@ -31,7 +31,6 @@ test: deps test-deps
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
 		crates/weigh/src/report/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs
-	cargo clippy --locked --all-targets -- -D warnings
 	scripts/run-tests
 
 # STEPS="fuzz kill" runs these alone.

@@ -19,7 +19,7 @@ fn rows(json: &Value) -> Vec<&str> {
 
 #[test]
 fn a_row_alone_and_one_beside_with_the_times_from_when_it_was_due() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let outcome = home.succeed(&["run", "feel", "--beside", "getppid", "--samples", "3"]);
     let json = home.json();
@@ -44,7 +44,7 @@ fn a_row_alone_and_one_beside_with_the_times_from_when_it_was_due() {
 
 #[test]
 fn a_mix_or_a_program_can_be_beside_any_workload() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let command = ["run", "pipe", "--samples", "3", "--sample", "100ms"];
     let beside = ["--beside", "load:high_systime:users=2", "--beside", "interp:perl.hash"];
@@ -77,7 +77,7 @@ fn what_cannot_be_beside_is_said() {
 /// No sample counts beside which nothing was done.
 #[test]
 fn an_activity_that_ends_leaves_no_result() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let command = ["run", "feel:wake-up/getppid", "getppid", "--samples", "20"];
     let mut running = home.start(home.weigh(&command));
@@ -101,7 +101,7 @@ fn a_database_runs_beside_and_ends_with_it() {
     if !is_root() || !Path::new("/usr/sbin/mariadbd").exists() {
         return println!("skipped: needs root and mariadbd");
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     for directory in [home.directory.path().to_owned(), home.path("tmp")] {
         fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();

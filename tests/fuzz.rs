@@ -1,6 +1,6 @@
 //! Whatever bytes a file, a program or the kernel gives: a result or a sentence, never a panic, and an end.
 //!
-//! Real inputs are changed at random, for two seconds each and with `WEIGH_HARD=1` for ten minutes. Where one
+//! Real inputs are changed at random, for a second each and with `WEIGH_HARD=1` for ten minutes. Where one
 //! panics, the message says the seed and has the input; `WEIGH_SEED` tries the same sequence again.
 
 mod support;

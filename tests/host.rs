@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::servers::{has, open_home};
-use support::{Home, Running, Turn, is_root, program, row, wait_until};
+use support::{Home, Running, Turn, hard, is_root, program, row, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -372,8 +372,13 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
         ["app:db.point-read@mariadb", "app:db.point-read@postgres", "app:web.cookie@nginx-fpm"];
     let others = ["app:kv.get-set@redis", "getppid"];
     let works: Vec<&str> = asking.into_iter().chain(others).flat_map(|work| ["-w", work]).collect();
-    let command = ["compare", "seccomp", "--client", &client, "--pairs", "8", "--no-detail"];
-    let command = [&command[..], &["--sample", "20ms"], &works].concat();
+    let command = ["compare", "seccomp", "--client", &client, "--sample", "20ms", "--no-detail"];
+    // A first pair is always begun.
+    let pairs = match hard(1, 8) {
+        1 => ["--budget", "1s"],
+        _ => ["--pairs", "8"],
+    };
+    let command = [&command[..], &pairs, &works].concat();
     let mut running = home.start(machine.weigh(&command));
     let mut seen = BTreeSet::new();
     let has_ended = || {
@@ -391,7 +396,7 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
     let json = home.json();
     for work in asking {
         let row = row(&json, work);
-        assert_eq!(row["pairs"], 8, "{json:#}");
+        assert!(row["pairs"].as_u64() >= Some(hard(1, 8)), "{json:#}");
         assert!(!row["readings"].to_string().contains("cpu_time"), "{row}");
     }
     assert_eq!((&json["client"], &json["treat"]), (&client.clone().into(), &"server".into()));

@@ -44,7 +44,7 @@ fn slices(sample: &Value) -> Vec<u64> {
 
 #[test]
 fn two_processes_take_turns_and_time_as_many_slices() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     let second = bench.start(1, "getppid", &["--target-ms", "20"]);
     let first = bench.start(0, "getppid", &["--target-ms", "20"]);
@@ -65,7 +65,7 @@ fn two_processes_take_turns_and_time_as_many_slices() {
 /// Two processes of each, which wait for each other and are on the CPU that the turns are on.
 #[test]
 fn who_has_a_partner_takes_turns_with_it() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     for workload in ["context1@same-cpu", "futex-ping-pong@same-cpu", "lat-sem@same-cpu"] {
         fs::write(&bench.shared, [0; 4096]).unwrap();
@@ -86,7 +86,7 @@ fn who_has_a_partner_takes_turns_with_it() {
 /// A long operation is a slice of its own.
 #[test]
 fn an_operation_longer_than_a_slice_is_one() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     let second = bench.start(1, "shell1", &["--target-ms", "20"]);
     let first = bench.start(0, "shell1", &["--target-ms", "20"]);
@@ -99,7 +99,7 @@ fn an_operation_longer_than_a_slice_is_one() {
 
 #[test]
 fn one_whose_partner_is_killed_ends_and_is_not_to_blame() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let bench = Bench::new();
     // Long enough to be killed in the middle.
     let first = bench.start(0, "getppid", &["--target-ms", "600000", "--warm-up-ms", "3000"]);
@@ -165,13 +165,13 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
     let home = Home::new();
     let workloads = ["-w", "getppid,read,bw-pipe@same-cpu"];
     // With so narrow a margin they are never called equal, and there is always something left to measure.
-    let compare = ["compare", "none", "--no-detail", "--margin", "0.0001%", "--budget", "15s"];
+    let compare = ["compare", "none", "--no-detail", "--margin", "0.0001%", "--budget", "10s"];
     let outcome = home.run(&[&compare[..], &workloads, &["--json", "-"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.stderr);
     let first = outcome.json();
     assert_eq!(first, home.json(), "what is stored says the same again");
     let id = first["id"].as_str().unwrap();
-    let go_on = ["compare", "--continue", id, "--budget", "5s", "--json", "-"];
+    let go_on = ["compare", "--continue", id, "--budget", "3s", "--json", "-"];
     let second = home.run(&go_on).json();
     let schemes = |json: &Value| {
         ["getppid", "read", "bw-pipe@same-cpu"].map(|workload| {
@@ -199,7 +199,7 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
 
 #[test]
 fn in_sequence_there_are_no_turns_and_no_choice() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let compare = ["compare", "seccomp", "-w", "getppid", "--no-detail", "--budget", "3s"];
     let json = home.run(&[&compare[..], &["--in-sequence", "--json", "-"]].concat()).json();
@@ -211,7 +211,7 @@ fn in_sequence_there_are_no_turns_and_no_choice() {
 
 #[test]
 fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let warnings = |arguments: &[&str]| {
         let more = ["--turns", "--pairs", "8", "--no-detail", "--json", "-"];
@@ -234,7 +234,7 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
 
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(18);
     for round in 0..hard(4, 60) {

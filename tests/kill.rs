@@ -77,7 +77,7 @@ fn the_next_experiment_puts_back_what_a_dead_one_left() {
 /// A command that counts its own launches tells from outside how many samples there must be.
 #[test]
 fn a_sample_is_stored_before_the_next_is_launched() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(5);
     for _ in 0..5 {
         let home = Home::new();

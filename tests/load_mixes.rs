@@ -1,5 +1,5 @@
-//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; what looks at it; and
-//! that nothing of it is left when it is killed.
+//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; what looks at it; the
+//! ramp, and that nothing of it is left when it is killed.
 
 mod support;
 
@@ -184,6 +184,33 @@ fn a_profiler_looks_at_the_users_and_costs_no_result() {
     assert!(json["profiles"].is_null(), "{json:#}");
     let outcome = home.run(&["load", "./mine.toml", "--profiler", " "]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+}
+
+#[test]
+fn a_ramp_finds_a_peak_with_its_interval() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    // A few microseconds a job, in the kernel and in a file.
+    let tests = "[tests]\nstat = 3\nfstime = 1\n";
+    home.file(
+        "mine.toml",
+        format!("name = \"mine\"\nsummary = \"stat and a copied file\"\n{tests}"),
+    );
+    // It ends as soon as the interval is narrow; on a busy machine the search alone takes a minute.
+    let arguments =
+        ["load", "./mine.toml", "--jobs", "5000", "--budget", "200s", "--precision", "40%"];
+    let outcome = home.succeed(&arguments);
+    outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
+    let json = home.json();
+    let loads = &json["loads"][0];
+    let peak = &loads["peak"];
+    let number = |name: &str| peak[name].as_f64().unwrap_or_else(|| panic!("{name}: {peak:#}"));
+    assert!(number("samples") >= 8.0);
+    assert!(number("low") <= number("jobs_per_min") && number("jobs_per_min") <= number("high"));
+    assert!(loads["points"].as_array().unwrap().len() >= 3, "{loads:#}");
+    // The last of the columns is there, so all readings were stored.
+    let table = home.succeed(&["show", "latest", "--as", "reaim"]).stdout;
+    assert!(table.contains("Jobs per Minute") && !table.contains("n/a"), "{table}");
 }
 
 /// System V objects and mounts of this machine, and loop devices over files of this home.

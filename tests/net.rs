@@ -45,7 +45,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let further = "further = [\"requests\", \"loaded\", \"datagrams\"]\n[[class]]";
     home.file("small.toml", SMALL.replacen("[[class]]", further, 1));
@@ -94,7 +94,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
         FROM sample WHERE json_extract(sample, '$.unit') = 'Mb/s' AND work < 26";
     let before: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
     assert_eq!(before, 24);
-    home.succeed(&["net", "--continue", "latest", "--budget", "20s", "--precision", "0.01%"]);
+    home.succeed(&["net", "--continue", "latest", "--budget", "10s", "--precision", "0.01%"]);
     assert!(home.json()["net"]["sweeps"].as_u64().unwrap() > sweeps);
     let after: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
     assert_eq!(after, before);
@@ -106,7 +106,7 @@ fn a_cell_that_fails_leaves_the_score_incomplete() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("small.toml", SMALL);
     let arguments = ["net", "--grid", "./small.toml", "--beside", "nonesuch"];
@@ -125,7 +125,7 @@ fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("small.toml", SMALL);
     let outcome = home.run(&[
@@ -167,7 +167,7 @@ fn the_networks_penalty_is_judged_where_it_was_asked_for() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     home.file("small.toml", SMALL);
     let arguments = ["compare", "none", "-w", "net:./small.toml:bytes=65536", "--pairs", "8"];
@@ -181,7 +181,7 @@ fn ftp_is_served_by_vsftpd_where_there_is_one() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let fetching = SMALL.replace("\"arith-double\"", "\"activity-ftp\"");
     home.file("small.toml", fetching);
@@ -200,7 +200,7 @@ fn whatever_process_is_killed_nothing_is_left() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
     for _ in 0..support::hard(4, 60) {
         let home = Home::new();
@@ -231,7 +231,7 @@ fn a_link_does_what_its_grid_says_and_a_testbed_is_replicated() {
     if !can_make_hosts() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     // A queue of few packets at a low rate, bursts of loss, and only some packets delayed, over IPv6.
     let link = r#"

@@ -153,7 +153,7 @@ fn three_machines_give_one_btu_and_can_be_compared() {
     if !can_have_machines() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let lab = Lab::with_agents();
     let outcome = lab.run(&["net", "--grid", "./small.toml", "--precision", "90%", "-v"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
@@ -196,7 +196,7 @@ fn without_agents_nothing_is_measured_and_it_is_said_why() {
     if !can_have_machines() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut lab = Lab::new();
     let refused = |lab: &Lab, said: &[&str]| {
         let outcome = lab.run(&["net", "--grid", "./small.toml"]);
@@ -221,7 +221,7 @@ fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
     if !can_have_machines() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
     let mut lab = Lab::with_agents();
     for round in 0..support::hard(4, 60) {
@@ -265,7 +265,7 @@ fn an_experiment_goes_on_when_the_agent_is_back() {
     if !can_have_machines() {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let mut lab = Lab::with_agents();
     let mut running = lab.start(&["net", "--grid", "./small.toml", "--precision", "0.01%"]);
     lab.weighed.wait_for_samples(13, &mut running);

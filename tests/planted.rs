@@ -47,7 +47,7 @@ impl Said {
 
 /// Experiments with what `mode` plants.
 fn experiments(mode: &str, count: usize, budget: &str) -> Vec<Said> {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     (0..count)
         .map(|seed| {

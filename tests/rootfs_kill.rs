@@ -11,7 +11,7 @@ use support::{Home, Turn, wait_until};
 
 #[test]
 fn killed_at_random_moments_it_leaves_no_mount_and_no_file() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let seed = 13;
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let home = Home::new();
@@ -20,7 +20,7 @@ fn killed_at_random_moments_it_leaves_no_mount_and_no_file() {
     let other = squashfs(&root).unwrap_or(root);
     let other = format!("rootfs:{}", other.display());
     let mut measured = 0;
-    for kill in 0..support::hard(20, 60) {
+    for kill in 0..support::hard(6, 60) {
         let before = home.samples();
         let arguments = ["compare", &packed, "--base", &other, "-w", "getppid", "--budget", "60s"];
         let mut running = home.start(home.weigh(&arguments));

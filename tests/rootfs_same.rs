@@ -61,7 +61,7 @@ fn home() -> Home {
 /// Each by itself is called slower or faster in 5 % of experiments at most: 3 of 4 in 1 of 2000.
 #[test]
 fn two_copies_of_a_root_are_rarely_called_different() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = home();
     let one = tar(&tiny(&home, "one"), "tar", "");
     let other = home.path("other.tar");

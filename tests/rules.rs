@@ -235,7 +235,7 @@ fn directory_watches_cost_more_than_watches_of_files() {
 fn a_rule_that_matches_is_weighed_by_its_records() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    let json = weigh(&audit, &home, "-a always,exit -F arch=b64 -S getppid -F uid=0\n");
+    let json = weigh_for("3s", &audit, &home, "-a always,exit -F arch=b64 -S getppid -F uid=0\n");
     let matched = &lines(&json)[0]["fate"]["loaded"]["matched"];
     assert_eq!(matched["operation"], "getppid", "{json:#}");
     assert_eq!(matched["is_estimate"], false);

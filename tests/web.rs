@@ -20,7 +20,7 @@ fn a_site_without_connections_to_its_database_gives_no_rate() {
     if !has("php-site") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let site = "php-site:connections=10,children=24";
     let command = ["run", "app:web.cookie", "--copies", "24", "--samples", "3", "--fixture", site];

@@ -37,7 +37,7 @@ pub fn fuzz(name: &str, inputs: &[Vec<u8>], mut parse: impl FnMut(&[u8])) {
         Ok(seed) => seed.parse().expect("WEIGH_SEED is a number"),
         Err(_) => rand::random(),
     };
-    let time = Duration::from_secs(super::hard(2, 600));
+    let time = Duration::from_secs(super::hard(1, 600));
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let (started, mut tried) = (Instant::now(), 0_u64);
     // As they are, first.

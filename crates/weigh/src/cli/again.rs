@@ -151,6 +151,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, parse};
+    use crate::experiment::simulation::repetitions;
 
     /// A command, its positionals, and what may stand after `--`. Its options are what clap says.
     type Known = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -324,7 +325,8 @@ mod tests {
         let mut chance = ChaCha8Rng::seed_from_u64(12);
         for known in KNOWN {
             let (mut parsed, options) = (0, options(known.0));
-            for _ in 0..400 {
+            let often = repetitions(100, 400);
+            for _ in 0..often {
                 let words = some_words(&mut chance, known, &options);
                 let (arguments_typed, again) = match arguments(&words) {
                     Ok(typed) => typed,
@@ -341,7 +343,7 @@ mod tests {
                 assert_eq!(twice.to_string(), again.to_string());
                 parsed += 1;
             }
-            assert!(parsed > 100, "{}: {parsed}", known.0);
+            assert!(parsed > often / 5, "{}: {parsed}", known.0);
         }
     }
 

@@ -61,7 +61,7 @@ pub mod schedule;
 pub mod session;
 mod sets;
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 mod stored_effects;
 pub mod summarise;
 mod surroundings;

@@ -13,6 +13,7 @@ use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
 use super::row::{RowState, Unit};
+use super::simulation::repetitions;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
@@ -108,11 +109,10 @@ fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
     rows.remove(0)
 }
 
-const EXPERIMENTS: u64 = 200;
-
 fn share(planted: PlantedNoise, pairs: u32, holds: impl Fn(&RowState) -> bool) -> f64 {
-    let held = (0..EXPERIMENTS).filter(|seed| holds(&experiment(planted, *seed, pairs)));
-    held.count() as f64 / EXPERIMENTS as f64
+    let experiments = repetitions(60, 200);
+    let held = (0..experiments).filter(|seed| holds(&experiment(planted, *seed, pairs)));
+    held.count() as f64 / experiments as f64
 }
 
 fn is(verdict: Verdict) -> impl Fn(&RowState) -> bool {
