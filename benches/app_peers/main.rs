@@ -2,11 +2,12 @@
 //! It prints a table; `--write` puts that between the marks of a document.
 //!
 //! ```text
-//! cargo bench --bench app_peers -- [--seconds N] [--only TEXT] [--write FILE]
+//! cargo bench --bench app_peers -- [--seconds N] [--only TEXT]... [--write FILE]
 //! ```
 //!
 //! A server is started anew for each turn, as it is for each sample of an experiment, and both clients work
-//! for the same time.
+//! for the same time. Servers have half of the CPUs, and clients the other: what is compared is what a server
+//! does, and not which client leaves it more of a CPU.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,17 +41,17 @@ pub struct Row<'a> {
 
 struct Options {
     seconds: f64,
-    only: Option<String>,
+    only: Vec<String>,
     write: Option<PathBuf>,
 }
 
 fn options(arguments: &mut dyn Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { seconds: 120.0, only: None, write: None };
+    let mut options = Options { seconds: 120.0, only: Vec::new(), write: None };
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--bench" => {} // cargo says so
-            "--only" => options.only = Some(value()?),
+            "--only" => options.only.push(value()?),
             "--write" => options.write = Some(value()?.into()),
             "--seconds" => {
                 let text = value()?;
@@ -71,8 +72,9 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<(), String> {
     let mut rows = database::rows()?;
     rows.extend(web::rows()?);
+    let only = &options.only;
     let is_wanted =
-        |row: &Row| options.only.as_ref().is_none_or(|only| row.contest.name.contains(&**only));
+        |row: &Row| only.is_empty() || only.iter().any(|text| row.contest.name.contains(&**text));
     let mut rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
     let head = ["what", "peer", "ours ÷ theirs", "95 % interval", "pairs", "verdict"];
     let mut table = Table {

@@ -11,6 +11,8 @@ use weighbridge::label::arm;
 use weighbridge::workload::instance::Instance;
 use weighbridge::workload::launcher::Job;
 use weighbridge::workload::place::LaunchPlace;
+use weighbridge::workload::setup::Setup;
+use weighbridge::workload::setup::kind::allowed_cpus::AllowedCpus;
 use weighbridge::workload::stdout_use::StdoutUse;
 
 /// How long a turn may take.
@@ -64,11 +66,15 @@ impl Servers {
     fn ask_in(&mut self, directory: &Path, argv: Vec<String>) -> Result<String, String> {
         let never = AtomicBool::new(false);
         let Instance { setup, members, environment, .. } = self.fixture.instance(directory)?;
-        let mut launcher =
-            self.place.start_launcher(&setup, &never).map_err(|error| error.to_string())?;
+        let [of_servers, of_clients] = halves_of_cpus();
+        let start = |setup: Setup| {
+            self.place.start_launcher(&setup, &never).map_err(|error| error.to_string())
+        };
+        let mut servers = start(setup.with(of_servers))?;
         for member in &members {
-            launcher.raise(member, &never).map_err(|error| error.to_string())?;
+            servers.raise(member, &never).map_err(|error| error.to_string())?;
         }
+        let mut clients = start(Setup::default().with(of_clients))?;
         let job = Job {
             argv,
             environment,
@@ -76,10 +82,18 @@ impl Servers {
             timeout_ms: LIMIT_MS,
             stdout: StdoutUse::KeepEnd,
         };
-        let done = launcher.run(&job, &never).map_err(|error| error.to_string())?;
+        let done = clients.run(&job, &never).map_err(|error| error.to_string())?;
         match done.exit_code {
             Some(0) => Ok(done.stdout),
             _ => Err(format!("{}: {}{}", job.argv[0], done.stdout, done.stderr)),
         }
     }
+}
+
+/// Of servers and of who asks them, as what a client takes would else be taken from the server: then the
+/// cheaper client would get more of it. One CPU is for both.
+fn halves_of_cpus() -> [AllowedCpus; 2] {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let half = count.div_ceil(2);
+    [0..half, half.min(count - 1)..count].map(|cpus| AllowedCpus { cpus: cpus.collect() })
 }

@@ -205,6 +205,6 @@ static void tell(void)
 
 WORKLOAD(crash, .name = "app:db.crash",
 	 .summary = "insert rows, kill -9 the server in their midst, wait for its recovery, count what is there",
-	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2000, .syscalls_note = "the client's, about",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 3000, .syscalls_note = "the client's, about",
 	 .source = "durability as in ACID (Haerder, Reuter 1983)", .needs = "revived database", .faults = faults,
 	 .times = {"recovery"}, .prepare = prepare, .run = run, .check = check, .tell = tell);

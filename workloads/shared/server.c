@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +164,23 @@ void send_all(int fd, const void *bytes, size_t size)
 	}
 }
 
+/* Clients wait in poll(2), as the libraries of MariaDB and PostgreSQL have them do. With clients that wait in
+ * recv(2) a server did up to a sixth less (durable inserts of four clients into MariaDB): that was theirs, not its.
+ * Who stood still until the time was over has it once more, in recv(2). */
+static ssize_t receive(int fd)
+{
+	struct pollfd answer = {.fd = fd, .events = POLLIN};
+
+	if (poll(&answer, 1, SILENCE_S * 1000) < 0)
+		return -1;
+	return recv(fd, buffered.bytes, sizeof buffered.bytes, 0);
+}
+
 void receive_all(int fd, void *bytes, size_t size)
 {
 	for (char *at = bytes; size;) {
 		if (buffered.from == buffered.to) {
-			ssize_t received = recv(fd, buffered.bytes, sizeof buffered.bytes, 0);
+			ssize_t received = receive(fd);
 			if (received < 0 && errno == EINTR)
 				continue;
 			if (received < 0)

@@ -87,6 +87,6 @@ static void check(uint64_t n)
 }
 
 WORKLOAD(values, .name = "app:kv.get-set", .summary = "get a value of 100 bytes, or set it, one time in ten",
-	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .syscalls_note = "the client's",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 3, .syscalls_note = "the client's",
 	 .source = "Weighbridge", .needs = "store", .prepare = prepare, .run = run, .check = check,
 	 .add_usage = add_server_usage);

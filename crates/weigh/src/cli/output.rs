@@ -63,6 +63,13 @@ pub fn problem(text: &str) {
     note(&format!("weigh: {text}"));
 }
 
+/// Tells what the report says too, where that goes elsewhere than to a terminal.
+pub fn problem_of_report(text: &str) {
+    if !io::stdout().is_terminal() {
+        problem(text);
+    }
+}
+
 /// Tells something on the way. It is never coloured.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable::text(text));

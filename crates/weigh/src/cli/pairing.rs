@@ -205,19 +205,19 @@ fn tell_what_is_above(summary: &Summary) {
         let limit = format::margin(gate.fail_above_pct);
         let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
         let rows: Vec<String> = gate.above.iter().map(name).collect();
-        output::problem(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
+        output::problem_of_report(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
     }
 }
 
 /// What makes the exit status that of an error, also where stdout goes elsewhere.
 fn tell_errors(summary: &Summary) {
     if let Some(reason) = &summary.failure {
-        output::problem(&format!("the experiment failed: {reason}"));
+        output::problem_of_report(&format!("the experiment failed: {reason}"));
     }
     if !summary.failures.is_empty() {
         let names: BTreeSet<String> = summary.failures.iter().map(Failure::name).collect();
         let names = failed::some(&names.into_iter().collect::<Vec<_>>());
-        output::problem(&format!("there is no result for {names}; the report says why"));
+        output::problem_of_report(&format!("there is no result for {names}; the report says why"));
     }
 }
 

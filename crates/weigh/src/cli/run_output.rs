@@ -121,13 +121,13 @@ impl RunOutput {
 /// What makes the exit status that of an error, also where stdout goes elsewhere.
 fn tell_errors(stored: &Stored) {
     if let Some(reason) = &stored.failure {
-        output::problem(&format!("the run failed: {reason}"));
+        output::problem_of_report(&format!("the run failed: {reason}"));
     }
     if !stored.failures.is_empty() {
         let names: BTreeSet<String> =
             stored.failures.iter().map(|failure| failure.workload.to_string()).collect();
         let names: Vec<String> = names.into_iter().collect();
-        output::problem(&format!(
+        output::problem_of_report(&format!(
             "there is no result for {}; the report says why",
             failed::some(&names)
         ));

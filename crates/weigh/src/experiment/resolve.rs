@@ -355,9 +355,7 @@ fn resolve_one(
         let found = find(&member.name, Some(member.clone()))?;
         if found.is_empty() {
             let problem = unknown(&member.name, workloads, &[]);
-            return Err(format!(
-                "the suite `{name}` names a workload that does not exist: {problem}"
-            ));
+            return Err(format!("{name}:{}: {problem}", member.line));
         }
         works.extend(found);
     }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::format;
 use crate::machine::{check, described};
-use crate::result::summary::{Failure, Summary};
+use crate::result::summary::{Failure, State, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
 const MOST_REMARKS: usize = 3;
@@ -42,7 +42,8 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// The report for a person at a terminal, which ends with the sentence.
+/// The report for a person at a terminal, which ends with the sentence; where nothing is between the two, it is
+/// there once.
 pub fn screen(s: &Summary, screen: &Screen) -> String {
     let s = &*versus::laid_out(s);
     let mut page = Page::new(screen.width, screen.colour);
@@ -60,8 +61,10 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
             format::label(&s.id)
         ));
     }
-    page.lines.push(String::new());
-    page.say(&sentence::sentence(s));
+    if s.state != State::Failed || !s.results.is_empty() {
+        page.lines.push(String::new());
+        page.say(&sentence::sentence(s));
+    }
     page.lines.join("\n") + "\n"
 }
 

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
 use super::{mix, toml_problem};
 use trust::user_file;
@@ -52,6 +54,14 @@ pub struct Member {
     /// How long the original measures one pass, and how many passes it makes.
     pub classic_seconds: Option<u64>,
     pub classic_passes: Option<usize>,
+    /// The line of the file where it begins, for errors.
+    #[serde(skip)]
+    pub line: usize,
+}
+
+#[derive(Deserialize)]
+struct MemberPlaces {
+    workload: Vec<Spanned<IgnoredAny>>,
 }
 
 /// A suite of the user's own.
@@ -106,8 +116,12 @@ fn read(path: &Path) -> Result<Suite, String> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Suite, String> {
-    let suite: Suite =
-        toml::from_str(text).map_err(|error| toml_problem::sentence(file, text, &error))?;
+    let problem = |error| toml_problem::sentence(file, text, &error);
+    let mut suite: Suite = toml::from_str(text).map_err(problem)?;
+    let places: MemberPlaces = toml::from_str(text).map_err(problem)?;
+    for (member, place) in suite.members.iter_mut().zip(places.workload) {
+        member.line = toml_problem::line_at(text, place.span().start);
+    }
     if suite.members.is_empty() {
         return Err(format!("{file}: the suite has no [[workload]]"));
     }
@@ -121,14 +135,15 @@ fn parse(file: &str, text: &str) -> Result<Suite, String> {
         return Err(format!("{file}: `baseline_index` must be above 0"));
     }
     for member in &suite.members {
+        let place = format!("{file}:{}", member.line);
         if member.baseline.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            return Err(format!("{file}: the baseline of `{}` must be above 0", member.name));
+            return Err(format!("{place}: the baseline of `{}` must be above 0", member.name));
         }
         if member.classic_seconds.is_some_and(|seconds| !(1..=600).contains(&seconds)) {
-            return Err(format!("{file}: `{}` must run for 1 to 600 seconds", member.name));
+            return Err(format!("{place}: `{}` must run for 1 to 600 seconds", member.name));
         }
         if member.classic_passes.is_some_and(|passes| !(1..=1000).contains(&passes)) {
-            return Err(format!("{file}: `{}` must run 1 to 1000 times", member.name));
+            return Err(format!("{place}: `{}` must run 1 to 1000 times", member.name));
         }
     }
     Ok(suite)
@@ -177,7 +192,8 @@ mod tests {
         };
         let index = "index='geometric-mean'\nbaseline_index=10.0";
         assert!(with(index, "baseline=5.0").is_ok());
-        assert!(with(index, "baseline=0.0").unwrap_err().contains("above 0"));
+        let zero = with(index, "baseline=0.0").unwrap_err();
+        assert_eq!(zero, "my.toml:5: the baseline of `stat` must be above 0");
         assert!(with(index, "").unwrap_err().contains("needs `index`"));
         assert!(with("", "baseline=5.0").unwrap_err().contains("needs `index`"));
         let harmonic = with("index='harmonic-mean'", "baseline=5.0").unwrap_err();

@@ -15,7 +15,7 @@ const WORDS: [(&str, &str); 9] = [
 
 /// A sentence with the file, the line and what is wrong there.
 pub fn sentence(file: &str, text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+    let line = error.span().map_or(0, |span| line_at(text, span.start));
     let mut message = error.message().to_owned();
     for (serde, plain) in WORDS {
         if let Some(begin) = message.strip_suffix(serde) {
@@ -23,6 +23,11 @@ pub fn sentence(file: &str, text: &str, error: &toml::de::Error) -> String {
         }
     }
     format!("{file}:{line}: {message}")
+}
+
+/// The line in which the byte with this index is.
+pub fn line_at(text: &str, index: usize) -> usize {
+    text[..index].matches('\n').count() + 1
 }
 
 #[cfg(test)]
