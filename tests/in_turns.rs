@@ -227,6 +227,10 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
     let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "bw-pipe@same-cpu"]);
     assert!(said.contains("`bw-pipe@same-cpu` were taken one after the other"), "{said}");
     assert!(has_all_time);
+    // What is beside a sample is so for the time of one arm's.
+    let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "--beside", "stat"]);
+    assert!(said.contains("`getppid/stat` were taken one after the other"), "{said}");
+    assert!(has_all_time);
     home.run(&["compare", "seccomp", "--turns", "--", "true"]).assert_error(&["--turns"]);
     let asked = home.run(&["compare", "seccomp", "-w", "getppid", "--metric", "all_time"]);
     asked.assert_error(&["`all_time` is judged with --turns"]);

@@ -73,7 +73,8 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Samples of {} were taken one after the other: only workloads that stay on one CPU take turns.",
+            "Samples of {} were taken one after the other: only workloads that stay on one CPU, with nothing beside \
+             them, take turns.",
             names.join(", ")
         )]
     }
@@ -208,9 +209,10 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
 
 impl Work {
     /// Whether a process of it can take turns with another, its own other processes standing still meanwhile.
+    /// Beside an activity it cannot: that is to be done for the time of a sample of one arm.
     pub fn lets_take_turns(&self) -> bool {
         match self {
-            Work::Builtin { workload, copies: 1, server: None, .. } => {
+            Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
                 // The processes of @same-cpu are where the turn is; others read what is not in memory, or
                 // need a second CPU.
                 let name = workload.name.strip_suffix("@same-cpu").unwrap_or(&workload.name);
