@@ -42,8 +42,8 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// The report for a person at a terminal, which ends with the sentence; where nothing is between the two, it is
-/// there once.
+/// The report for a person at a terminal, which ends with the sentence; where nothing is between the two, it
+/// is there once.
 pub fn screen(s: &Summary, screen: &Screen) -> String {
     let s = &*versus::laid_out(s);
     let mut page = Page::new(screen.width, screen.colour);

@@ -73,8 +73,8 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Samples of {} were taken one after the other: only workloads that stay on one CPU, with nothing beside \
-             them, take turns.",
+            "Samples of {} were taken one after the other: only workloads that stay on one CPU, with nothing \
+             beside them, take turns.",
             names.join(", ")
         )]
     }
