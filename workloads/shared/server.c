@@ -165,8 +165,8 @@ void send_all(int fd, const void *bytes, size_t size)
 }
 
 /* Clients wait in poll(2), as the libraries of MariaDB and PostgreSQL have them do. For clients that wait in
- * recv(2) a server did up to a sixth less: MariaDB, durable inserts of four of them. Who stood still until the
- * time was over has it once more, in recv(2). */
+ * recv(2) a server did up to a sixth less: MariaDB, durable inserts of four of them. Who stood still until
+ * the time was over has it once more, in recv(2). */
 static ssize_t receive(int fd)
 {
 	struct pollfd answer = {.fd = fd, .events = POLLIN};
