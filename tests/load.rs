@@ -202,7 +202,7 @@ fn as_another_user(home: &Home, arguments: &[&str], processes: &str) -> support:
     let mut command = home.command("prlimit");
     command.arg(format!("--nproc={processes}")).args(["setpriv", "--reuid", &UNUSED.to_string()]);
     command.args(["--regid", &UNUSED.to_string(), "--clear-groups", "./weigh", "load"]);
-    command.args(arguments).args(["--budget", "20m", "--precision", "90%"]);
+    command.args(arguments).args(["--budget", "60s", "--precision", "90%"]);
     home.start(command).finish()
 }
 
