@@ -355,7 +355,11 @@ fn resolve_one(
         let found = find(&member.name, Some(member.clone()))?;
         if found.is_empty() {
             let problem = unknown(&member.name, workloads, &[]);
-            return Err(format!("{name}:{}: {problem}", member.line));
+            return Err(match member.line {
+                // That of an experiment which is gone on with.
+                0 => format!("the suite {name}: {problem}"),
+                line => format!("{name}:{line}: {problem}"),
+            });
         }
         works.extend(found);
     }

@@ -54,7 +54,7 @@ pub struct Member {
     /// How long the original measures one pass, and how many passes it makes.
     pub classic_seconds: Option<u64>,
     pub classic_passes: Option<usize>,
-    /// The line of the file where it begins, for errors.
+    /// The line of the file where it begins, for errors; 0 where it was stored.
     #[serde(skip)]
     pub line: usize,
 }
