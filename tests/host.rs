@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::servers::{has, open_home};
-use support::{Home, Running, Turn, hard, is_root, program, row, wait_until};
+use support::{Home, Running, Turn, first_pairs, hard, is_root, program, row, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -373,12 +373,7 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
     let others = ["app:kv.get-set@redis", "getppid"];
     let works: Vec<&str> = asking.into_iter().chain(others).flat_map(|work| ["-w", work]).collect();
     let command = ["compare", "seccomp", "--client", &client, "--sample", "20ms", "--no-detail"];
-    // A first pair is always begun.
-    let pairs = match hard(1, 8) {
-        1 => ["--budget", "1s"],
-        _ => ["--pairs", "8"],
-    };
-    let command = [&command[..], &pairs, &works].concat();
+    let command = [&command[..], &first_pairs(), &works].concat();
     let mut running = home.start(machine.weigh(&command));
     let mut seen = BTreeSet::new();
     let has_ended = || {

@@ -10,15 +10,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::roots::{bring, tiny};
 use support::servers::{LONG, assert_nothing_is_left, has, open_home, signal};
-use support::{Home, Running, Turn, hard, wait_until};
+use support::{Home, Running, Turn, first_pairs, hard, wait_until};
 
-/// What an arm's server is given is proved with each pair, and a first one is always begun.
+/// What an arm's server is given is proved with each pair.
 fn few() -> Vec<&'static str> {
-    let pairs = match hard(1, 8) {
-        1 => ["--budget", "1s"],
-        _ => ["--pairs", "8"],
-    };
-    [&pairs[..], &["--no-detail", "--sample", "20ms"]].concat()
+    [&first_pairs()[..], &["--no-detail", "--sample", "20ms"]].concat()
 }
 
 /// Whatever the verdict is; the report.

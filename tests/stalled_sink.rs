@@ -84,7 +84,7 @@ fn compare_with_stalls(home: &Home, stall: Duration) -> Value {
 /// Stops the sink so long, time and again. Gives how often.
 fn stall_again_and_again(home: &Home, running: &mut Running, long: Duration) -> u64 {
     let mut stalls = 0;
-    // There are fewer samples than the most.
+    // The second is more than there are samples.
     while stalls < support::hard(4, 100) && !running.has_ended() && stall(home, running, long) {
         stalls += 1;
         // One stall for each sample: the kernel's tries of several would add up.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
 use weighbridge::fixture::{FIXTURES, Fixture};
 use weighbridge::label::arm;
@@ -66,7 +67,7 @@ impl Servers {
     fn ask_in(&mut self, directory: &Path, argv: Vec<String>) -> Result<String, String> {
         let never = AtomicBool::new(false);
         let Instance { setup, members, environment, .. } = self.fixture.instance(directory)?;
-        let [of_servers, of_clients] = halves_of_cpus();
+        let [of_servers, of_clients] = halves_of_cpus()?;
         let start = |setup: Setup| {
             self.place.start_launcher(&setup, &never).map_err(|error| error.to_string())
         };
@@ -90,10 +91,14 @@ impl Servers {
     }
 }
 
-/// Of servers and of who asks them, as what a client takes would else be taken from the server: then the
+/// For servers and for who asks them, as what a client takes would else be taken from the server: then the
 /// cheaper client would get more of it. One CPU is for both.
-fn halves_of_cpus() -> [AllowedCpus; 2] {
-    let count = std::thread::available_parallelism().map_or(1, usize::from);
-    let half = count.div_ceil(2);
-    [0..half, half.min(count - 1)..count].map(|cpus| AllowedCpus { cpus: cpus.collect() })
+fn halves_of_cpus() -> Result<[AllowedCpus; 2], String> {
+    let allowed = sched_getaffinity(None).map_err(|error| format!("the CPUs: {error}"))?;
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    let halves = match cpus.split_at(cpus.len() / 2) {
+        ([], all) => [all, all],
+        (some, others) => [some, others],
+    };
+    Ok(halves.map(|cpus| AllowedCpus { cpus: cpus.to_vec() }))
 }

@@ -44,6 +44,15 @@ pub fn hard(usual: u64, hard: u64) -> u64 {
     }
 }
 
+/// How many pairs where what is looked at is proved with each: the first, which is begun whatever the budget,
+/// and those that have the time; or eight.
+pub fn first_pairs() -> [&'static str; 2] {
+    match hard(1, 8) {
+        1 => ["--budget", "1s"],
+        _ => ["--pairs", "8"],
+    }
+}
+
 /// A place among the tests that measure, whatever test program they are in: most share the machine.
 #[must_use]
 pub struct Turn {

@@ -98,23 +98,20 @@ impl Contest {
     /// What is wrong with the output of a launch, where it is compared.
     pub fn difference(&self, launched: &Launched) -> Option<String> {
         let found = launched.difference.as_ref()?;
-        let (line, first) = (found.line, &self.labels[0]);
-        let what = match (&found.expected, &found.found) {
-            (_, None) => format!("its output ends before line {line}, unlike that"),
+        let line = found.line;
+        let first = format!("that of the first launch of `{}`", self.labels[0]);
+        Some(match (&found.expected, &found.found) {
+            (_, None) => format!("its output ends before line {line}, unlike {first}"),
             (None, Some(more)) => {
-                format!("its output goes on with line {line}, `{more}`, unlike that")
+                format!("its output goes on with line {line}, `{more}`, unlike {first}")
             }
             (Some(expected), Some(found)) if expected == found => {
-                format!("its output ends line {line} (`{found}`) otherwise than that")
+                format!("its output ends line {line} (`{found}`) otherwise than {first}")
             }
             (Some(expected), Some(found)) => {
-                let what = format!("line {line} of its output is `{found}`");
-                return Some(format!(
-                    "{what}; that of the first launch of `{first}` is `{expected}`"
-                ));
+                format!("line {line} of its output is `{found}`; {first} is `{expected}`")
             }
-        };
-        Some(format!("{what} of the first launch of `{first}`"))
+        })
     }
 }
 
