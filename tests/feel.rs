@@ -106,6 +106,8 @@ fn a_database_runs_beside_and_ends_with_it() {
     for directory in [home.directory.path().to_owned(), home.path("tmp")] {
         fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();
     }
+    let killed = ["run", "getppid", "--fixture", "beside:workload=app:db.crash@mariadb"];
+    home.run(&killed).assert_error(&["asks another kind of server", "cannot be done beside"]);
     let name = "feel:wake-up/app:db.random-insert@mariadb-relaxed:copies=4";
     // Of what is measured and of what is done beside, each has a server of its own.
     let asks = "app:db.point-read@mariadb/app:db.point-read@mariadb";

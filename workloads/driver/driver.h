@@ -151,7 +151,7 @@ int beside(int argc, char **argv);
 /* In the current directory. */
 void open_activity_board(void);
 void activity_is_ready(void);
-/* One more was done. */
+/* One more was done, and rightly. */
 void tell_activity(void);
 /* Does the first operation of the workload, as copy `number`, in a directory of its own. */
 void begin_activity(int number);

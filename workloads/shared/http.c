@@ -47,8 +47,12 @@ void http_close(void)
 /* More of what the server sends. */
 static enum http_fault fill(struct http_answer *answer)
 {
-	ssize_t received = recv(http.fd, http.bytes, sizeof http.bytes, 0);
+	ssize_t received;
 
+	/* Whoever stood still meanwhile did not wait in vain: signal(7), SO_RCVTIMEO. */
+	do
+		received = recv(http.fd, http.bytes, sizeof http.bytes, 0);
+	while (received < 0 && errno == EINTR);
 	if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return tell(answer, NO_ANSWER, "the server did not answer within %d s", SILENCE_S);
 	if (received < 0)

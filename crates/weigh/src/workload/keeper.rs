@@ -32,7 +32,7 @@ use super::member::{MemberSeen, Raise, Readiness};
 use super::setup::Setup;
 use crate::lines::Lines;
 use crate::machine::process::process_start;
-use crate::orphans::{descendants, end_all_but, wait_until};
+use crate::orphans::{descendants, descendants_of, end_all_but, wait_until};
 use crate::own_program::be_signalled_as_usual;
 
 /// How long processes take to stand still; one that waits for a disk does so when it has it.
@@ -262,7 +262,13 @@ impl KeptMember {
             step.look(pid, &mut seen)?;
             step.look_on(pid, &mut seen)?;
         }
-        let cpu_ns = cpu_ns(pid);
+        let mut cpu_ns = cpu_ns_of(pid);
+        if self.is_disposable {
+            // What is done beside a sample, it may leave to others.
+            let others = descendants_of(pid).into_iter();
+            let others = others.filter_map(|other| cpu_ns_of(other.as_raw_nonzero().get() as u32));
+            cpu_ns = cpu_ns.map(|own| own + others.sum::<u64>());
+        }
         let (name, start) = (self.name.clone(), self.start);
         Ok(MemberSeen { name, pid, start, is_frozen, cpu_ns, status, seen })
     }
@@ -340,7 +346,7 @@ fn become_user(id: u32) -> io::Result<()> {
 }
 
 /// The first number of `schedstat` (Documentation/scheduler/sched-stats.rst).
-fn cpu_ns(pid: u32) -> Option<u64> {
+fn cpu_ns_of(pid: u32) -> Option<u64> {
     let schedstat = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     schedstat.split_whitespace().next()?.parse().ok()
 }

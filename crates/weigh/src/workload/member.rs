@@ -55,8 +55,8 @@ pub struct MemberSeen {
     pub start: i64,
     /// Whether it and all that it started stand still.
     pub is_frozen: bool,
-    /// How long it was on a CPU since its start; `None` where the kernel does not tell
-    /// (CONFIG_SCHED_INFO).
+    /// How long it was on a CPU since its start, of one that is disposable with what it started and still
+    /// runs; `None` where the kernel does not tell (CONFIG_SCHED_INFO).
     pub cpu_ns: Option<u64>,
     /// Its `/proc/PID/status`.
     pub status: String,
@@ -72,7 +72,7 @@ pub struct MemberDuring {
 }
 
 impl MemberDuring {
-    /// How long it was on a CPU meanwhile.
+    /// How long it was on a CPU meanwhile; 0 too where processes that it had started have ended.
     pub fn cpu_ns(&self) -> Option<u64> {
         Some(self.after.cpu_ns?.saturating_sub(self.before.cpu_ns?))
     }
