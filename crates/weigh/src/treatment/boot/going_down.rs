@@ -16,6 +16,11 @@ use crate::machine::Facts;
 /// Services that do not stop keep it up so long at most (systemd's default is 90 s for each).
 const GOES_DOWN_WITHIN: Duration = Duration::from_secs(900);
 
+/// How long services are stopped at most, before the kernel goes down.
+pub fn stopping() -> Duration {
+    if has_systemd() { GOES_DOWN_WITHIN } else { Duration::ZERO }
+}
+
 /// Where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WayDown {

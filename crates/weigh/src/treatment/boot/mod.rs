@@ -13,7 +13,7 @@ pub mod state;
 pub mod watchdog;
 
 pub use entry::BootEntry;
-pub use going_down::may_boot;
+pub use going_down::{may_boot, stopping};
 pub use mechanism::Mechanism;
 pub use normal::NormalBoot;
 pub use state::{BootState, DueBoot};
@@ -54,14 +54,18 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 /// # Errors
 /// What is left, and how to remove it.
 pub fn end() -> Result<Option<String>, String> {
-    // The hook first, whether or not it is known what is due: without it nothing boots any more.
+    let state = BootState::read();
+    // First, as it would reset a machine that stays up, and cannot fail.
+    if matches!(state, Ok(Some(_))) {
+        watchdog::stand_down();
+    }
+    // Then the hook, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
-    let Some(state) = BootState::read()? else {
+    let Some(state) = state? else {
         grub::unload_what_is_left()?;
         return Ok(None);
     };
     state.mechanism.unload()?;
-    watchdog::stand_down();
     BootState::remove()?;
     Ok(Some(state.experiment))
 }

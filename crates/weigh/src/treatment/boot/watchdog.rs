@@ -23,6 +23,8 @@ const SET_TIMEOUT: libc::c_ulong = 0xc004_5706;
 const STOPS: &str = "/sys/module/watchdog/parameters/stop_on_reboot";
 /// No kernel takes as long to its drivers; most can be set to it.
 const TIMEOUT_S: i32 = 120;
+/// The most that some take (iTCO_wdt: 613).
+const LESS_S: i32 = 600;
 /// No machine takes as long from its early start until all is up.
 const START_TIMEOUT_S: i32 = 300;
 /// From the early start until its driver is there.
@@ -30,20 +32,21 @@ const APPEARS_WITHIN: Duration = Duration::from_secs(30);
 /// Closed after this letter, a device stands down.
 const STANDS_DOWN: &[u8] = b"V";
 
-/// What becomes of a boot that hangs, in sentences: whether it is set before the kernel begins, and again by
-/// what starts early.
-pub fn sentences(is_before: bool, is_early: bool) -> String {
+/// What becomes of a boot that hangs, in sentences: where it is set before the kernel begins, how long
+/// services are stopped before that at most; and whether it is set again by what starts early.
+pub fn sentences(before: Option<Duration>, is_early: bool) -> String {
     let Some(name) = name() else {
         return "There is no hardware watchdog here that could be used (/dev/watchdog): a boot that hangs \
                 takes somebody who resets the machine."
             .into();
     };
-    let mut told = match is_before {
-        true => format!(
-            "A boot that hangs before its drivers are up is reset by the watchdog ({name}), after \
-             {TIMEOUT_S} s."
+    let mut told = match before {
+        Some(stopping) => format!(
+            "A boot that hangs before its drivers are up is reset by the watchdog ({name}), within \
+             {} s.",
+            before_s(stopping)
         ),
-        false => format!(
+        None => format!(
             "A boot that hangs before its early start takes somebody who resets the machine, as a reset \
              stops the watchdog ({name})."
         ),
@@ -51,7 +54,7 @@ pub fn sentences(is_before: bool, is_early: bool) -> String {
     if is_early {
         told += &format!(" One that hangs while it starts is reset after {START_TIMEOUT_S} s.");
     }
-    if is_before && stops_with_the_kernel() {
+    if before.is_some() && stops_with_the_kernel() {
         told += " A boot of the normal kernel comes before the first: the one that runs would stop the \
                  watchdog as it goes down.";
     }
@@ -75,10 +78,17 @@ fn name() -> Option<String> {
     (name != "Software Watchdog" && !stays_on).then_some(name)
 }
 
-/// Sets it before the machine goes down, where there is one that nobody else holds. It runs until it is stood
+/// Sets it before the machine goes down, where there is one that nobody else holds; `stopping` is how long
+/// the services take at most. It runs until it is stood
 /// down, or the machine is reset.
-pub fn set() -> Option<File> {
-    start(TIMEOUT_S)
+pub fn set(stopping: Duration) -> Option<File> {
+    let timeout_s = before_s(stopping);
+    [timeout_s, LESS_S.min(timeout_s)].into_iter().find_map(start)
+}
+
+/// It runs while services are stopped too, which nobody is to cut short.
+fn before_s(stopping: Duration) -> i32 {
+    stopping.as_secs() as i32 + TIMEOUT_S
 }
 
 /// The same where a boot has only just begun, and its drivers may be on the way.
