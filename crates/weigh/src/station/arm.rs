@@ -365,13 +365,16 @@ impl Arm {
     /// Has it run a job without waiting for its end, where it has no members.
     ///
     /// # Errors
-    /// Where the launcher fails.
+    /// Where the launcher fails, or there are members: they would stand still.
     pub fn begin(&mut self, job: &Job, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
         if self.raised.is_none() {
             self.renew(interrupted)?;
         }
         self.hold_asking(job)?;
         let Some(raised) = &mut self.raised else { return Err(gone()) };
+        if !raised.members.is_empty() {
+            return Err(ArmsError::Fixture("its servers would stand still meanwhile".into()));
+        }
         let mut job = job.clone();
         job.environment.extend(raised.environment.iter().cloned());
         Ok(raised.launcher.begin(&job)?)
@@ -402,13 +405,10 @@ impl Arm {
         interrupted: &Arc<AtomicBool>,
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Launched, ArmsError> {
-        self.begin(job, interrupted)?;
+        self.begin(job, interrupted).inspect_err(|_| self.lower())?;
         let Some(raised) = &mut self.raised else { return Err(gone()) };
-        let ended = match raised.members.is_empty() {
-            true => raised.launcher.watch(job, interrupted, meanwhile).map_err(ArmsError::from),
-            false => Err(ArmsError::Fixture("it asks a server, which is not looked at".into())),
-        };
-        ended.inspect_err(|_| self.lower())
+        let ended = raised.launcher.watch(job, interrupted, meanwhile);
+        ended.map_err(ArmsError::from).inspect_err(|_| self.lower())
     }
 }
 
