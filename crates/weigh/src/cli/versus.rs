@@ -37,6 +37,10 @@ command that prints a line {\"operations\":N,\"elapsed_ns\":N} is compared by th
 
 Exit status: 0 done, 1 slower than --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
 
+/// Grids, virtual machines and boots, of which the shared text tells, are no commands.
+const BUDGET: &str =
+    "Stop measuring after this time, even if some rows have no verdict yet [default: 2m]";
+
 /// Weigh commands against each other; the first is the baseline
 ///
 /// Runs each command in pairs with the first, in random order, until it is shown to be slower, faster or
@@ -44,6 +48,7 @@ Exit status: 0 done, 1 slower than --fail-above, 2 error or no result, 3 inconcl
 /// would take it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET)))]
 pub struct VersusArgs {
     /// The commands, each in quotes: the baseline, and one or more to hold against it
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]

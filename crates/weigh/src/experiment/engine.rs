@@ -116,8 +116,10 @@ fn measure_pair(
                 *after_treated = slots[0].arm != 0;
             }
             platform.failed(&slots[position], &reason)?;
-            row.failure = Some(reason);
             row.failed_alone = slots[position].arm == 0;
+            // A row has the name of its treated arm.
+            let of_baseline = if row.failed_alone { "the baseline failed: " } else { "" };
+            row.failure = Some(format!("{of_baseline}{reason}"));
             return Ok(());
         }
     };
@@ -171,7 +173,8 @@ mod tests {
         now: Duration,
         ratio: f64,
         slots: Vec<Slot>,
-        fails: Option<usize>,
+        /// A work and the arm in which it fails.
+        fails: Option<(usize, usize)>,
         stops_at: Option<usize>,
         failures: Vec<String>,
     }
@@ -205,7 +208,7 @@ mod tests {
             }
             self.slots.push(*slot);
             self.now += Duration::from_millis(100);
-            if self.fails == Some(slot.unit.work) {
+            if self.fails == Some((slot.unit.work, slot.arm)) {
                 return Err(SampleError::Workload("it broke".into()));
             }
             // A little noise: identical values are a case of their own.
@@ -374,15 +377,18 @@ mod tests {
         assert!(rows.iter().all(|row| row.betting.pairs() == 12));
     }
 
+    /// A row is called after its treated arm: what fails without the treatment is said to be of the baseline.
     #[test]
     fn a_failing_workload_does_not_stop_the_others() {
-        let mut fake = Fake::new(0.5);
-        fake.fails = Some(1);
-        let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
-        assert_eq!(result, Ok(()));
-        assert_eq!(fake.failures, ["1 it broke"]);
-        assert_eq!(rows[1].failure.as_deref(), Some("it broke"));
-        assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
+        for (arm, said) in [(0, "the baseline failed: it broke"), (1, "it broke")] {
+            let mut fake = Fake::new(0.5);
+            fake.fails = Some((1, arm));
+            let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
+            assert_eq!(result, Ok(()));
+            assert_eq!(fake.failures, ["1 it broke"]);
+            assert_eq!(rows[1].failure.as_deref(), Some(said));
+            assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
+        }
     }
 
     #[test]
