@@ -83,7 +83,7 @@ fn without_a_server_the_others_are_measured() {
     assert_nothing_is_left(&home);
 }
 
-/// Without the sockets of the servers, their CPU time is nobody's.
+/// Without the numbers of the servers' processes, their CPU time is nobody's.
 #[test]
 fn what_the_server_used_is_in_the_cpu_time() {
     if !has("redis") {
@@ -93,12 +93,19 @@ fn what_the_server_used_is_in_the_cpu_time() {
     let home = open_home();
     let program = home.workloads();
     let run = format!("{} run app:kv.get-set --operations 20000", program.display());
-    let script = format!("{run} >both && env -u WEIGH_SERVERS {run} >client");
+    // One run may take half as long again as the next on a busy machine: the best of several are compared.
+    let script = format!(
+        "for run in 1 2 3 4 5; do {run} >>both && env -u WEIGH_SERVERS {run} >>client || exit 1; done"
+    );
     let command = ["compare", "none", "--fixture", "redis", "--budget", "3s", "--"];
     let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
     let cpu_ns = |file: &str| {
-        let sample: Value = serde_json::from_slice(&fs::read(home.path(file)).unwrap()).unwrap();
-        sample["user_ns"].as_f64().unwrap() + sample["system_ns"].as_f64().unwrap()
+        let text = fs::read_to_string(home.path(file)).unwrap();
+        let samples = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let spent = |sample: Value| {
+            sample["user_ns"].as_f64().unwrap() + sample["system_ns"].as_f64().unwrap()
+        };
+        samples.map(spent).min_by(f64::total_cmp).unwrap()
     };
     let (both, client) = (cpu_ns("both"), cpu_ns("client"));
     assert!(both > client * 1.2, "{both} against {client}: {outcome:#?}");
