@@ -205,12 +205,14 @@ fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
     let rate = format::rate(rate, "");
     let p99 = pass.p99_ns.map(|ns| format!("a p99 of {}", format::seconds(ns / 1e9)));
     let said = why_not(pass).or(p99).unwrap_or("too few answers for a p99".into());
-    let verdict = match is_within {
-        true => "within the limit",
-        false if pass.unsent > 0.0 => "not within the limit, and not all requests could begin",
-        false => "not within the limit",
+    let verdict = if is_within { "within the limit" } else { "not within the limit" };
+    let unsent = match pass.unsent {
+        unsent if unsent > 0.0 => {
+            format!(", and {} could not begin", format::plural(unsent as usize, "request"))
+        }
+        _ => String::new(),
     };
-    format!("{rate} requests/s: {said}, {verdict}")
+    format!("{rate} requests/s: {said}, {verdict}{unsent}")
 }
 
 /// What a start bears; 0 stands for a search in which no rate was within the limit.

@@ -89,7 +89,7 @@ impl Treatment for ServersAsked {
         match self.servers.iter().find(|server| launch.is_treated && !has(server)) {
             None => Ok(Evidence::default()),
             Some(missing) => Err(TreatmentError::NoInstance(format!(
-                "it asks no `{missing}`, which `server:{missing}.…` changes"
+                "it asks no `{missing}`, so `server:{missing}.…` would change nothing for it"
             ))),
         }
     }
