@@ -68,34 +68,64 @@ fn comments_and_tests_are_no_lines_of_code() {
     assert_eq!(lines_of_code(text), 2);
 }
 
+/// Where functions begin and end, counted from 0, in text that is laid out by rustfmt.
+fn functions_of_rust(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start: Option<(usize, usize)> = None;
+    for (number, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let head = line.trim_start();
+        let before_name = head.split_once("fn ").map(|(before, _)| before.trim_end());
+        let begins = before_name.is_some_and(|before| {
+            let words = ["pub", "pub(super)", "pub(crate)", "const", "async", "unsafe"];
+            before.split_whitespace().all(|word| words.contains(&word))
+        });
+        if start.is_none() && begins {
+            start = Some((number, indent));
+        }
+        if let Some((first, own_indent)) = start {
+            let ends = indent == own_indent && (head == "}" || head.ends_with(" {}"));
+            if ends
+                || (number == first && head.ends_with('}'))
+                || head.ends_with(';') && indent == own_indent
+            {
+                found.push((first, number));
+                start = None;
+            }
+        }
+    }
+    found
+}
+
+/// The same of C, whose functions have their braces at the first column.
+fn functions_of_c(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let ends = |number: usize| lines[number..].iter().position(|line| *line == "}");
+    let opened = (1..lines.len()).filter(|number| lines[*number] == "{");
+    opened.filter_map(|number| Some((number - 1, number + ends(number)?))).collect()
+}
+
 #[test]
 fn functions_are_short() {
     let mut problems = Vec::new();
-    for (name, text) in sources(&["rs"]) {
-        let mut start: Option<(usize, usize)> = None;
-        for (number, line) in text.lines().enumerate() {
-            let indent = line.len() - line.trim_start().len();
-            let head = line.trim_start();
-            let begins = ["fn ", "pub fn ", "pub(super) fn ", "pub(crate) fn ", "async fn "];
-            if start.is_none() && begins.iter().any(|begin| head.starts_with(begin)) {
-                start = Some((number, indent));
-            }
-            if let Some((first, own_indent)) = start {
-                let ends = indent == own_indent && (head == "}" || head.ends_with(" {}"));
-                if ends
-                    || (number == first && head.ends_with('}'))
-                    || head.ends_with(';') && indent == own_indent
-                {
-                    let lines = number - first + 1;
-                    if lines > MAX_FUNCTION_LINES {
-                        problems.push(format!("{name}:{}: a function of {lines} lines", first + 1));
-                    }
-                    start = None;
-                }
+    let rust = sources(&["rs"]).into_iter().map(|(name, text)| (name, functions_of_rust(&text)));
+    let c = sources(&["c"]).into_iter().map(|(name, text)| (name, functions_of_c(&text)));
+    for (name, functions) in rust.chain(c) {
+        for (first, last) in functions {
+            let lines = last - first + 1;
+            if lines > MAX_FUNCTION_LINES {
+                problems.push(format!("{name}:{}: a function of {lines} lines", first + 1));
             }
         }
     }
     report(problems);
+}
+
+#[test]
+fn functions_of_both_languages_are_found() {
+    let rust = "pub const fn a() {\n    1\n}\nunsafe fn b() {}\n";
+    assert_eq!(functions_of_rust(rust), [(0, 2), (3, 3)]);
+    assert_eq!(functions_of_c("static int a(int b)\n{\n\treturn b;\n}\n"), [(0, 3)]);
 }
 
 #[test]

@@ -280,6 +280,18 @@ void keep_habits_out(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
+/* What cannot be had at once. */
+static void check_options(const struct options *options)
+{
+	if (options->copies > 1 && (options->slices || options->count_instructions || options->latencies))
+		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
+	if ((options->per_1000s || options->endures) && (options->operations || options->plants))
+		usage_error("--per-1000s and --endure are for a time, and plant nothing");
+	if (options->turns_file && (options->copies > 1 || options->operations || options->slices ||
+				   options->count_instructions || options->latencies))
+		usage_error("--turns is for one copy and the target alone");
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -328,13 +340,7 @@ static int run(int argc, char **argv)
 	}
 	if (optind != argc - 1)
 		usage_error("run takes the name of one workload");
-	if (options.copies > 1 && (options.slices || options.count_instructions || options.latencies))
-		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
-	if ((options.per_1000s || options.endures) && (options.operations || options.plants))
-		usage_error("--per-1000s and --endure are for a time, and plant nothing");
-	if (options.turns_file && (options.copies > 1 || options.operations || options.slices ||
-				   options.count_instructions || options.latencies))
-		usage_error("--turns is for one copy and the target alone");
+	check_options(&options);
 	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);

@@ -9,15 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Of a packet: its headers, with all options.
 const SNAP_BYTES: usize = 128;
 /// For what comes while the thread does not run.
 const BUFFER_BYTES: libc::c_int = 64 << 20;
 const LOOK_UP: Duration = Duration::from_millis(20);
-/// What is on the way when it is to end.
+/// What is on the way when it is to end: until so many looks found nothing, and no longer than this.
 const LINGER_LOOKS: u32 = 2;
+const LINGERS_WITHIN: Duration = Duration::from_secs(5);
 
 const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 /// `LINKTYPE_RAW`: packets begin with their IP header.
@@ -88,7 +89,11 @@ fn write_down(
     is_over: &AtomicBool,
 ) -> io::Result<(u64, u64)> {
     let (mut packets, mut looks) = (0, 0);
-    while looks < LINGER_LOOKS {
+    let mut deadline = None;
+    while looks < LINGER_LOOKS && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        if deadline.is_none() && is_over.load(Ordering::Relaxed) {
+            deadline = Some(Instant::now() + LINGERS_WITHIN);
+        }
         let mut data = [0; SNAP_BYTES];
         match receive(socket, &mut data) {
             // What is no IP, as the search for a hardware address, has no place in such a file.
@@ -103,7 +108,7 @@ fn write_down(
                 packets += 1;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                looks += u32::from(is_over.load(Ordering::Relaxed));
+                looks += u32::from(deadline.is_some());
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
