@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::{Home, program, wait_until};
 
 pub const QEMU: &str = "/usr/bin/qemu-system-x86_64";
@@ -122,6 +124,9 @@ fn shell(directory: &Path, line: &str) {
 /// The distribution's kernel and its GRUB, unpacked once and kept; nothing of it is installed.
 fn distribution() -> PathBuf {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bootable-amd64");
+    // Tests that run side by side want the same: the first fetches it.
+    let lock = File::create(kept.with_extension("lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
     if !kept.join("whole").exists() {
         let _ = fs::remove_dir_all(&kept);
         fs::create_dir_all(&kept).unwrap();
