@@ -51,6 +51,23 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
 }
 
 /// A shell that executes `weigh` in its own place leaves it the processes that it had started.
+/// It died after it had made the lock. One that lives may be just there.
+#[test]
+fn what_was_killed_before_its_journal_was_whole_leaves_no_file() {
+    const NOBODYS: u32 = 4_194_305; // above the most that pid_max can be
+    let home = Home::new();
+    home.run(&["restore"]); // makes the directory
+    let state = home.path("state/weighbridge");
+    let own = state.join(format!("{}.lock", std::process::id()));
+    for name in [format!("{NOBODYS}.lock"), format!("{NOBODYS}.new")] {
+        fs::write(state.join(name), "").unwrap();
+    }
+    fs::write(&own, "").unwrap();
+    let outcome = home.run(&["restore"]);
+    assert!(outcome.stdout.contains("Nothing was left behind"), "{outcome:#?}");
+    assert_eq!(home.leftovers(), [own]);
+}
+
 #[test]
 fn what_ran_before_weigh_is_not_ended_by_it() {
     let _turn = Turn::share();

@@ -14,6 +14,8 @@ use super::pairing::listen_for_signals;
 use super::{output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
 use crate::far::{dial, read_secret};
+use crate::treatment::guard::put_back_what_was_left;
+use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +64,7 @@ impl AgentArgs {
         let listener = TcpListener::bind(here.as_slice()).map_err(wrong)?;
         let interrupted = listen_for_signals()?;
         let at = listener.local_addr().map_err(wrong)?;
+        put_back_what_was_left(&undoings(), &mut output::note)?;
         output::print(&format!("Listening on {at}; Ctrl-C ends it.\n"))?;
         let mut log = |sentence: &str| {
             let now = Zoned::now().strftime("%F %T").to_string();

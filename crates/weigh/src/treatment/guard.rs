@@ -214,6 +214,13 @@ pub struct Restored {
 /// Where the state directory cannot be read.
 pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<Restored>> {
     let directory = StateDir::open()?;
+    // Nothing was changed yet by who died before its journal was whole. One that lives may only just have
+    // made the lock.
+    for name in directory.never_whole()? {
+        if !is_alive(&name) && !is_locked(&directory, &name) {
+            directory.remove_journal(&name);
+        }
+    }
     let mut restored = Vec::new();
     for name in directory.journals()? {
         if !is_running(&directory, &name) {
@@ -246,12 +253,17 @@ pub fn put_back_what_was_left(
 /// Whether the experiment of this journal still runs: its process lives and holds the lock. (The
 /// lock alone may be held by its guard, at work; then it is right to wait for that.)
 fn is_running(directory: &StateDir, journal: &str) -> bool {
-    let is_held = directory
+    is_locked(directory, journal) && is_alive(journal)
+}
+
+fn is_locked(directory: &StateDir, journal: &str) -> bool {
+    directory
         .lock_file(&lock_name(journal))
-        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err());
+        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+}
+
+fn is_alive(journal: &str) -> bool {
     let pid = pid_of(journal).and_then(|pid| i32::try_from(pid).ok());
-    let is_alive = pid
-        .and_then(rustix::process::Pid::from_raw)
-        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
-    is_held && is_alive
+    pid.and_then(rustix::process::Pid::from_raw)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

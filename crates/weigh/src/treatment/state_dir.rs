@@ -15,6 +15,7 @@ use trust::path::{create_private, trusted};
 /// Root's, where `XDG_STATE_HOME` is not set, or another user's.
 const OF_ROOT: &str = "/var/lib/weighbridge";
 const JOURNAL: &str = ".journal";
+const LOCK: &str = ".lock";
 /// A journal holds the host's audit rules, 2 KiB each.
 const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 
@@ -141,10 +142,27 @@ impl StateDir {
     /// # Errors
     /// As `readdir(3)`.
     pub fn journals(&self) -> io::Result<Vec<String>> {
+        let mut names = self.names()?;
+        names.retain(|name| pid_of(name).is_some());
+        Ok(names)
+    }
+
+    /// The names of journals that were never whole: their processes made the lock, and changed nothing.
+    ///
+    /// # Errors
+    /// As `readdir(3)`.
+    pub fn never_whole(&self) -> io::Result<Vec<String>> {
+        let names = self.names()?;
+        let of_lock = |name: &String| name.strip_suffix(LOCK).map(|pid| format!("{pid}{JOURNAL}"));
+        let mut found: Vec<String> = names.iter().filter_map(of_lock).collect();
+        found.retain(|journal| pid_of(journal).is_some() && !names.contains(journal));
+        Ok(found)
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.directory)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            names.extend(pid_of(&name).map(|_| name));
+            names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
         Ok(names)
@@ -163,7 +181,7 @@ pub fn pid_of(journal: &str) -> Option<u32> {
 
 /// A journal is replaced with every entry, so its lock is on a file of its own beside it.
 pub fn lock_name(journal: &str) -> String {
-    journal.replace(JOURNAL, ".lock")
+    journal.replace(JOURNAL, LOCK)
 }
 
 fn half_written(journal: &str) -> String {
