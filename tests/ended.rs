@@ -50,7 +50,6 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
     }
 }
 
-/// A shell that executes `weigh` in its own place leaves it the processes that it had started.
 /// It died after it had made the lock. One that lives may be just there.
 #[test]
 fn what_was_killed_before_its_journal_was_whole_leaves_no_file() {
@@ -68,6 +67,7 @@ fn what_was_killed_before_its_journal_was_whole_leaves_no_file() {
     assert_eq!(home.leftovers(), [own]);
 }
 
+/// A shell that executes `weigh` in its own place leaves it the processes that it had started.
 #[test]
 fn what_ran_before_weigh_is_not_ended_by_it() {
     let _turn = Turn::share();

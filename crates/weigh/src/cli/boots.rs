@@ -22,7 +22,8 @@ use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
 use crate::treatment::boot::state::{is_in_one, seconds_now};
 use crate::treatment::boot::{
-    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot, stopping, watchdog,
+    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
+    services_stop_within, watchdog,
 };
 use paired::judge::MIN_PAIRS;
 
@@ -138,7 +139,7 @@ fn plan(
         mechanism.sentence(),
         2 * rounds,
         hook.shown(),
-        watchdog::sentences(mechanism.keeps_watchdog().then(stopping), hook.is_early()),
+        watchdog::sentences(mechanism.keeps_watchdog().then(services_stop_within), hook.is_early()),
     ))
 }
 
@@ -164,7 +165,7 @@ fn boot(state: &BootState, request: &Request) -> Result<(), String> {
         state.experiment,
         state.due.round + 1
     ));
-    let _watchdog = is_guarded.then(|| watchdog::set(stopping()));
+    let _watchdog = is_guarded.then(|| watchdog::set(services_stop_within()));
     go_down(state.mechanism.way_down())
 }
 

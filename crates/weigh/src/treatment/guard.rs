@@ -216,7 +216,7 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<
     let directory = StateDir::open()?;
     // Nothing was changed yet by who died before its journal was whole. One that lives may only just have
     // made the lock.
-    for name in directory.never_whole()? {
+    for name in directory.unfinished_journals()? {
         if !is_alive(&name) && !is_locked(&directory, &name) {
             directory.remove_journal(&name);
         }

@@ -151,7 +151,7 @@ impl StateDir {
     ///
     /// # Errors
     /// As `readdir(3)`.
-    pub fn never_whole(&self) -> io::Result<Vec<String>> {
+    pub fn unfinished_journals(&self) -> io::Result<Vec<String>> {
         let names = self.names()?;
         let of_lock = |name: &String| name.strip_suffix(LOCK).map(|pid| format!("{pid}{JOURNAL}"));
         let mut found: Vec<String> = names.iter().filter_map(of_lock).collect();

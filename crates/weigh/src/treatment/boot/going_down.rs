@@ -17,7 +17,7 @@ use crate::machine::Facts;
 const GOES_DOWN_WITHIN: Duration = Duration::from_secs(900);
 
 /// How long services are stopped at most, before the kernel goes down.
-pub fn stopping() -> Duration {
+pub fn services_stop_within() -> Duration {
     if has_systemd() { GOES_DOWN_WITHIN } else { Duration::ZERO }
 }
 

@@ -13,7 +13,7 @@ pub mod state;
 pub mod watchdog;
 
 pub use entry::BootEntry;
-pub use going_down::{may_boot, stopping};
+pub use going_down::{may_boot, services_stop_within};
 pub use mechanism::Mechanism;
 pub use normal::NormalBoot;
 pub use state::{BootState, DueBoot};
