@@ -263,7 +263,7 @@ fn a_connection_that_is_cut_costs_a_pair_and_one_that_goes_with_us_leaves_nothin
     let Some(machine) = Machine::start(&home) else { return };
     let label = machine.label();
     let arguments = ["compare", &label, "-w", "getppid", "--no-detail", "--pairs"];
-    let long = ["12", "--sample", "500ms"];
+    let long = ["8", "--sample", "300ms"];
     let mut running = home.start(home.weigh(&[&arguments[..], &long].concat()));
     home.wait_for_samples(2, &mut running);
     assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
@@ -273,7 +273,7 @@ fn a_connection_that_is_cut_costs_a_pair_and_one_that_goes_with_us_leaves_nothin
     let json = home.json();
     let warnings = json["warnings"].to_string();
     assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
-    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
     machine.assert_nothing_left();
 
     let before = home.samples();
@@ -324,7 +324,7 @@ fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
     let refused = home.start(machine.weigh(&unknown)).finish();
     refused.assert_error(&["Host key verification failed", "connect once with `ssh -p"]);
     let label = machine.label();
-    let sample = ["12", "--sample", "500ms"];
+    let sample = ["8", "--sample", "300ms"];
     let arguments = ["compare", &label, "-w", "getppid", "--no-detail", "--pairs"];
     let mut running = home.start(machine.weigh(&[&arguments[..], &sample].concat()));
     home.wait_for_samples(2, &mut running);
@@ -339,7 +339,7 @@ fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
     let json = home.json();
     let warnings = json["warnings"].to_string();
     assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
-    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
     machine.assert_nothing_left();
 }
 
@@ -417,7 +417,7 @@ fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
     let client = machine.client();
     let arguments = ["compare", "seccomp", "-w", "app:web.page@nginx", "--no-detail", "--client"];
     let mut running = home.start(
-        home.weigh(&[&arguments[..], &[&client, "--pairs", "12", "--sample", "300ms"]].concat()),
+        home.weigh(&[&arguments[..], &[&client, "--pairs", "8", "--sample", "300ms"]].concat()),
     );
     home.wait_for_samples(2, &mut running);
     assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
@@ -427,7 +427,7 @@ fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
     let json = home.json();
     let warnings = json["warnings"].to_string();
     assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
-    assert_eq!(json["results"][0]["pairs"], 12, "{json:#}");
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
     machine.assert_nothing_left();
 
     let refused = |client: &str, more: &[&str], parts: &[&str]| {

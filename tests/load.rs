@@ -169,7 +169,7 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     let label = "load:./mine.toml";
     // Long enough to be no matter of a moment on a busy machine.
     let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "30000"];
-    let outcome = home.run(&[&arguments[..], &["--budget", "70s"]].concat());
+    let outcome = home.run(&[&arguments[..], &["--budget", "40s"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
     let json = home.json();
@@ -216,7 +216,7 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
     let _turn = Turn::share();
     let home = Home::new();
     home.file("mine.toml", MIX);
-    let arguments = ["./mine.toml", "--users", "1,4,500"];
+    let arguments = ["./mine.toml", "--users", "1,4,500", "--jobs", "100"];
     let outcome = as_another_user(&home, &arguments, "100");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&["The ramp ended before load:./mine.toml:users=500", "refuses user"]);

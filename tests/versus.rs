@@ -12,7 +12,7 @@ use support::{Home, Outcome, Turn, row};
 /// A pair that any machine tells apart, and what is enough for it.
 const QUICK: &str = "sleep 0.01";
 const SLOW: &str = "sleep 0.06";
-const ENOUGH: [&str; 4] = ["--budget", "40s", "--margin", "10%"];
+const ENOUGH: [&str; 4] = ["--budget", "90s", "--margin", "10%"];
 
 /// Once enough pairs bear a verdict, or none is needed.
 fn assert_done(outcome: &Outcome) {
@@ -36,7 +36,7 @@ fn lines(home: &Home, file: &str) -> Vec<String> {
 
 #[test]
 fn the_slower_command_is_slower_and_all_are_in_order() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let commands = ["versus", QUICK, SLOW, "sleep 0.01; sleep 0.02"];
     let outcome = home.succeed(&[&commands[..], &ENOUGH].concat());
@@ -71,7 +71,7 @@ fn the_slower_command_is_slower_and_all_are_in_order() {
 
 #[test]
 fn the_faster_command_is_faster_and_a_gate_knows_the_slower() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", SLOW, QUICK, "-n", "before"];
     home.succeed(&[&words[..], &ENOUGH].concat()).assert_says(&[
@@ -90,7 +90,7 @@ fn the_faster_command_is_faster_and_a_gate_knows_the_slower() {
 /// Equal ones are equivalent once the pairs are enough, and never different.
 #[test]
 fn equal_commands_are_not_different() {
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", "sleep 0.02", "sleep 0.02", "--margin", "40%", "--budget", "5s"];
     assert_done(&home.run(&words));

@@ -23,26 +23,20 @@ use paired::Verdict;
 pub struct Terminal {
     color: ColorChoice,
     margin_pct: f64,
-    budget: Duration,
     sets: usize,
     /// How far a run is, which has no rows with verdicts.
     display: Display,
 }
 
 impl Terminal {
-    /// Of pairs, with how long they are measured at most and in how many sets.
-    pub fn of_pairs(
-        color: ColorChoice,
-        margin_pct: f64,
-        budget: Duration,
-        sets: usize,
-    ) -> Terminal {
-        Terminal { color, margin_pct, budget, sets, display: Display::on_stderr() }
+    /// Of pairs, in so many sets.
+    pub fn of_pairs(color: ColorChoice, margin_pct: f64, sets: usize) -> Terminal {
+        Terminal { color, margin_pct, sets, display: Display::on_stderr() }
     }
 
     /// Of a run of one arm.
     pub fn of_run(color: ColorChoice) -> Terminal {
-        Terminal::of_pairs(color, 0.0, Duration::ZERO, 1)
+        Terminal::of_pairs(color, 0.0, 1)
     }
 
     /// A sentence, which stays, above what is redrawn.
@@ -62,6 +56,7 @@ impl Audience for Terminal {
     fn set_begins(
         &mut self,
         set: usize,
+        deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {
         if self.sets > 1 {
@@ -73,7 +68,7 @@ impl Audience for Terminal {
             .map(|(workload, unit, treatment)| LiveRow::new(workload, unit, treatment))
             .collect();
         let colour = output::wants_colour(self.color, &io::stderr());
-        let live = Live::new(rows, self.margin_pct, self.budget, colour);
+        let live = Live::new(rows, self.margin_pct, deadline, colour);
         Box::new(Watching { live, end: None })
     }
 

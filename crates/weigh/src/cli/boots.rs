@@ -69,7 +69,7 @@ pub fn begin(
     }
     let store = context.open_store()?;
     let interrupted = listen_for_signals()?;
-    let mut audience = terminal(context, request.margin, request);
+    let mut audience = terminal(context, request.margin);
     let done = execute(request, &store, &mut audience, &interrupted)?;
     if done.state != State::Running {
         return tell(&done, &store);
@@ -92,8 +92,8 @@ pub fn begin(
     gone.map(|()| 0).map_err(|problem| given_up(&store, &done.id, problem))
 }
 
-fn terminal(context: &Context, margin: f64, request: &Request) -> Terminal {
-    Terminal::of_pairs(context.color, margin * 100.0, request.budget, 1)
+fn terminal(context: &Context, margin: f64) -> Terminal {
+    Terminal::of_pairs(context.color, margin * 100.0, 1)
 }
 
 /// What cannot be compared by boots.
@@ -262,7 +262,7 @@ fn go_on(
             state.failures + 1
         }
     };
-    let mut audience = terminal(context, request.margin, &request);
+    let mut audience = terminal(context, request.margin);
     // Time goes by: a boot that was due may be none any more, and then it is over.
     let due = loop {
         let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;

@@ -127,7 +127,7 @@ impl CalibrateArgs {
     /// All experiments, until one does not end as it should.
     fn make(&self, context: &Context, own: &[FromFile], store: &Store) -> Result<Made, String> {
         let interrupted = listen_for_signals()?;
-        let mut audience = Terminal::of_pairs(context.color, 1.0, self.budget, 1);
+        let mut audience = Terminal::of_pairs(context.color, 1.0, 1);
         let mut made = Made::default();
         let kinds = || [None].into_iter().chain(self.planted.map(Some));
         for (number, planted) in (1..=self.repeat).flat_map(|n| kinds().map(move |kind| (n, kind)))
@@ -181,6 +181,7 @@ impl CalibrateArgs {
             again: again.with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
+            budget_per_row: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
             sample_ms: None,

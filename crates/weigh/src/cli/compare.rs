@@ -268,6 +268,7 @@ impl CompareArgs {
             again: again.to_string(),
             seed,
             budget,
+            budget_per_row: pairing.budget_per_row(),
             margin: pairing.margin,
             design: pairing.design(),
             sample_ms,

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::Context;
 use super::ask::answer;
@@ -11,21 +10,19 @@ use super::audience::Terminal;
 use crate::experiment::around::Around;
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
-use crate::experiment::session::{Done, go_on};
+use crate::experiment::session::{Done, More, go_on};
 use crate::format::label;
 use crate::shell::command_line;
 use crate::store::Store;
 use trust::owner;
 
-/// Goes on with the experiment that `id` names, for as much longer as `budget` gives it; of a grid,
-/// until the interval is as narrow as `precision` where that is given anew.
+/// Goes on with the experiment that `id` names, with what `more` gives it.
 ///
 /// # Errors
 /// A sentence, where there is none such, or it cannot be continued here.
 pub fn run(
     id: &str,
-    budget: impl Fn(&Request) -> Duration,
-    precision: Option<f64>,
+    more: impl Fn(&Request) -> More,
     store: &Store,
     context: &Context,
     interrupted: &Arc<AtomicBool>,
@@ -38,11 +35,9 @@ pub fn run(
     let said = |problem: String| format!("cannot continue {id}: {problem}");
     let origin = Origin::of(&stored).map_err(said)?;
     agree_if_foreign(&context.database()?, &what_it_runs(&origin)).map_err(said)?;
-    let budget = budget(&origin.request);
-    let measured = Duration::from_secs_f64(stored.elapsed_s.max(0.0));
     let (margin_pct, sets) = (stored.header.margin * 100.0, stored.header.sets);
-    let mut audience = Terminal::of_pairs(context.color, margin_pct, measured + budget, sets);
-    go_on(&stored, (budget, precision), store, &mut audience, interrupted).map_err(said)
+    let mut audience = Terminal::of_pairs(context.color, margin_pct, sets);
+    go_on(&stored, more(&origin.request), store, &mut audience, interrupted).map_err(said)
 }
 
 /// What a stored experiment would run, and where; and its treatments, which may read files.

@@ -143,6 +143,7 @@ impl LoadArgs {
             again: typed.clone().with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
+            budget_per_row: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
             sample_ms: None,

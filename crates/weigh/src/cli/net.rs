@@ -16,6 +16,7 @@ use super::{Context, go_on, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::net_answers::{ACTIVITY_SLOWDOWN, class_metric, of_cells};
 use crate::experiment::request::{Plan, Request};
+use crate::experiment::session::More;
 use crate::net::grid::Grid;
 use crate::net::spec::Spec;
 use crate::result::work_name::{NET, WorkName};
@@ -112,8 +113,9 @@ impl NetArgs {
         let store = context.open_store()?;
         if let Some(id) = &self.go_on {
             let interrupted = listen_for_signals()?;
-            let budget = |_: &Request| self.budget;
-            let done = go_on::run(id, budget, self.precision, &store, context, &interrupted)?;
+            let (budget, precision) = (self.budget, self.precision);
+            let more = |_: &Request| More { budget, budget_per_row: Duration::ZERO, precision };
+            let done = go_on::run(id, more, &store, context, &interrupted)?;
             return self.output.end(done, &store, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
@@ -158,6 +160,7 @@ impl NetArgs {
             again: typed.clone().with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
+            budget_per_row: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
             sample_ms: None,

@@ -13,7 +13,7 @@ use super::files::Files;
 use super::naming::Names;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, go_on, output, value};
 use crate::experiment::request::Request;
-use crate::experiment::session::{Done, execute};
+use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
 use crate::format;
 use crate::report::failed;
@@ -34,7 +34,7 @@ use paired::multiplicity::Multiplicity;
 #[derive(Debug, Args)]
 pub struct Pairing {
     /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; with network grids
-    /// 10m, virtual machines 15m, boots of this machine 2h]
+    /// 10m, virtual machines 15m, boots of this machine 2h; 8s per row where that is longer]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
@@ -84,6 +84,10 @@ const BUDGET_OF_GRIDS: Duration = Duration::from_secs(600);
 /// The same of this machine, with its firmware's and its services' time.
 const BUDGET_OF_BOOTS: Duration = Duration::from_secs(7200);
 
+/// Without, none of fifty rows would have the pairs for a verdict. A pair takes 0.3 s, and with servers that
+/// are started for it 0.5 s.
+const BUDGET_PER_ROW: Duration = Duration::from_secs(8);
+
 impl Pairing {
     /// How long arms of these labels are measured, on these workloads.
     pub fn budget(&self, arms: &[String], workloads: &[String]) -> Duration {
@@ -99,6 +103,11 @@ impl Pairing {
             BUDGET
         };
         self.budget.unwrap_or(default)
+    }
+
+    /// How long each row is measured at least, where no budget was given.
+    pub fn budget_per_row(&self) -> Duration {
+        self.budget.map_or(BUDGET_PER_ROW, |_| Duration::ZERO)
     }
 
     /// The seed that was given, or one that is drawn now.
@@ -132,8 +141,12 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let interrupted = listen_for_signals()?;
-                let budget = |request: &Request| self.budget(&request.arms, &request.workloads);
-                go_on::run(id, budget, None, &store, context, &interrupted)?
+                let more = |request: &Request| More {
+                    budget: self.budget(&request.arms, &request.workloads),
+                    budget_per_row: self.budget_per_row(),
+                    precision: None,
+                };
+                go_on::run(id, more, &store, context, &interrupted)?
             }
             None => self.begin(&request()?, &store, context)?,
         };
@@ -146,7 +159,7 @@ impl Pairing {
     fn begin(&self, request: &Request, store: &Store, context: &Context) -> Result<Done, String> {
         let interrupted = listen_for_signals()?;
         let (margin_pct, sets) = (self.margin * 100.0, self.sets as usize);
-        let mut audience = Terminal::of_pairs(context.color, margin_pct, request.budget, sets);
+        let mut audience = Terminal::of_pairs(context.color, margin_pct, sets);
         execute(request, store, &mut audience, &interrupted)
     }
 

@@ -171,6 +171,7 @@ impl RunArgs {
             // Of the sizes of the environment; one arm has no other chance in it.
             seed: rand::random::<u32>().into(),
             budget: Duration::ZERO,
+            budget_per_row: Duration::ZERO,
             margin: 0.01,
             design: Design::default(),
             sample_ms: Some(match self.pass_length() {

@@ -254,7 +254,7 @@ impl Session<'_> {
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, audience)?;
-        let mut observer = audience.set_begins(set, &names);
+        let mut observer = audience.set_begins(set, *elapsed + self.request.budget, &names);
         let design = &self.design();
         let seed = self.request.seed;
         let coins = |set| Coins::new(seed, set, *sessions);

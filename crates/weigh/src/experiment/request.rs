@@ -66,6 +66,9 @@ pub struct Request {
     pub again: String,
     pub seed: u64,
     pub budget: Duration,
+    /// How long it takes at least for each row, where nobody gave a budget; zero where somebody did.
+    #[serde(skip)]
+    pub budget_per_row: Duration,
     /// The margin of equivalence as a fraction.
     pub margin: f64,
     pub design: Design,
@@ -136,6 +139,11 @@ impl Request {
             judged.retain(|metric| *metric != Metric::CpuTime || is_asked_for);
         }
         judged
+    }
+
+    /// With a budget for so many rows, where nobody gave one.
+    pub fn with_time_for(self, rows: usize) -> Request {
+        Request { budget: self.budget.max(self.budget_per_row * rows as u32), ..self }
     }
 
     /// The same where something can take turns, or nothing can.
@@ -219,9 +227,12 @@ pub trait Audience {
     /// A sentence before the system is changed, or about what was put back.
     fn announce(&mut self, sentence: &str);
     /// The rows of a set that is about to be measured: workload, unit and treatment.
+    ///
+    /// All sets of all sessions end when so much time was used for measuring.
     fn set_begins(
         &mut self,
         set: usize,
+        deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_>;
     /// What a command printed, where that is to be shown.

@@ -21,7 +21,7 @@ use super::request::{Audience, Plan, Request};
 use super::resolve::{cells_of, resolve};
 use super::schedule::TURNS_SCALE;
 use super::sweep::sweeps_of;
-use super::work::Work;
+use super::work::{LoadRole, Work};
 use crate::format;
 use crate::result::summary::State;
 use crate::shell::command_line;
@@ -73,6 +73,16 @@ pub fn execute(
     conduct(request, None, store, audience, interrupted)
 }
 
+/// What another session has.
+#[derive(Clone, Copy, Debug)]
+pub struct More {
+    pub budget: Duration,
+    /// As [`Request::budget_per_row`].
+    pub budget_per_row: Duration,
+    /// As narrow as an interval of a grid is to be, where that is given anew.
+    pub precision: Option<f64>,
+}
+
 /// Another session of a stored experiment, with so much more time: its pairs are added to those that are
 /// there, and judged with them. The interval is valid at any time, so also when one goes on because it
 /// is still too wide.
@@ -82,13 +92,14 @@ pub fn execute(
 /// experiment is as before.
 pub fn go_on(
     stored: &Stored,
-    (budget, precision): (Duration, Option<f64>),
+    more: More,
     store: &Store,
     audience: &mut dyn Audience,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
-    let mut request = Request { budget, ..origin.request.clone() };
+    let More { budget, budget_per_row, precision } = more;
+    let mut request = Request { budget, budget_per_row, ..origin.request.clone() };
     if let (Plan::Net { precision: of_before, .. }, Some(anew)) = (&mut request.plan, precision) {
         *of_before = anew;
     }
@@ -155,6 +166,7 @@ pub(super) fn conduct(
         Ok(place)
     });
     let begun = place.and_then(|place| {
+        let request = &request.clone().with_time_for(rows(&place.works, request.arms.len()));
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
             Some((stored, origin)) => {
@@ -211,6 +223,11 @@ fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
         Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
         Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
     }
+}
+
+/// How many are measured to the end, with a verdict each.
+fn rows(works: &[Work], arms: usize) -> usize {
+    works.iter().filter(|work| work.role() == LoadRole::Named).count() * (arms - 1).max(1)
 }
 
 /// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the

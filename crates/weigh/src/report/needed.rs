@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::result::summary::{Future, Row};
+use paired::judge::MIN_PAIRS;
 
 /// Ends of the range that is told: a tenth of the futures is sooner, and a tenth later.
 const ENDS: [f64; 2] = [0.1, 0.9];
@@ -18,9 +19,12 @@ pub(super) fn of(rows: &[&Row]) -> String {
         parts.push(format!("{} more for all of them together", time(&futures)));
     }
     if unknown > 0 {
-        let is_all = unknown == rows.len();
-        let of = if is_all { String::new() } else { format!(" for {unknown} of them") };
-        parts.push(format!("too few pairs to tell how many more are needed{of}"));
+        let who = match (unknown == rows.len(), unknown) {
+            (true, _) => "".into(),
+            (false, 1) => "1 of them has ".into(),
+            (false, _) => format!("{unknown} of them have "),
+        };
+        parts.push(format!("{who}fewer than the {MIN_PAIRS} pairs that a verdict takes"));
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
@@ -105,11 +109,13 @@ mod tests {
     fn too_few_pairs_tell_nothing() {
         let mut few = row(std::iter::empty(), false);
         few.pairs = 3;
-        assert_eq!(of(&[&few]), " (too few pairs to tell how many more are needed)");
+        assert_eq!(of(&[&few]), " (fewer than the 8 pairs that a verdict takes)");
         let short = row(1..=100, false);
-        assert!(of(&[&few, &short]).ends_with(
-            "1 min 30 s; too few pairs to tell how many more are needed for 1 of them)"
-        ));
+        assert!(
+            of(&[&few, &short]).ends_with(
+                "1 min 30 s; 1 of them has fewer than the 8 pairs that a verdict takes)"
+            )
+        );
         assert_eq!(of(&[]), "");
     }
 }
