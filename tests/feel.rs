@@ -62,6 +62,20 @@ fn a_mix_or_a_program_can_be_beside_any_workload() {
 }
 
 #[test]
+fn a_program_is_beside_in_as_many_copies_as_are_told() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let command = ["run", "getppid", "--beside", "interp:sh.loop:copies=3", "--samples", "100"];
+    let mut running = home.start(home.weigh(&command));
+    // One starts them, and each starts the program again and again.
+    let are_there = || home.processes_of("beside --copies 3").len() == 1 + 3;
+    assert!(wait_until(LONG, are_there), "{}: {:#?}", running.said(), home.describe_processes());
+    kill_process(Pid::from_raw(running.pid()).unwrap(), Signal::INT).unwrap();
+    running.finish();
+    assert!(home.json()["facts"].to_string().contains("3 copies of `interp:sh.loop`"));
+}
+
+#[test]
 fn what_cannot_be_beside_is_said() {
     let home = Home::new();
     let run = |beside: &str| home.run(&["run", "getppid", "--beside", beside]);

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -31,6 +31,16 @@ fn a_site_without_connections_to_its_database_gives_no_rate() {
     assert_nothing_is_left(&home);
 }
 
+/// Its processes, which write their title where their environment was.
+fn nginx_of(home: &Home) -> Vec<i32> {
+    let is_nginx = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "nginx")
+    };
+    let processes = running_in(&home.directory.path().display().to_string()).into_iter();
+    let pids = processes.filter_map(|process| process.split(['/', ' ']).nth(2)?.parse().ok());
+    pids.filter(is_nginx).collect()
+}
+
 /// First its page is another, then it stands still: that is found, told once each, and ends nothing.
 #[test]
 fn a_server_that_degrades_is_found_out_by_passes() {
@@ -51,14 +61,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
     fs::write(page, [b'x'; 5000]).unwrap();
     says("the first wrong answer came", &running);
     let stop = || {
-        // It writes its title where its environment was.
-        for process in running_in(&home.directory.path().display().to_string()) {
-            let pid: i32 = process.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if name.trim() == "nginx" {
-                signal(pid, Signal::STOP);
-            }
-        }
+        nginx_of(&home).into_iter().for_each(|pid| signal(pid, Signal::STOP));
         running.has_ended() || running.said().contains("the first hang came")
     };
     assert!(wait_until(LONG, stop), "{}", running.said());
@@ -70,6 +73,58 @@ fn a_server_that_degrades_is_found_out_by_passes() {
     let told = format!("{}{}", json["facts"], json["warnings"]);
     assert!(told.contains("of 1 servers"), "{told}");
     assert_nothing_is_left(&home);
+}
+
+/// It is not started anew for the passes that are left, whatever they would say.
+#[test]
+fn a_server_that_dies_ends_its_passes() {
+    if !has("nginx") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let command = ["run", "app:web.page@nginx", "--for", "600s", "--pass", "2s"];
+    let mut running = home.start(home.weigh(&command));
+    assert!(wait_until(LONG, || running.said().contains("pass 1 of 300")), "{}", running.said());
+    let kill = || {
+        nginx_of(&home).into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, kill), "{}", running.said());
+    running.finish().assert_says(&["of 300 its servers ended, and no other pass is taken"]);
+    let json = home.json();
+    let last =
+        json["facts"].as_array().unwrap().iter().rev().find_map(|fact| {
+            fact.as_str().filter(|fact| fact.contains(", pass ")).map(str::to_owned)
+        });
+    assert!(
+        last.as_ref().is_some_and(|line| line.contains("how many were wrong is not known")),
+        "{last:?}"
+    );
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn what_asks_no_server_has_no_capacity_and_nothing_to_endure() {
+    let home = Home::new();
+    let refused =
+        |words: &[&str], part: &str| home.run(&[&["run"], words].concat()).assert_error(&[part]);
+    refused(
+        &["load:shared:users=2", "--capacity", "p99=1s"],
+        "`load:shared:users=2` asks no server, and --capacity",
+    );
+    refused(
+        &["getppid", "--for", "10s"],
+        "`getppid` asks no server, and --for is for workloads that do",
+    );
+    refused(
+        &["app:web.page", "--for", "10s", "--pass", "20s"],
+        "--pass 20 s is longer than --for 10 s",
+    );
+    refused(
+        &["app:web.page", "--for", "2h", "--pass", "20m"],
+        "takes a time from a second to 10 minutes",
+    );
 }
 
 /// What a workload says of a server that the test keeps for it.
@@ -127,6 +182,13 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
             .into_boxed_slice(),
     );
     says("wrong", wrong, "other bytes", "5000 bytes");
+    let full = UnixListener::bind(home.path("full")).unwrap();
+    rustix::net::listen(&full, 0).unwrap();
+    let waiting = UnixStream::connect(home.path("full")).unwrap();
+    let address = format!("fake:{}", home.path("full").display());
+    run_workload(&home, "app:web.page", "WEIGH_WEB", &address)
+        .assert_says(&["nobody answered within 10 s (a full queue, or a firewall in between)"]);
+    drop(waiting);
     let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
     none.assert_says(&["cannot connect to the server at /no/such/socket"]);
     run_workload(&home, "app:db.point-read", "WEIGH_X", "x")

@@ -113,6 +113,8 @@ uint64_t wait_until(uint64_t moment_ns);
 
 /* So long took one of what times[which] names; it counts if it was in the timed part. */
 void took(int which, uint64_t ns);
+/* Whether this is the timed part. */
+bool times_count(void);
 
 /* Prints "NAME: message", cleans up and exits 1: a workload that went wrong has no rate. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -81,30 +81,16 @@ static _Noreturn void go_on(int number, uint32_t copies)
 	}
 }
 
-static _Noreturn void repeat_workload(int copies)
-{
-	copy_count = copies;
-	prepare_once();
-	for (int i = 0; i < copies; i++) {
-		pid_t copy = fork();
-		if (copy == 0)
-			go_on(i, copies);
-		if (copy < 0)
-			fail("cannot start copy %d: %s", i + 1, strerror(errno));
-	}
-	/* Whoever ends has failed, and said why. */
-	wait(NULL);
-	_exit(1);
-}
-
-static _Noreturn void repeat_command(char **argv)
+static _Noreturn void repeat_command(char **argv, uint32_t copies)
 {
 	posix_spawn_file_actions_t actions;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (posix_spawn_file_actions_init(&actions) ||
 	    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0))
 		fail("no memory for what a program is to open");
-	activity_is_ready();
+	if (atomic_fetch_add(board.under_way, 1) + 1 == copies)
+		activity_is_ready();
 	for (;;) {
 		pid_t child;
 		int error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
@@ -113,6 +99,26 @@ static _Noreturn void repeat_command(char **argv)
 		expect_exit(child, 0);
 		tell_activity();
 	}
+}
+
+/* The workload, or the command where there is one. */
+static _Noreturn void repeat_in(int copies, char **command)
+{
+	copy_count = copies;
+	if (!command)
+		prepare_once();
+	for (int i = 0; i < copies; i++) {
+		pid_t copy = fork();
+		if (copy == 0 && command)
+			repeat_command(command, copies);
+		if (copy == 0)
+			go_on(i, copies);
+		if (copy < 0)
+			fail("cannot start copy %d: %s", i + 1, strerror(errno));
+	}
+	/* Whoever ends has failed, and said why. */
+	wait(NULL);
+	_exit(1);
 }
 
 int beside(int argc, char **argv)
@@ -124,7 +130,7 @@ int beside(int argc, char **argv)
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
 		if (option != 'n')
-			usage_error("beside [--copies N] NAME, or beside -- COMMAND");
+			usage_error("beside [--copies N] NAME, or beside [--copies N] -- COMMAND");
 		copies = number("copies", optarg, 1, 1024);
 	}
 	if (optind == argc)
@@ -134,11 +140,11 @@ int beside(int argc, char **argv)
 	if (strcmp(argv[optind - 1], "--") == 0) {
 		current = &command;
 		open_activity_board();
-		repeat_command(argv + optind);
+		repeat_in(copies, argv + optind);
 	}
 	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
 	open_activity_board();
-	repeat_workload(copies);
+	repeat_in(copies, NULL);
 }

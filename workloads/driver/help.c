@@ -14,7 +14,7 @@ const char help[] =
 	"                        [--resident-mib N] [--command COUNT --argument WORD ...] [--endless]\n"
 	"                        [NAME=COUNT ...]\n"
 	"  weigh-workloads beside [--copies N] NAME\n"
-	"  weigh-workloads beside -- COMMAND ...\n"
+	"  weigh-workloads beside [--copies N] -- COMMAND ...\n"
 	"  weigh-workloads comm --chunk BYTES [--send | --receive BYTES,ADDRESS,SOCKET] ...\n"
 	"                        [--beside NAME=COUNT [--beside-copies N]] [--no-delay]\n"
 	"                        [--congestion NAME] [--[peer-]send-buffer BYTES]\n"

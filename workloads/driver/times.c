@@ -29,6 +29,11 @@ void keep_times(bool are)
 	are_kept = are;
 }
 
+bool times_count(void)
+{
+	return are_kept;
+}
+
 static int64_t time_of_day_ms(void)
 {
 	struct timespec now;

@@ -34,8 +34,14 @@ static void prepare_spawn(void)
 		fail("no memory for what a program is to open");
 }
 
+/* The timed part begins when all copies are ready: those that waited for the last are not late for that. */
 static void wait_for_next(uint64_t apart_ns)
 {
+	static bool counted;
+
+	if (counted != times_count())
+		due_ns = 0;
+	counted = times_count();
 	due_ns = due_ns ? due_ns + apart_ns : now_ns();
 	wait_until(due_ns);
 }

@@ -206,8 +206,9 @@ enum http_fault http_get(const char *target, const char *headers, struct http_an
 	if (http.fd < 0)
 		http.fd = try_to_connect(VARIABLE, SILENCE_S);
 	if (http.fd < 0)
-		return tell(answer, NO_CONNECTION, "cannot connect to the server at %s: %s", server_address(VARIABLE),
-			    strerror(errno));
+		return tell(answer, errno == EAGAIN || errno == EINPROGRESS ? NO_ANSWER : NO_CONNECTION,
+			    "cannot connect to the server at %s: %s", server_address(VARIABLE),
+			    why_not_connected(SILENCE_S));
 	fault = ask(target, headers, answer);
 	answer->body[answer->size < sizeof answer->body ? answer->size : 0] = 0;
 	if (fault == NO_FAULT && http.from != http.to)

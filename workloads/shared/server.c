@@ -63,10 +63,22 @@ const char *server_address(const char *variable)
 	return strchr(address_in(variable), ':') + 1;
 }
 
-static int connect_to_socket(const char *path)
+/* Whose calls wait so long at most: also for a connection that a full queue or a firewall keeps from us. */
+static int patient_socket(int family, int silence_s)
+{
+	struct timeval silence = {.tv_sec = silence_s};
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) < 0 ||
+			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) < 0))
+		fail("setsockopt: %s", strerror(errno));
+	return fd;
+}
+
+static int connect_to_socket(const char *path, int silence_s)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = patient_socket(AF_UNIX, silence_s);
 
 	if (strlen(path) >= sizeof address.sun_path)
 		fail("the path of the server's socket is too long: %s", path);
@@ -78,7 +90,7 @@ static int connect_to_socket(const char *path)
 }
 
 /* HOST:PORT in numbers. */
-static int connect_to_port(const char *text)
+static int connect_to_port(const char *text, int silence_s)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
 	const char *colon = strchr(text, ':');
@@ -91,7 +103,7 @@ static int connect_to_port(const char *text)
 	if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
 		fail("the server's address is no path and no HOST:PORT in numbers: %s", text);
 	address.sin_port = htons(atoi(colon + 1));
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = patient_socket(AF_INET, silence_s);
 	if (fd < 0 || (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
 		       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0))
 		return fd;
@@ -102,15 +114,19 @@ static int connect_to_port(const char *text)
 int try_to_connect(const char *variable, int silence_s)
 {
 	const char *address = server_address(variable);
-	struct timeval silence = {.tv_sec = silence_s};
-	int fd = *address == '/' ? connect_to_socket(address) : connect_to_port(address);
 
-	if (fd < 0)
-		return -1;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) < 0)
-		fail("setsockopt: %s", strerror(errno));
-	return fd;
+	return *address == '/' ? connect_to_socket(address, silence_s) : connect_to_port(address, silence_s);
+}
+
+/* A connection that is not answered in time fails with EAGAIN on a Unix socket, with EINPROGRESS by TCP. */
+const char *why_not_connected(int silence_s)
+{
+	static char text[100];
+
+	if (errno != EAGAIN && errno != EINPROGRESS)
+		return strerror(errno);
+	snprintf(text, sizeof text, "nobody answered within %d s (a full queue, or a firewall in between)", silence_s);
+	return text;
 }
 
 int connect_to_server(const char *variable)
@@ -118,7 +134,7 @@ int connect_to_server(const char *variable)
 	int fd = try_to_connect(variable, SILENCE_S);
 
 	if (fd < 0)
-		fail("cannot connect to the server at %s: %s", server_address(variable), strerror(errno));
+		fail("cannot connect to the server at %s: %s", server_address(variable), why_not_connected(SILENCE_S));
 	return fd;
 }
 

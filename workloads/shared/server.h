@@ -11,6 +11,8 @@
 int connect_to_server(const char *variable);
 /* -1 where it cannot (errno); neither side waits longer than that for the other. */
 int try_to_connect(const char *variable, int silence_s);
+/* Why that failed. */
+const char *why_not_connected(int silence_s);
 const char *server_address(const char *variable);
 
 /* The KIND of that. */

@@ -14,6 +14,7 @@ use super::{Context, value};
 use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
+use crate::format;
 use crate::result::work_name::{NET, WorkName};
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
@@ -78,7 +79,7 @@ pub struct RunArgs {
           conflicts_with_all = ["samples", "sample", "classic"])]
     lasting: Option<Duration>,
     /// Length of a pass of --for [default: a 24th of it, and 5s at least]
-    #[arg(long, value_name = "TIME", value_parser = value::sample_length, requires = "lasting")]
+    #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting")]
     pass: Option<Duration>,
     /// Capacity: find the highest rate of requests (in an open loop) at which 99 of 100 are answered within
     /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads `app:web`
@@ -128,6 +129,12 @@ impl RunArgs {
         }
         self.output.check()?;
         refuse_grids(&self.workloads)?;
+        if let (Some(lasting), Some(pass)) = (self.lasting, self.pass)
+            && pass > lasting
+        {
+            let [lasting, pass] = [lasting, pass].map(|time| format::seconds(time.as_secs_f64()));
+            return Err(format!("--pass {pass} is longer than --for {lasting}"));
+        }
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
         let store = context.open_store()?;
@@ -168,7 +175,7 @@ impl RunArgs {
             agents: None,
             copies: copies.0,
             again: again.to_string(),
-            // Of the sizes of the environment; one arm has no other chance in it.
+            // Of the sizes of the environment, and of when requests begin in an open loop.
             seed: rand::random::<u32>().into(),
             budget: Duration::ZERO,
             budget_per_row: Duration::ZERO,
@@ -216,6 +223,12 @@ fn refuse_grids(labels: &[String]) -> Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+/// Of `--pass`.
+fn pass(text: &str) -> Result<Duration, String> {
+    let time = value::duration(text).ok().filter(|time| *time <= MOST_PASS);
+    time.ok_or_else(|| "takes a time from a second to 10 minutes, such as 30s".into())
 }
 
 /// Of `p99=50ms`.

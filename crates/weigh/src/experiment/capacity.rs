@@ -122,7 +122,10 @@ impl Session<'_> {
         number: &str,
         audience: &mut dyn Audience,
     ) -> Result<SearchFound, Stop> {
-        host.begin_passes(slot.unit.work)?;
+        match host.begin_passes(slot.unit.work) {
+            Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
+            begun => begun.map_err(stop_of)?,
+        }
         let given_ms = self.request.sample_ms.ok_or_else(no_length)?;
         let pass_ms = given_ms as f64;
         let mut best = None;
@@ -150,6 +153,10 @@ impl Session<'_> {
         let mut range = Range::around(closed_rate);
         while let Some(rate) = range.next() {
             let (pass, measured) = probe(host, rate)?;
+            if !pass.are_there {
+                let problem = pass.problem.unwrap_or_default();
+                return Ok(SearchFound::Failed(format!("its servers ended: {problem}")));
+            }
             let requests = measured.as_ref().map_or(0.0, |measured| measured.sample.operations);
             let is_within = is_within(&pass, requests, limit_ns);
             range.learn(rate, is_within);
@@ -181,7 +188,7 @@ fn no_length() -> Stop {
     Stop::Failed("a search for capacity needs the length of its passes".into())
 }
 
-fn stop_of(error: SampleError) -> Stop {
+pub(super) fn stop_of(error: SampleError) -> Stop {
     match error {
         SampleError::Stop(stop) => stop,
         SampleError::Workload(reason) | SampleError::Lost(reason) => Stop::Failed(reason),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::capacity::stop_of;
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
@@ -32,25 +33,36 @@ impl Session<'_> {
             let name = self.works[work].name().to_string();
             let mut firsts = Firsts::default();
             // The servers of the look at all workloads had another life.
-            host.begin_passes(work)?;
+            match host.begin_passes(work) {
+                Ok(()) => {}
+                Err(SampleError::Stop(stop)) => return Err(stop),
+                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                    host.keep_failure(work, 0, &reason)?;
+                    continue;
+                }
+            }
+            let mut are_there = true;
             for number in 0..passes {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }
                 let slot =
                     Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
-                let pass = host.pass(&slot, length).map_err(|error| match error {
-                    SampleError::Stop(stop) => stop,
-                    SampleError::Workload(reason) | SampleError::Lost(reason) => {
-                        Stop::Failed(reason)
-                    }
-                })?;
+                let pass = host.pass(&slot, length).map_err(stop_of)?;
                 let line = line(&name, number + 1, passes, &pass);
                 audience.announce(&line);
                 host.add_fact(line)?;
                 for sentence in firsts.of(&name, number + 1, &pass) {
                     self.warn(host, audience, sentence)?;
                 }
+                are_there = pass.are_there;
+                if !are_there {
+                    self.warn(host, audience, gone(&name, number + 1, passes))?;
+                    break;
+                }
+            }
+            if !are_there {
+                continue;
             }
             let (failed, all) = host.stop_servers();
             let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
@@ -68,6 +80,12 @@ impl Session<'_> {
     }
 }
 
+/// Passes over servers that were started anew would tell nothing of those that are gone.
+fn gone(name: &str, number: usize, passes: usize) -> String {
+    let end = if number < passes { ", and no other pass is taken" } else { "" };
+    format!("{name}: in pass {number} of {passes} its servers ended{end}.")
+}
+
 /// What a pass came to, in a line.
 fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     let rate = match (pass.good_rate, &pass.problem) {
@@ -75,9 +93,13 @@ fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
         (None, Some(problem)) => format!("no good answer ({problem})"),
         (None, None) => "no good answer".to_owned(),
     };
-    let wrong = pass.wrong.as_ref().map_or("0 % wrong".to_owned(), |wrong| {
-        format!("{:.2} % wrong ({})", wrong.share_pct(), wrong.kinds_in_words())
-    });
+    let wrong = match (&pass.wrong, &pass.problem) {
+        (Some(wrong), _) => {
+            format!("{:.2} % wrong ({})", wrong.share_pct(), wrong.kinds_in_words())
+        }
+        (None, Some(_)) => "how many were wrong is not known".into(),
+        (None, None) => "0 % wrong".into(),
+    };
     let p99 = pass.p99_ns.map(|ns| format!(", p99 {}", format::seconds(ns / 1e9)));
     let held = &pass.held;
     let bytes = |bytes: u64| format::bytes(bytes as f64);

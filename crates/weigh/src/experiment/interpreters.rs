@@ -64,6 +64,17 @@ pub fn sentence(language: &Language, own: &InterpreterBuild) -> String {
     format!("{} is {}.", language.name, parts.join("; "))
 }
 
+/// A value, or where it is long the words of it that the other does not have; `None` of nothing.
+fn beyond(value: &str, other: &str) -> Option<String> {
+    let others: BTreeSet<&str> = other.split_whitespace().collect();
+    let own: Vec<&str> = value.split_whitespace().filter(|word| !others.contains(word)).collect();
+    let shown = match value.chars().count().max(other.chars().count()) > MOST_CHARS {
+        true => own.join(" "),
+        false => value.to_owned(),
+    };
+    (!shown.is_empty()).then(|| format!("`{}`", format::shorten(&shown, MOST_CHARS)))
+}
+
 /// How one differs from the baseline's, in a sentence; with a warning where it does in several ways.
 pub fn difference(
     language: &Language,
@@ -71,16 +82,22 @@ pub fn difference(
     own: &InterpreterBuild,
 ) -> Option<(String, Option<String>)> {
     let names: BTreeSet<&String> = baseline.keys().chain(own.keys()).collect();
-    let value = |of: &InterpreterBuild, name: &String| match of.get(name).map(|value| value.trim())
-    {
-        None | Some("") => "nothing".to_owned(),
-        Some(value) => format!("`{}`", format::shorten(value, MOST_CHARS)),
+    let value = |of: &InterpreterBuild, name: &String| {
+        of.get(name).map_or("", |value| value.trim()).to_owned()
     };
     let differs =
         |name: &&&String| name.as_str() != PATH && value(baseline, name) != value(own, name);
     let factors: Vec<&String> = names.iter().filter(differs).copied().collect();
-    let told =
-        |name: &&String| format!("{name}: {}, not {}", value(own, name), value(baseline, name));
+    let told = |name: &&String| {
+        let (own, baseline) = (value(own, name), value(baseline, name));
+        match [beyond(&own, &baseline), beyond(&baseline, &own)] {
+            [None, None] => format!("{name}: the same words in another order"),
+            both => {
+                let [own, baseline] = both.map(|words| words.unwrap_or("nothing".into()));
+                format!("{name}: {own}, not {baseline}")
+            }
+        }
+    };
     let name = &language.name;
     if factors.is_empty() {
         let is_same = baseline.get(PATH) == own.get(PATH);
@@ -126,6 +143,17 @@ mod tests {
         moved.remove("empty");
         let same = "perl is configured as the baseline's is.".to_owned();
         assert_eq!(differs(&moved), Some((same, None)));
+    }
+
+    #[test]
+    fn a_difference_at_the_end_of_a_long_list_is_found() {
+        let language = &Language::all()[0];
+        let build = |last: &str| {
+            let flags: Vec<String> = (0..100).map(|n| format!("--with-{n}")).collect();
+            InterpreterBuild::from([("configure".into(), format!("{} {last}", flags.join(" ")))])
+        };
+        let (sentence, _) = difference(language, &build("-O2"), &build("-O3 -g")).unwrap();
+        assert_eq!(sentence, "perl differs from the baseline's in configure: `-O3 -g`, not `-O2`.");
     }
 
     #[test]

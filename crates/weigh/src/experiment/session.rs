@@ -225,9 +225,9 @@ fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
     }
 }
 
-/// How many are measured to the end, with a verdict each.
+/// How many may have a verdict, but for those by which a peak is chosen.
 fn rows(works: &[Work], arms: usize) -> usize {
-    works.iter().filter(|work| work.role() == LoadRole::Named).count() * (arms - 1).max(1)
+    works.iter().filter(|work| work.role() != LoadRole::Candidate).count() * (arms - 1).max(1)
 }
 
 /// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the
@@ -269,7 +269,26 @@ fn works_of(
             _ => resolve(&request.asked_for(), &station.place.executable)?,
         },
     };
+    check_asking(&request.plan, &works)?;
     Ok(WhatIsMeasured { directory, works })
+}
+
+/// A pass of endurance and a search for capacity are over servers: what asks none has no clients, no rate of
+/// requests and no answers.
+fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
+    let option = match plan {
+        Plan::Endure { .. } => "--for",
+        Plan::Capacity { .. } => "--capacity",
+        _ => return Ok(()),
+    };
+    match works.iter().find(|work| !work.asks()) {
+        Some(work) => Err(format!(
+            "`{}` asks no server, and {option} is for workloads that do, such as app:web.page (`weigh list \
+             workloads app`)",
+            work.name()
+        )),
+        None => Ok(()),
+    }
 }
 
 fn current_directory() -> Result<PathBuf, String> {

@@ -180,14 +180,15 @@ impl Work {
         let length = Length { target_ms: self.at_least(length.target_ms), ..length };
         match self {
             Work::Builtin { workload, copies, .. } => Job {
-                argv: place.executable.sample_argv(
-                    &workload.name,
-                    *copies,
-                    Length {
-                        has_latencies: length.has_latencies && !workload.only_in_batches,
-                        ..length
-                    },
-                ),
+                argv: {
+                    let has_latencies = length.has_latencies && !workload.only_in_batches;
+                    let length = Length { has_latencies, ..length };
+                    let own = place.executable.sample_argv(&workload.name, *copies, length);
+                    let moments = ["--seed".to_owned(), order.to_string()];
+                    own.into_iter()
+                        .chain(moments.into_iter().filter(|_| length.per_1000s > 0))
+                        .collect()
+                },
                 environment: Vec::new(),
                 directory: place.work_directory.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
@@ -248,6 +249,11 @@ impl Work {
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
         }
+    }
+
+    /// Whether it asks a server, be it of its own or one that all arms have.
+    pub fn asks(&self) -> bool {
+        matches!(self, Work::Builtin { workload, .. } if workload.needs.is_some())
     }
 
     /// The fixture that is started for it alone.

@@ -278,6 +278,11 @@ impl Arm {
         started.map_err(|error| self.of_place(of_member(error)))
     }
 
+    /// Whether its launcher is there, with its members.
+    pub fn is_raised(&self) -> bool {
+        self.raised.is_some()
+    }
+
     /// Ends the launcher, and before it the members, last first, in good order.
     pub fn lower(&mut self) {
         let Some(mut raised) = self.raised.take() else { return };
@@ -310,7 +315,17 @@ impl Arm {
         });
         let done = done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())?;
         self.hold_client(job, &done)?;
-        Ok((done.launched, done.members))
+        let launched = match &done.client {
+            // Whoever only hands the work over uses nothing for it.
+            Some(client) => Launched {
+                peak_memory_bytes: client.peak_memory_bytes,
+                block_input_bytes: client.block_input_bytes,
+                block_output_bytes: client.block_output_bytes,
+                ..done.launched
+            },
+            None => done.launched,
+        };
+        Ok((launched, done.members))
     }
 
     /// A workload that asks no server has nothing for a client on another machine to do.

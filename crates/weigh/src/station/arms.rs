@@ -164,6 +164,12 @@ impl<'a> Arms<'a> {
         self.arms[arm].asked()
     }
 
+    /// Whether the launcher of an arm, with its members, is there: what fails takes it away, and the next launch
+    /// has another.
+    pub fn is_raised(&self, arm: usize) -> bool {
+        self.arms[arm].is_raised()
+    }
+
     /// Lets the members of an arm go on.
     pub fn thaw(&mut self, arm: usize) {
         self.arms[arm].thaw();

@@ -357,16 +357,20 @@ fn is_ready(raise: &Raise) -> bool {
             fs::read_to_string(&raise.log).is_ok_and(|log| log.contains(text))
         }
         Readiness::Exists(file) => file.exists(),
-        Readiness::Accepts(socket) => accepts(socket).is_ok(),
+        Readiness::Accepts(socket) => connect_at_once(socket).is_ok(),
         Readiness::AcceptsAt(address) => TcpStream::connect(address).is_ok(),
     }
 }
 
-/// Connects without waiting: a listener whose queue is full is not ready yet.
-fn accepts(socket: &Path) -> io::Result<()> {
+/// Connects without waiting, which a listener does not let us whose queue is full.
+///
+/// # Errors
+/// Where it cannot; [`io::ErrorKind::WouldBlock`] where the queue is full.
+pub fn connect_at_once(socket: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let ours = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    Ok(connect(&ours, &SocketAddrUnix::new(socket)?)?)
+    connect(&ours, &SocketAddrUnix::new(socket)?)?;
+    Ok(ours)
 }
 
 /// Of all that is below this process.

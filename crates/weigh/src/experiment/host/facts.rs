@@ -1,6 +1,6 @@
 //! What the arms of a host say of themselves, for the report.
 
-use super::{Host, Site, Stop};
+use super::{Host, SampleError, Site, Stop};
 use crate::experiment::request::Audience;
 use crate::treatment::PairDraw;
 
@@ -39,7 +39,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where they do not start.
-    pub fn begin_passes(&mut self, work: usize) -> Result<(), Stop> {
+    pub fn begin_passes(&mut self, work: usize) -> Result<(), SampleError> {
         self.arms.need(0, &self.site.works[work].needs());
         Ok(self.arms.renew(0, PairDraw::default())?)
     }

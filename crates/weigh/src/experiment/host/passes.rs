@@ -33,6 +33,8 @@ pub struct PassFound {
     pub held: Held,
     /// Why it has no sample.
     pub problem: Option<String>,
+    /// Whether the servers are those that it began with: the next pass would be one over others.
+    pub are_there: bool,
 }
 
 impl Host<'_> {
@@ -80,11 +82,13 @@ impl Host<'_> {
             wrong: None,
             held: Held::default(),
             problem: None,
+            are_there: true,
         };
         let (launched, evidence, disturbance) = match self.launch(0, 0, &job) {
             Ok(launched) => launched,
             Err(SampleError::Workload(problem)) => {
                 pass.problem = Some(problem);
+                pass.are_there = self.arms.is_raised(0);
                 return Ok((pass, None));
             }
             Err(other) => return Err(other),
