@@ -23,7 +23,8 @@ fn build(name: &str, flags: &str) -> PathBuf {
 
 fn fast() -> &'static Path {
     static BUILD: OnceLock<PathBuf> = OnceLock::new();
-    BUILD.get_or_init(|| build("aim-fast", "-O3"))
+    // With what an optimising compiler warns of.
+    BUILD.get_or_init(|| build("aim-fast", "-O3 -Wall -Wextra -Werror"))
 }
 
 fn sample(build: &Path, arguments: &[&str]) -> Value {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::audit::Audit;
-use support::build::make_workloads;
+use support::build::with_more;
 use support::{Home, Outcome, Turn, row, wait_until};
 
 const PAIRS: usize = 8;
@@ -20,10 +20,7 @@ const SAMPLES: i64 = 2 * PAIRS as i64;
 
 fn build() -> &'static Path {
     static BUILD: OnceLock<PathBuf> = OnceLock::new();
-    BUILD.get_or_init(|| {
-        let extra = concat!("EXTRA=", env!("CARGO_MANIFEST_DIR"), "/tests/broken");
-        make_workloads("broken", &[extra])
-    })
+    BUILD.get_or_init(|| with_more("broken", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken")))
 }
 
 /// Compares the broken workloads together with a sound one.

@@ -14,17 +14,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::build::{made, make_workloads};
+use support::build::embedded;
 use support::{Turn, wait_until};
 use weighbridge::profile::ptrace;
 
-/// Both builds of the workloads as they are in this tree, the dynamic one first.
 fn builds() -> &'static [PathBuf; 2] {
     static BUILDS: OnceLock<[PathBuf; 2]> = OnceLock::new();
-    BUILDS.get_or_init(|| {
-        let fixed = made("contract", "weigh-workloads-static");
-        [make_workloads("contract", &[fixed.to_str().unwrap()]), fixed]
-    })
+    BUILDS.get_or_init(embedded)
 }
 
 /// What one test starts, another would take for left behind.
@@ -247,13 +243,14 @@ fn ran_ns(pid: u32) -> u64 {
 fn miscount(workload: &Value) -> Option<String> {
     let name = workload["name"].as_str().unwrap();
     let declared = workload["syscalls_per_op"].as_f64().unwrap();
+    let ring = name.strip_prefix("lat-ctx-").and_then(|rest| rest.split('p').next()?.parse().ok());
     let few = match declared {
         // In a ring of 96 processes as many passes are under way when it starts and ends.
-        _ if name.starts_with("lat-ctx") => 4800,
+        _ if name.starts_with("lat-ctx") => 50 * ring.unwrap_or(4),
         // A job of milliseconds, also where it makes no system call.
         _ if workload["group"] == "aim" => 2,
         ..=0.1 => 4800,
-        ..=30.0 => 240,
+        ..=30.0 => 120,
         ..=1000.0 => 2,
         _ => 1,
     };

@@ -7,16 +7,30 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use weighbridge::workload::executable::FILE_NAME;
 
-/// What a build of this name makes.
-pub fn made(name: &str, executable: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).join(executable)
+/// What the build script made, and `weigh` has in it.
+const EMBEDDED: &str = concat!(env!("OUT_DIR"), "/workloads");
+
+/// The executables that `weigh` has in it, the dynamic one first.
+pub fn embedded() -> [PathBuf; 2] {
+    [FILE_NAME, "weigh-workloads-static"].map(|file| Path::new(EMBEDDED).join(file))
 }
 
-/// Builds the workloads as they are in this tree, by a name, with these variables of make and what else is to
-/// be made; gives the executable. The static one is not made: it takes as long again, and few tests need it.
+/// The workloads that `weigh` has in it and, compiled anew, those of a directory more.
+pub fn with_more(name: &str, directory: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&out).unwrap();
+    let objects = ["dynamic", "small"].map(|kind| Path::new(EMBEDDED).join(kind));
+    // With the times that make goes by.
+    let copied = Command::new("cp").arg("-a").args(objects).arg(&out).status().unwrap();
+    assert!(copied.success());
+    make_workloads(name, &[&format!("EXTRA={directory}")])
+}
+
+/// Builds the workloads as they are in this tree, by a name, with these variables of make; gives the executable.
+/// The static one is not made: it takes as long again.
 pub fn make_workloads(name: &str, more: &[&str]) -> PathBuf {
-    let [executable, small] = [FILE_NAME, "weigh-workloads-small"].map(|file| made(name, file));
-    let out = executable.parent().unwrap();
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let [executable, small] = [FILE_NAME, "weigh-workloads-small"].map(|file| out.join(file));
     // Tests that run side by side want the same: the first makes it.
     let lock = fs::File::create(out.with_extension("lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();

@@ -74,15 +74,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
     /// Endurance: ask the same server for so long, in passes, which go on after wrong answers and hangs;
-    /// these are counted. For workloads `app:web`
+    /// these are counted. For workloads that ask a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["samples", "sample", "classic"])]
     lasting: Option<Duration>,
-    /// Length of a pass of --for [default: a 24th of it, and 5s at least]
+    /// Length of a pass of --for [default: a 24th of it, from 5s to 10m]
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting")]
     pass: Option<Duration>,
     /// Capacity: find the highest rate of requests (in an open loop) at which 99 of 100 are answered within
-    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads `app:web`
+    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads that ask a server
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
           conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
     capacity: Option<Duration>,
