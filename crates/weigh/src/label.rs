@@ -53,7 +53,11 @@ pub struct LabelError {
 fn pointer(shown: &str, character: usize) -> String {
     match shown.is_empty() {
         true => String::new(),
-        false => format!("\n  {shown}\n  {:>character$} character {character}", "^"),
+        // A width in a format has 16 bits.
+        false => {
+            let before = " ".repeat(character.saturating_sub(1));
+            format!("\n  {shown}\n  {before}^ character {character}")
+        }
     }
 }
 

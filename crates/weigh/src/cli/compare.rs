@@ -128,7 +128,8 @@ pub struct CompareArgs {
     #[arg(long = "continue", value_name = "ID")]
     #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
         "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "metrics", "active", "turns", "in_sequence", "treat", "client",
+        "pool_size", "think", "rate", "period", "disk_directories", "disk_tree", "beyond_cache", "cold",
+        "resident", "metrics", "active", "turns", "in_sequence", "treat", "client", "profiler", "reboot_by",
         "command"])]
     go_on: Option<String>,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU

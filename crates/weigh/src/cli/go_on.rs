@@ -56,9 +56,16 @@ fn what_it_runs(origin: &Origin) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(0, command_line(["cd", &origin.directory.display().to_string()]));
     }
-    let is_treatment = origin.request.contest.is_none();
-    let with_file = origin.request.arms.iter().filter(|label| is_treatment && label.contains('='));
-    lines.extend(with_file.map(|label| format!("the treatment {label}")));
+    let jobs = origin.request.mixes.iter().flat_map(|file| file.mix.commands.values());
+    lines.extend(jobs.map(|command| format!("as a job: {}", command.run)));
+    let names_more = |label: &&String| label.contains(['=', '/']);
+    let treatments = origin.request.arms.iter().filter(|_| origin.request.contest.is_none());
+    lines.extend(treatments.filter(names_more).map(|label| format!("the treatment {label}")));
+    let fixtures = origin.request.fixtures.iter().filter(names_more);
+    lines.extend(fixtures.map(|label| format!("the fixture {label}")));
+    lines.extend(origin.request.client.iter().map(|client| format!("a client at {client}")));
+    let directories = &origin.request.job_sizes.disk_directories;
+    lines.extend(directories.iter().map(|directory| format!("files in {}", directory.display())));
     lines
 }
 

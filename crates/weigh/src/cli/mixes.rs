@@ -35,7 +35,7 @@ pub struct Mixes {
     #[arg(long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
     /// Of a mix, where disk jobs make their files; of several directories, each job takes the next one
-    #[arg(long = "disk-dir", value_name = "DIR", value_parser = directory)]
+    #[arg(long = "disk-dir", value_name = "DIR", value_parser = disk_directory)]
     disk_directories: Vec<PathBuf>,
     /// Of a mix, the tree whose files `disk_src` looks at; nothing is written there
     #[arg(long, value_name = "DIR", value_parser = directory)]
@@ -175,6 +175,10 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// One that is there: a user of the load would not find it either.
+fn disk_directory(text: &str) -> Result<PathBuf, String> {
+    mix::disk_directory(Path::new(text))
+}
+
 fn directory(text: &str) -> Result<PathBuf, String> {
     let path = std::path::absolute(Path::new(text)).map_err(|error| error.to_string())?;
     match path.is_dir() {

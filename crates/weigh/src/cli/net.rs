@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rustix::fs::{Access, access};
 
 use super::again::Again;
 use super::naming::Names;
@@ -58,10 +59,10 @@ pub struct NetArgs {
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["go_on", "from_spec"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["go_on", "from_spec", "active", "trace", "timeout", "seed", "precision"])]
     spec: Option<PathBuf>,
     /// Measure the grid of such a file, and say what of the testbed is different here
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on", "active"])]
     from_spec: Option<String>,
     /// An activity of the host in place of the grid's, any workload; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
@@ -73,7 +74,7 @@ pub struct NetArgs {
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     precision: Option<f64>,
     /// Go on with this experiment, for the time of --budget; `latest` is the last one
-    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed", "active"])]
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed", "active", "timeout"])]
     go_on: Option<String>,
     /// Afterwards, measure every cell once more, not scored, and write what W_test's interfaces carried into
     /// this directory: a pcap file each, with the headers of every packet
@@ -116,10 +117,15 @@ impl NetArgs {
             let (budget, precision) = (self.budget, self.precision);
             let more = |_: &Request| More { budget, budget_per_row: Duration::ZERO, precision };
             let done = go_on::run(id, more, &store, context, &interrupted)?;
+            store.set_naming(&done.id, &self.names.naming()).map_err(|error| error.to_string())?;
             return self.output.end(done, &store, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(format!("--trace {}: there is no such directory", directory.display()));
+        }
+        if let Some(directory) = &self.trace {
+            let can_write = access(directory, Access::WRITE_OK | Access::EXEC_OK);
+            can_write.map_err(|error| format!("--trace {}: {error}", directory.display()))?;
         }
         let interrupted = listen_for_signals()?;
         let grid = self.grid()?;

@@ -5,13 +5,16 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::detail::Had;
+use super::effects;
 use super::pairs::gather;
 use super::request::Request;
-use super::row::{Past, PastReading, RowState, Unit, judge};
+use super::row::{Past, PastReading, RowState, Unit};
 use super::schedule::Schedule;
+use super::work::Work;
 use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
 use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
+use crate::store::samples::OfRow;
 use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
@@ -31,6 +34,8 @@ pub struct Earlier {
     pub rows: BTreeMap<Key, Past>,
     /// Rows that have no result, and will have none.
     pub failed: BTreeSet<Key>,
+    /// The unit of the samples of each work, by its number.
+    pub units: BTreeMap<usize, String>,
     /// Per work: how long its samples are, where the first pairs have chosen it.
     pub sample_ms: Vec<Option<u64>>,
     /// Per arm: what its treatment said of itself.
@@ -67,12 +72,18 @@ impl Earlier {
             sets,
             rows: if is_one_set { rows(stored) } else { BTreeMap::new() },
             failed: failed(stored),
+            units: units(stored),
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
             schedules: schedules(stored),
             peaks: stored.peaks.clone(),
             details: details(&stored.details),
         }
+    }
+
+    /// The same of these works, of which some may have no samples yet.
+    pub fn units_of(&self, works: &[Work]) -> Vec<Option<String>> {
+        (0..works.len()).map(|work| self.units.get(&work).cloned()).collect()
     }
 
     /// What the detail pass of an earlier session has of a row.
@@ -87,7 +98,8 @@ impl Earlier {
         }
         let planned = stored.planned_rows();
         let planned_pairs = stored.header.planned_pairs;
-        let claims = planned * stored.header.metrics.len();
+        let claims = planned * stored.header.metrics.len()
+            + effects::claims(&request.arms, stored.header.works.len());
         let design = &Design { planned_pairs, rows: claims, ..request.design.clone() };
         let row = |(&(work, treated_arm), past): (&Key, &Past)| {
             let start_scale = stored.header.works[work].start_scale;
@@ -95,9 +107,19 @@ impl Earlier {
         };
         let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
-        judge(&mut rows, design);
+        effects::attach(&mut rows, &request.arms, design);
+        effects::judge(&mut rows, design);
         rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
     }
+}
+
+fn units(stored: &Stored) -> BTreeMap<usize, String> {
+    let of_row = |(&(work, _), of_row): (&Key, &OfRow)| {
+        let totals = of_row.baseline.as_ref().or(of_row.treated.as_ref())?;
+        let usual = &stored.header.works.get(work)?.unit;
+        Some((work, totals.unit.as_ref().unwrap_or(usual).clone()))
+    };
+    stored.samples.iter().filter_map(of_row).collect()
 }
 
 fn rows(stored: &Stored) -> BTreeMap<Key, Past> {

@@ -74,7 +74,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn warn(&self, host: &Host, audience: &mut dyn Audience, sentence: String) -> Result<(), Stop> {
+    /// Tells a sentence, and keeps it as a warning.
+    pub(super) fn warn(
+        &self,
+        host: &Host,
+        audience: &mut dyn Audience,
+        sentence: String,
+    ) -> Result<(), Stop> {
         audience.announce(&sentence);
         Ok(host.site.store.add_warning(self.id, &sentence)?)
     }

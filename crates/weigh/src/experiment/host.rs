@@ -89,6 +89,8 @@ pub struct Site<'a> {
     pub metrics: &'a [Metric],
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
+    /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
+    pub units: Vec<Option<String>>,
     /// What is run around a command.
     pub around: &'a Around,
     /// What cells of a grid are measured in, where there are any.
@@ -104,7 +106,7 @@ impl<'a> Host<'a> {
         let sets_in_late = sets_in_late(arms.treatments());
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
         let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
-        let units = vec![None; lengths.len()];
+        let units = site.units.clone();
         let readings = vec![BTreeMap::new(); lengths.len()];
         let repeated = vec![vec![Repeated::default(); site.works.len()]; arms.count()];
         let mut host = Host {
@@ -258,6 +260,11 @@ impl<'a> Host<'a> {
             reason: self.site.works[work].explained(reason.to_owned()),
         };
         Ok(self.site.store.add_failure(self.site.id, &failure)?)
+    }
+
+    /// The units of the works by now.
+    pub fn units(&self) -> Vec<Option<String>> {
+        self.units.clone()
     }
 
     /// Ends the launchers and takes the treatments back.

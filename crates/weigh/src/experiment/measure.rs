@@ -14,6 +14,7 @@ use super::host::cells::NetBench;
 use super::host::{Host, Site};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
+use super::origin::Origin;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Plan, Request, Sampled};
 use super::row::{RowState, Unit};
@@ -45,6 +46,8 @@ pub struct Session<'a> {
     pub interrupted: &'a Arc<AtomicBool>,
     pub started: Instant,
     pub earlier: &'a Earlier,
+    /// With the digests of all that was read from files.
+    pub origin: &'a Origin,
     /// What was chosen as the peaks of mixes; nothing before that was sought.
     pub peaks: Vec<ChosenPeak>,
     /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
@@ -66,10 +69,16 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let sets = self.earlier.sets.clone();
         let (mut treatments, mut sizes) = (Some(treatments), SizesOfGrids::default());
+        let mut units = self.earlier.units_of(self.works);
         for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
-                None => self.request.treatments().map_err(Stop::Failed)?,
+                None => {
+                    let anew = self.request.treatments().map_err(Stop::Failed)?;
+                    let same = self.origin.check_contents(&anew, &station.place.executable);
+                    same.map_err(Stop::Failed)?;
+                    anew
+                }
             };
             let metrics = &self.request.metrics();
             let sample_ms = self.lengths_ms(&treatments);
@@ -103,6 +112,7 @@ impl Session<'_> {
                 before: self.earlier.elapsed,
                 sample_ms,
                 timeout: self.request.timeout,
+                units,
                 around: &self.request.around,
                 net: net.map(|site| NetBench { site, sizes: std::mem::take(&mut sizes) }),
             };
@@ -122,6 +132,7 @@ impl Session<'_> {
             let result = result.and(host.run_cleanup());
             // Another set moves as much.
             sizes = host.take_sizes();
+            units = host.units();
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;

@@ -47,7 +47,7 @@ const TOLD: [(&str, &str); 15] = [
 ];
 
 /// Stored as JSON with the experiment.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Origin {
     pub request: Request,
     /// Where a command is executed.

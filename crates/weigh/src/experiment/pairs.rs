@@ -53,8 +53,20 @@ impl Measurements<'_> {
 
     /// The same of another metric than the rate.
     pub fn betting_of(&self, metric: &Metric) -> Betting {
-        let start = Start { scale: DEFAULT_SCALE, ..self.start };
-        betting_of(self.series.iter(), metric, start)
+        self.betting_of_some(self.series.iter(), metric)
+    }
+
+    /// The same of some of its pairs.
+    pub fn betting_of_some<'a>(
+        &self,
+        pairs: impl Iterator<Item = &'a Pair>,
+        metric: &Metric,
+    ) -> Betting {
+        let start = match metric {
+            Metric::Rate => self.start,
+            _ => Start { scale: DEFAULT_SCALE, ..self.start },
+        };
+        betting_of(pairs, metric, start)
     }
 }
 

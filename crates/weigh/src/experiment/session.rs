@@ -180,7 +180,7 @@ pub(super) fn conduct(
         Ok(begun) => begun,
         Err(problem) => return Err(station.close_after(problem)),
     };
-    let Begun { id, request, start_scales, planned_pairs, earlier } = begun;
+    let Begun { id, request, start_scales, planned_pairs, earlier, origin } = begun;
     let mut session = Session {
         request: &request,
         store,
@@ -191,6 +191,7 @@ pub(super) fn conduct(
         interrupted,
         started: Instant::now(),
         earlier: &earlier,
+        origin: &origin,
         peaks: earlier.peaks.clone(),
         schedules: earlier.schedules.clone(),
         pair_costs: BTreeMap::new(),
@@ -304,6 +305,7 @@ struct Begun {
     /// n*, where it can be known.
     planned_pairs: Option<f64>,
     earlier: Earlier,
+    origin: Origin,
 }
 
 fn begin(
@@ -323,6 +325,7 @@ fn begin(
     let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
     // A row that has the choice knows by itself what it takes.
     let in_turns = request.metrics().contains(&Metric::AllTime) && !request.pilot_chooses_scheme;
+    let origin = Origin::new(request, directory, treatments, executable);
     let header = Header {
         kind: request.kind,
         command: again(request, executable),
@@ -355,7 +358,7 @@ fn begin(
                 on_curve: work.on_curve(),
             })
             .collect(),
-        origin: Some(to_json(&Origin::new(request, directory, treatments, executable))),
+        origin: Some(to_json(&origin)),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
     store.set_naming(&id, &request.naming).map_err(|error| error.to_string())?;
@@ -367,7 +370,7 @@ fn begin(
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let earlier = Earlier::none(request.plan.sets());
-    Ok(Begun { id, request: request.clone(), start_scales, planned_pairs, earlier })
+    Ok(Begun { id, request: request.clone(), start_scales, planned_pairs, earlier, origin })
 }
 
 fn to_json(origin: &Origin) -> String {
@@ -427,7 +430,8 @@ fn resume(
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let planned_pairs = header.planned_pairs;
     let (id, request) = (stored.id.clone(), request.clone());
-    Ok(Begun { id, request, start_scales, planned_pairs, earlier })
+    let origin = origin.clone();
+    Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }
 
 /// A number is only as good as what was measured, so it says whose build that was.

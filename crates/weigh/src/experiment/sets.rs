@@ -1,9 +1,10 @@
 //! The sets of an experiment: each judged by itself, and the whole only as far as they agree.
 
 use super::log_ratio::{bound, percent};
-use super::pairs::{Measurements, betting};
+use super::pairs::Measurements;
 use crate::format;
 use crate::result::summary::SetEffect;
+use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::{Judgement, judge_rows};
 use paired::{Interval, Verdict};
@@ -30,6 +31,11 @@ impl Set {
 
 /// The sets of a row, in order; none where there is one.
 pub fn of_row(measurements: &Measurements, design: &Design) -> Vec<Set> {
+    of_metric(measurements, &Metric::Rate, design)
+}
+
+/// The same of another metric.
+pub fn of_metric(measurements: &Measurements, metric: &Metric, design: &Design) -> Vec<Set> {
     let series = &measurements.series;
     let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
     if count < 2 {
@@ -37,7 +43,7 @@ pub fn of_row(measurements: &Measurements, design: &Design) -> Vec<Set> {
     }
     let set = |set| {
         let of_set = series.iter().filter(|pair| pair.set == set);
-        let betting = betting(of_set, measurements.start);
+        let betting = measurements.betting_of_some(of_set, metric);
         Set { judgement: judge_rows([&betting], design).remove(0), pairs: betting.pairs() }
     };
     (0..count).map(set).collect()
@@ -62,6 +68,7 @@ pub fn reconcile(whole: &mut Judgement, sets: &[Set]) -> Vec<String> {
         let low = judgements().map(|one| one.interval.low).fold(f64::INFINITY, f64::min);
         let high = judgements().map(|one| one.interval.high).fold(f64::NEG_INFINITY, f64::max);
         whole.interval = Interval { low, high };
+        whole.precise = false;
         whole.equivalent = judgements().all(|one| one.equivalent);
         whole.within_margin &= whole.equivalent;
         if !judgements().all(|one| one.verdict == whole.verdict) {

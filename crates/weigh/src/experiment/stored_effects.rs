@@ -5,6 +5,7 @@ use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
 use crate::result::factorial::FactorialEffect;
 use crate::store::record::Stored;
+use paired::Verdict;
 use paired::betting::Betting;
 use paired::judge::Judgement;
 
@@ -42,17 +43,22 @@ pub fn claimed(
     all
 }
 
-/// What is told of them: `judgements` are theirs, `of_rows` those of `measurements`.
+/// What is told of them: `judgements` are theirs, `of_rows` those of `measurements`, and whether their sets
+/// differ. Where they do, an effect depends on the set, and nothing is claimed of it.
 pub fn told(
     stored: &Stored,
     measurements: &[Measurements],
     claimed: Vec<Claimed>,
     judgements: Vec<Judgement>,
-    of_rows: &[Judgement],
+    (of_rows, differ): (&[Judgement], &[bool]),
 ) -> Vec<FactorialEffect> {
     let judged = claimed.into_iter().zip(judgements);
     let told = judged.map(|(claimed, mut judgement)| {
         let rows = of_work(measurements, claimed.work);
+        if rows.iter().any(|row| differ[*row]) {
+            judgement.verdict = Verdict::Inconclusive;
+            judgement.within_margin = false;
+        }
         withhold(&mut judgement, rows.into_iter().map(|row| &of_rows[row]));
         FactorialEffect {
             workload: stored.header.works[claimed.work].name.clone(),

@@ -148,8 +148,17 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         judgements.iter_mut().for_each(conclude_nothing);
     }
     let judged_effects = judgements.split_off(judgements.len() - claimed.len());
-    let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, &judgements);
-    let judged_further = judgements.split_off(bettings.len());
+    let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
+    let differ: Vec<bool> = sets.iter().map(|sets| sets::differ(sets)).collect();
+    let of_rows = (&judgements[..bettings.len()], &differ[..]);
+    let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, of_rows);
+    let mut judged_further = judgements.split_off(bettings.len());
+    for (which, metric) in further.iter().enumerate() {
+        for (row, of_row) in measurements.iter().enumerate() {
+            let of_sets = sets::of_metric(of_row, metric, &design);
+            sets::reconcile(&mut judged_further[which * bettings.len() + row], &of_sets);
+        }
+    }
     let readings: Vec<Vec<Reading>> = (0..bettings.len())
         .map(|row| {
             let of_row = |(which, metric): (usize, &Metric)| {
@@ -159,7 +168,6 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
             further.iter().enumerate().filter_map(of_row).collect()
         })
         .collect();
-    let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
     let of_sets: Vec<Vec<String>> = judgements
         .iter_mut()
         .zip(&sets)

@@ -128,8 +128,11 @@ impl Session<'_> {
             match renewed.and_then(|()| host.traced_cell(&slot, &path)) {
                 Ok(more) => missed += more,
                 Err(SampleError::Stop(stop)) => return Err(stop),
+                // What is scored is there already.
                 Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
-                    host.failed(&slot, &reason)?;
+                    let sentence =
+                        format!("Tracing ended after {at} of {} cells: {reason}", works.len());
+                    return self.warn(host, audience, sentence);
                 }
             }
         }

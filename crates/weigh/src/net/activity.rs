@@ -34,6 +34,12 @@ impl BesideLoad {
             .into_iter()
             .find(|mix| mix.name == wanted)
             .ok_or_else(|| format!("there is no mix `{wanted}`; there are {}", known.join(", ")))?;
+        if mix.think_ms.is_some() || mix.resident_mib.is_some() || !mix.commands.is_empty() {
+            return Err(format!(
+                "`{activity}` cannot be done beside the network: its users wait, keep memory or start \
+                 programs, which they would not there"
+            ));
+        }
         Ok(Some(BesideLoad { mix, users }))
     }
 
@@ -71,6 +77,7 @@ mod tests {
         let said = |activity: &str| BesideLoad::parse(activity).unwrap_err();
         assert!(said("load:shared").contains("`load:shared:users=8`"));
         assert!(said("load:shared:users=1,2").contains("several"));
+        assert!(said("load:memory:users=2").contains("keep memory"));
         assert!(said("load:nonesuch:users=1").contains("there are"));
     }
 }

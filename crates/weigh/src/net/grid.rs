@@ -273,7 +273,11 @@ impl Grid {
         ];
         match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, problem)) => Err(problem.to_owned()),
-            None => self.link.as_ref().map_or(Ok(()), GridLink::check),
+            None => {
+                let longest_ms = self.delays_ms.iter().copied().fold(0.0, f64::max);
+                let longest_us = (longest_ms * 1e3).round() as u64;
+                self.link.as_ref().map_or(Ok(()), |link| link.check(longest_us))
+            }
         }
     }
 }

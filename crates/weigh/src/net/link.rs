@@ -47,9 +47,10 @@ impl GridLink {
     }
 
     /// # Errors
-    /// What no wire can do, and in which direction.
-    pub fn check(&self) -> Result<(), String> {
-        let longest = LinkSetting { delay_us: 1, drops: None };
+    /// What no wire can do, and in which direction, where a cell adds a delay of this length.
+    pub fn check(&self, longest_us: u64) -> Result<(), String> {
+        // Without any, what is said of delays is not looked at.
+        let longest = LinkSetting { delay_us: longest_us.max(1), drops: None };
         let directions = GridLink::impairments(Some(self), &longest);
         for (name, one) in ["from_test", "to_test"].into_iter().zip(directions) {
             one.check().map_err(|problem| format!("[link.{name}]: {problem}"))?;
@@ -84,10 +85,12 @@ mod tests {
     #[test]
     fn what_delays_only_some_packets_is_for_cells_with_a_delay() {
         let link = link("[to_test]\ndelayed = \"3@1%10\"");
-        assert_eq!(link.check(), Ok(()));
+        assert_eq!(link.check(0), Ok(()));
+        let far = link.check(1_000_000).unwrap_err();
+        assert!(far.starts_with("[link.to_test]: "), "{far}");
         let [_, without] = GridLink::impairments(Some(&link), &LinkSetting::default());
         assert_eq!(without.delayed, None);
         let wrong: GridLink = toml::from_str("[from_test]\nrate_bits_per_s = 1").unwrap();
-        assert!(wrong.check().unwrap_err().starts_with("[link.from_test]: a rate"));
+        assert!(wrong.check(0).unwrap_err().starts_with("[link.from_test]: a rate"));
     }
 }

@@ -12,11 +12,12 @@ use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
 use crate::fixture::is_server;
+use crate::lines::{LinesError, PROMPTLY};
 use crate::treatment::guard::Guard;
 use crate::treatment::{
     Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, asked_of_servers, on_demand,
 };
-use crate::workload::launcher::{Job, Launched};
+use crate::workload::launcher::{Job, Launched, LauncherError};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
@@ -318,6 +319,9 @@ impl<'a> Arms<'a> {
         }
         let mut launched = [None, None];
         let mut give_up = None;
+        // Each launcher ends what lasts longer than it may; one that was stopped does not.
+        let longest_ms = jobs.iter().map(|job| job.timeout_ms).max().unwrap_or_default();
+        let deadline = Instant::now() + Duration::from_millis(longest_ms) + PROMPTLY;
         while launched.iter().any(Option::is_none) {
             for (position, arm) in arms.into_iter().enumerate() {
                 if launched[position].is_some() {
@@ -328,6 +332,13 @@ impl<'a> Arms<'a> {
                     arms.into_iter().for_each(|arm| self.arms[arm].lower());
                     LaunchOfPairError { position, error }
                 })?;
+            }
+            if let Some(position) = launched.iter().position(Option::is_none)
+                && Instant::now() > deadline
+            {
+                arms.into_iter().for_each(|arm| self.arms[arm].lower());
+                let error = LauncherError::from(LinesError::TimedOut).into();
+                return Err(LaunchOfPairError { position, error });
             }
             let has_failed = |one: &Launched| one.exit_code != Some(0);
             if give_up.is_none() && launched.iter().flatten().any(has_failed) {

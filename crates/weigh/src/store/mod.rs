@@ -16,6 +16,7 @@ mod read;
 pub mod record;
 pub mod samples;
 mod schema;
+mod sound;
 mod stream;
 mod write;
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use super::samples::{Gatherer, Samples};
-use super::{Error, Store};
+use super::{Error, Store, sound};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::result::cost::unit_name;
@@ -135,6 +135,7 @@ impl Store {
                 Ok(Failure { workload, arm, reason: row.get("reason")? })
             })?;
         stored.details = self.details(id)?;
+        sound::check(&stored)?;
         Ok(stored)
     }
 

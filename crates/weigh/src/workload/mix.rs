@@ -113,6 +113,18 @@ pub enum JobPace {
     Arriving(u64),
 }
 
+/// A directory for disk jobs, without links in its path: files are made there, so nobody else may change it.
+///
+/// # Errors
+/// Why it is none.
+pub fn disk_directory(path: &Path) -> Result<PathBuf, String> {
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    match path.is_dir() {
+        true => trust::path::trusted(&path).map_err(|error| error.to_string()),
+        false => Err("there is no such directory".into()),
+    }
+}
+
 /// As with re-aim.
 pub const JOBS: u32 = 100;
 /// Those of re-aim's own configuration.

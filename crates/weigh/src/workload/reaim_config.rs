@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::mix::disk_directory;
 use super::workfile::size_kib;
 use trust::user_file;
 
@@ -74,7 +75,11 @@ impl ReaimConfig {
             Some('D') if self.disk_directories.len() >= MOST_DIRECTORIES => {
                 return Err(format!("these are more than {MOST_DIRECTORIES} disk directories"));
             }
-            Some('D') => self.disk_directories.push(value.into()),
+            Some('D') => {
+                let directory = disk_directory(Path::new(value));
+                let directory = directory.map_err(|why| format!("{key} {value}: {why}"))?;
+                self.disk_directories.push(directory);
+            }
             Some('S') => self.start_users = number(1, 1_000_000)?,
             Some('E') => self.end_users = number(1, 999_999_999)?,
             Some('I') => self.increment = number(1, 1_000_000)?,
@@ -102,19 +107,23 @@ mod tests {
 
     #[test]
     fn re_aims_own_configuration_is_read() {
-        let text = "# re-aim's\nFILESIZE 10k\nPOOLSIZE 1 M\nDISKDIR /tmp/diskdir\nDISKDIR /mnt/b c\n\
+        let home = tempfile::tempdir().unwrap();
+        let own = std::fs::canonicalize(home.path()).unwrap().join("b c");
+        std::fs::create_dir(&own).unwrap();
+        let text = "# re-aim's\nFILESIZE 10k\nPOOLSIZE 1 M\nDISKDIR /tmp\nDISKDIR OWN\n\
                     STARTUSERS 2\nENDUSERS 20\nINCREMENT 3\nJOBS 50 # a user's\nVERBOSE 1\nCROSSOVER\n";
         let expected = ReaimConfig {
             file_kib: Some(10),
             pool_kib: Some(1024),
-            disk_directories: vec!["/tmp/diskdir".into(), "/mnt/b c".into()],
+            disk_directories: vec!["/tmp".into(), own.clone()],
             start_users: Some(2),
             end_users: Some(20),
             increment: Some(3),
             jobs: Some(50),
             to_crossover: true,
         };
-        assert_eq!(parse("reaim.config", text), Ok(expected));
+        let text = text.replace("OWN", &own.display().to_string());
+        assert_eq!(parse("reaim.config", &text), Ok(expected));
         // The first letter decides, as with re-aim; a number without a unit is in KB.
         assert_eq!(parse("x", "files 7\n").unwrap().file_kib, Some(7));
         assert_eq!(parse("x", "CROSSOVER 0\n").unwrap(), ReaimConfig::default());
@@ -125,6 +134,7 @@ mod tests {
         for (line, why) in [
             ("FILESIZE big", "x:2: FILESIZE takes a number and K or M"),
             ("DISKDIR", "x:2: DISKDIR takes a directory"),
+            ("DISKDIR nowhere", "x:2: DISKDIR nowhere: there is no such directory"),
             ("STARTUSERS 0", "x:2: STARTUSERS takes a number from 1"),
             ("INCREMENT -1", "x:2: INCREMENT takes"),
             ("JOBS many", "x:2: JOBS takes"),

@@ -118,7 +118,7 @@ impl Host<'_> {
         measured?;
         let copied = std::fs::read(&file).and_then(|bytes| owner::write(path, &bytes));
         copied.map_err(|error| {
-            SampleError::Stop(Stop::Failed(format!("cannot write {}: {error}", path.display())))
+            SampleError::Workload(format!("cannot write {}: {error}", path.display()))
         })?;
         Ok(missed)
     }

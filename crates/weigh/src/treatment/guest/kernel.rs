@@ -7,9 +7,11 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::builder::{BuildStep, Workshop, output_of, unavailable};
 use crate::treatment::TreatmentError;
-use crate::treatment::digest::digest_of_file;
+use crate::treatment::digest::{digest_of_file, hex};
 use crate::treatment::rootfs::trust;
 use trust::{program, user_file};
 
@@ -95,9 +97,7 @@ impl GuestKernel {
     /// A sentence, where there is none such.
     pub fn identity(named: Option<&str>) -> Result<String, String> {
         match named {
-            Some(path) if path.contains('/') => {
-                digest_of_file(Path::new(path)).map_err(|error| error.to_string())
-            }
+            Some(path) if path.contains('/') => Ok(GuestKernel::of_file(Path::new(path))?.digest),
             _ => Ok(real_package(named.unwrap_or(PACKAGE), &shown)?.kept_as()),
         }
     }
@@ -127,9 +127,22 @@ impl GuestKernel {
     fn with(image: PathBuf, tree: &Path) -> Result<GuestKernel, String> {
         let release = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let modules = Modules::in_tree(tree)?.needed(&release)?;
-        let digest = digest_of_file(&image).map_err(|error| error.to_string())?;
+        let image_digest = digest_of_file(&image).map_err(|error| error.to_string())?;
+        let digest = digest_of(&image_digest, &modules);
         Ok(GuestKernel { image, release, modules, digest })
     }
+}
+
+/// Of the image, and of the modules that are loaded: these may be built anew without it.
+fn digest_of(image_digest: &str, modules: &[(String, Vec<u8>)]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(image_digest);
+    for (name, bytes) in modules {
+        hash.update(name);
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    hex(&hash.finalize())
 }
 
 /// What an image for x86 says of itself.

@@ -1,0 +1,35 @@
+//! What no experiment has, and a database of others may say all the same: numbers that name nothing, or have no
+//! end.
+
+use super::Error;
+use super::record::{SEARCH_SET, Stored};
+
+/// As many would take years.
+const MOST_SETS: usize = 10_000;
+/// Thirty years.
+const LONGEST_S: f64 = 1e9;
+
+/// # Errors
+/// What is wrong with it: then nothing can be told of it.
+pub(super) fn check(stored: &Stored) -> Result<(), Error> {
+    let (works, arms) = (stored.header.works.len(), stored.header.arms.len());
+    let samples = stored.samples.keys().copied();
+    let startups = stored.startups.iter().map(|startup| (startup.work, startup.arm));
+    let mut named = samples.chain(startups);
+    let mut sets = stored.samples.values().flat_map(|of_row| &of_row.points).map(|point| point.set);
+    let wrong = if let Some((work, arm)) = named.find(|(work, arm)| *work >= works || *arm >= arms)
+    {
+        format!(
+            "it has {works} workloads and {arms} arms, and a sample of workload {work} in arm {arm}"
+        )
+    } else if stored.header.sets > MOST_SETS
+        || sets.any(|set| set >= MOST_SETS && set != SEARCH_SET)
+    {
+        format!("it has more than {MOST_SETS} sets")
+    } else if stored.elapsed_s > LONGEST_S {
+        "it lasted longer than thirty years".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error(format!("experiment {} is damaged: {wrong}", stored.id)))
+}
