@@ -224,6 +224,31 @@ fn damage_within_the_database_is_found_where_it_is_read() {
     home.run(&["--database", "data/foreign.db", "show"]).assert_error(&["foreign.db"]);
 }
 
+/// Not by a bit, but on purpose.
+#[test]
+fn a_database_that_says_what_cannot_be_is_refused_in_a_sentence() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.run(&["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail"]);
+    let copy = fs::read(home.database()).unwrap();
+    for (statement, what) in [
+        ("UPDATE sample SET work = 99", "a sample of workload 99 in arm"),
+        ("UPDATE sample SET treated_arm = 99", "in arm 99"),
+        ("UPDATE sample SET set_number = 1099511627776", "more than 10000 sets"),
+        ("UPDATE experiment SET elapsed_s = 1e300", "longer than thirty years"),
+    ] {
+        fs::write(home.database(), &copy).unwrap();
+        rusqlite::Connection::open(home.database()).unwrap().execute(statement, []).unwrap();
+        for command in [
+            &["show", "-v"][..],
+            &["export", "latest", "--csv"],
+            &["compare", "--continue", "latest"],
+        ] {
+            home.run(command).assert_error(&["is damaged: ", what]);
+        }
+    }
+}
+
 #[test]
 fn a_database_where_none_can_be_is_named() {
     let home = Home::new();

@@ -122,6 +122,26 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
     }
 }
 
+/// A set builds its treatments anew, from files that may be others by then.
+#[test]
+fn a_later_set_does_not_weigh_another_file() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let file = home.file("profile.json", r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#);
+    let label = format!("seccomp:profile={}", file.display());
+    let words =
+        ["compare", &label, "-w", "getppid", "--sets", "2", "--budget", "8s", "--margin", "0.001%"];
+    let mut running = home.start(home.weigh(&words));
+    home.wait_for_samples(4, &mut running);
+    let syscalls = r#"[{"names":["acct"],"action":"SCMP_ACT_ERRNO"}]"#;
+    let other = format!("{{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"syscalls\":{syscalls}}}");
+    home.file("profile.json", other);
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["has changed since the experiment began"]);
+    assert!(pairs(&home).iter().all(|(_, set, ..)| *set == 0));
+}
+
 #[test]
 fn an_experiment_in_sets_gets_another_set() {
     let _turn = Turn::share();

@@ -54,6 +54,11 @@ fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
     home.run(&arguments).assert_error(&["reaim.config:2: `USERS` is none of"]);
     home.run(&["load", "shared", "--workfile", "workfile.mine"]).assert_error(&["--workfile"]);
     home.run(&["load", "--disk-dir", "./nowhere"]).assert_error(&["no such directory"]);
+    if is_root() {
+        fs::create_dir(home.path("theirs")).unwrap();
+        chown(home.path("theirs"), Some(UNUSED), Some(UNUSED)).unwrap();
+        home.run(&["load", "--disk-dir", "./theirs"]).assert_error(&["belongs to another user"]);
+    }
     for wrong in ["0", "many"] {
         home.run(&["load", "--increment", wrong]).assert_error(&["adaptive"]);
     }

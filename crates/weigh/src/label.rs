@@ -563,6 +563,8 @@ mod tests {
         assert!(!empty.contains('^'), "there is nothing to point at: {empty}");
         let shown = arm("µ:a\n=1,", is_treatment).unwrap_err().to_string();
         assert!(shown.ends_with("\n  µ:a\u{fffd}=1,\n         ^ character 8"), "{shown}");
+        let long = arm(&format!("{}:", "a".repeat(70_000)), is_treatment).unwrap_err().to_string();
+        assert!(long.ends_with("^ character 70002"), "{}", &long[long.len() - 50..]);
     }
 
     #[test]

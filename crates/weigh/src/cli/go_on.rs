@@ -104,7 +104,37 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::chown;
 
+    use clap::{Arg, CommandFactory, Id};
+
     use super::*;
+
+    /// What another session may have otherwise; all else is as it was, and an option for it would be ignored.
+    const OF_ANOTHER_SESSION: &str = "go_on budget fail_above inconclusive_ok name tags yes precision json csv \
+                                      html markdown junit github_summary dialect text verbose anonymise \
+                                      database color help passive token_file";
+    /// They require a command, which is refused.
+    const OF_A_COMMAND: &str = "prepare setup cleanup warmup";
+
+    #[test]
+    fn an_option_of_a_later_session_is_used_or_refused() {
+        for name in ["compare", "versus", "net"] {
+            let mut all = crate::cli::Cli::command();
+            all.build();
+            let command = all.find_subcommand(name).unwrap();
+            let find = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
+            let go_on = find("go_on").unwrap();
+            let excludes = |one: &Arg, other: &Arg| {
+                command.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())
+            };
+            let is_refused = |arg: &Arg| excludes(go_on, arg) || excludes(arg, go_on);
+            let others = OF_ANOTHER_SESSION.split(' ').chain(OF_A_COMMAND.split(' '));
+            let others: Vec<&str> = others.collect();
+            let is_known = |arg: &&Arg| is_refused(arg) || others.contains(&arg.get_id().as_str());
+            let ignored: Vec<&Id> =
+                command.get_arguments().filter(|arg| !is_known(arg)).map(Arg::get_id).collect();
+            assert!(ignored.is_empty(), "{name} --continue ignores {ignored:?}");
+        }
+    }
 
     #[test]
     fn root_is_shown_what_another_users_database_would_run() {

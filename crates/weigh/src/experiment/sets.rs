@@ -114,6 +114,13 @@ mod tests {
     /// Sets of forty pairs with these effects.
     fn sets(effects: &[f64]) -> (Judgement, Vec<Set>) {
         let totals = Totals::default();
+        let row = measurements(&totals, effects);
+        let design = Design::default();
+        let whole = judge_rows([&row.betting()], &design).remove(0);
+        (whole, of_row(&row, &design))
+    }
+
+    fn measurements<'t>(totals: &'t Totals, effects: &[f64]) -> Measurements<'t> {
         let mut series = Vec::new();
         for (set, effect) in effects.iter().enumerate() {
             series.extend(white_pairs(*effect, 40, set as u64 + 1).into_iter().map(|d| Pair {
@@ -129,18 +136,15 @@ mod tests {
                 is_disturbed: false,
             }));
         }
-        let row = Measurements {
+        Measurements {
             work: 0,
             arm: 1,
-            totals: &totals,
+            totals,
             series,
             control: Vec::new(),
             schedule: Schedule::Fixed(Scheme::InSequence),
             start: 0.01.into(),
-        };
-        let design = Design::default();
-        let whole = judge_rows([&row.betting()], &design).remove(0);
-        (whole, of_row(&row, &design))
+        }
     }
 
     #[test]
@@ -164,6 +168,27 @@ mod tests {
         reconcile(&mut whole, &of_row);
         assert_eq!(whole.verdict, Verdict::Slower);
         assert!(whole.interval.low < -0.20 && whole.interval.high > -0.05);
+    }
+
+    /// Where the rates of the sets agree, their CPU times need not.
+    #[test]
+    fn another_metric_is_held_by_its_own_sets() {
+        let (_, of_rate) = sets(&[-0.05, -0.05]);
+        assert!(!differ(&of_rate));
+        let totals = Totals::default();
+        let mut row = measurements(&totals, &[-0.05, -0.05]);
+        for pair in &mut row.series {
+            let effect: f64 = if pair.set == 0 { -0.10 } else { 0.03 };
+            pair.cpu_ns_per_op =
+                Some([1.0, (-effect).exp() / pair.treated_rate * (-0.05f64).exp()]);
+        }
+        let design = Design::default();
+        let betting = row.betting_of(&Metric::CpuTime);
+        let mut whole = judge_rows([&betting], &design).remove(0);
+        let of_cpu_time = of_metric(&row, &Metric::CpuTime, &design);
+        assert!(differ(&of_cpu_time));
+        reconcile(&mut whole, &of_cpu_time);
+        assert_eq!((whole.verdict, whole.precise), (Verdict::Inconclusive, false));
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
     fn what_delays_only_some_packets_is_for_cells_with_a_delay() {
         let link = link("[to_test]\ndelayed = \"3@1%10\"");
         assert_eq!(link.check(0), Ok(()));
-        let far = link.check(1_000_000).unwrap_err();
+        let far = link.check(1_000_001).unwrap_err();
         assert!(far.starts_with("[link.to_test]: "), "{far}");
         let [_, without] = GridLink::impairments(Some(&link), &LinkSetting::default());
         assert_eq!(without.delayed, None);

@@ -97,7 +97,11 @@ impl GuestKernel {
     /// A sentence, where there is none such.
     pub fn identity(named: Option<&str>) -> Result<String, String> {
         match named {
-            Some(path) if path.contains('/') => Ok(GuestKernel::of_file(Path::new(path))?.digest),
+            Some(path) if path.contains('/') => match GuestKernel::of_file(Path::new(path)) {
+                Ok(kernel) => Ok(kernel.digest),
+                // No guest boots it; what it is, is told all the same.
+                Err(_) => digest_of_file(Path::new(path)).map_err(|error| error.to_string()),
+            },
             _ => Ok(real_package(named.unwrap_or(PACKAGE), &shown)?.kept_as()),
         }
     }
