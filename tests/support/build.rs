@@ -26,8 +26,8 @@ pub fn with_more(name: &str, directory: &str) -> PathBuf {
     make_workloads(name, &[&format!("EXTRA={directory}")])
 }
 
-/// Builds the workloads as they are in this tree, by a name, with these variables of make; gives the executable.
-/// The static one is not made: it takes as long again.
+/// Builds the workloads as they are in this tree, by a name, with these variables of make; gives the
+/// executable. The static one is not made: it takes as long again.
 pub fn make_workloads(name: &str, more: &[&str]) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let [executable, small] = [FILE_NAME, "weigh-workloads-small"].map(|file| out.join(file));

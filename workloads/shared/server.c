@@ -125,7 +125,8 @@ const char *why_not_connected(int silence_s)
 
 	if (errno != EAGAIN && errno != EINPROGRESS)
 		return strerror(errno);
-	snprintf(text, sizeof text, "nobody answered within %d s (a full queue, or a firewall in between)", silence_s);
+	snprintf(text, sizeof text, "nobody answered within %d s (a full queue, or a firewall in between)",
+		 silence_s);
 	return text;
 }
 
@@ -134,7 +135,8 @@ int connect_to_server(const char *variable)
 	int fd = try_to_connect(variable, SILENCE_S);
 
 	if (fd < 0)
-		fail("cannot connect to the server at %s: %s", server_address(variable), why_not_connected(SILENCE_S));
+		fail("cannot connect to the server at %s: %s", server_address(variable),
+		     why_not_connected(SILENCE_S));
 	return fd;
 }
 

@@ -17,7 +17,14 @@ enum { VIEWS_PER_VISITOR = 10, TABLE_ROWS = 60, PAGE_SIZE = 8192, VISITOR_DIGITS
 /* Of wrong pages, as many are asked after at a time as a statement has room for. */
 enum { AT_A_TIME = 20, MOST_COPIES = 1024, GREETS_WITHIN_S = 10 };
 
-enum cookie_fault { ERROR_PAGE = HTTP_FAULTS, OTHER_REQUEST, WRONG_COOKIE, LOST_VISIT, FOREIGN_VISIT, NO_DATABASE };
+enum cookie_fault {
+	ERROR_PAGE = HTTP_FAULTS,
+	OTHER_REQUEST,
+	WRONG_COOKIE,
+	LOST_VISIT,
+	FOREIGN_VISIT,
+	NO_DATABASE
+};
 static const char *const faults[] = {HTTP_FAULT_NAMES,
 				     "an error page with status 200",
 				     "the page of another request",
@@ -211,7 +218,8 @@ static void check(uint64_t n)
 	(void)n;
 	/* The wrong pages of a pass count also where the database stands still. */
 	if (endures() && !database_greets()) {
-		snprintf(text, sizeof text, "%llu good pages, of which the database told nothing", (unsigned long long)good);
+		snprintf(text, sizeof text, "%llu good pages, of which the database told nothing",
+			 (unsigned long long)good);
 		count_wrong(NO_DATABASE, text);
 		return;
 	}

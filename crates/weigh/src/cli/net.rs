@@ -59,7 +59,8 @@ pub struct NetArgs {
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["go_on", "from_spec", "active", "trace", "timeout", "seed", "precision"])]
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["go_on", "from_spec", "active", "trace", "timeout", "seed", "precision"])]
     spec: Option<PathBuf>,
     /// Measure the grid of such a file, and say what of the testbed is different here
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on", "active"])]
@@ -74,7 +75,8 @@ pub struct NetArgs {
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     precision: Option<f64>,
     /// Go on with this experiment, for the time of --budget; `latest` is the last one
-    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["grid", "beside", "seed", "active", "timeout"])]
+    #[arg(long = "continue", value_name = "ID")]
+    #[arg(conflicts_with_all = ["grid", "beside", "seed", "active", "timeout"])]
     go_on: Option<String>,
     /// Afterwards, measure every cell once more, not scored, and write what W_test's interfaces carried into
     /// this directory: a pcap file each, with the headers of every packet

@@ -82,7 +82,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting")]
     pass: Option<Duration>,
     /// Capacity: find the highest rate of requests (in an open loop) at which 99 of 100 are answered within
-    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads that ask a server
+    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads that ask a
+    /// server
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
           conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
     capacity: Option<Duration>,

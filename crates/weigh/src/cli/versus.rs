@@ -38,8 +38,8 @@ command that prints a line {\"operations\":N,\"elapsed_ns\":N} is compared by th
 Exit status: 0 done, 1 slower than --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
 
 /// Grids, virtual machines and boots, of which the shared text tells, are no commands.
-const BUDGET: &str = "Stop measuring after this time, even if some rows have no verdict yet [default: 2m, or 8s for \
-     each but the first where that is longer]";
+const BUDGET: &str = "Stop measuring after this time, even if some rows have no verdict yet [default: 2m, \
+                      or 8s for each but the first where that is longer]";
 
 /// Weigh commands against each other; the first is the baseline
 ///

@@ -56,7 +56,7 @@ pub struct Host<'a> {
     /// Per arm and work.
     repeated: Vec<Vec<Repeated>>,
     /// The unit of each work's first sample: others cannot be compared with it.
-    units: Vec<Option<String>>,
+    pub units: Vec<Option<String>>,
     /// The same of what programs report besides, by name.
     readings: Vec<BTreeMap<String, (String, Direction)>>,
     /// Per work.
@@ -260,11 +260,6 @@ impl<'a> Host<'a> {
             reason: self.site.works[work].explained(reason.to_owned()),
         };
         Ok(self.site.store.add_failure(self.site.id, &failure)?)
-    }
-
-    /// The units of the works by now.
-    pub fn units(&self) -> Vec<Option<String>> {
-        self.units.clone()
     }
 
     /// Ends the launchers and takes the treatments back.

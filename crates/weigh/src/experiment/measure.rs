@@ -73,12 +73,7 @@ impl Session<'_> {
         for set in sets.clone() {
             let treatments = match treatments.take() {
                 Some(first) => first,
-                None => {
-                    let anew = self.request.treatments().map_err(Stop::Failed)?;
-                    let same = self.origin.check_contents(&anew, &station.place.executable);
-                    same.map_err(Stop::Failed)?;
-                    anew
-                }
+                None => self.treatments_anew(station).map_err(Stop::Failed)?,
             };
             let metrics = &self.request.metrics();
             let sample_ms = self.lengths_ms(&treatments);
@@ -93,12 +88,7 @@ impl Session<'_> {
             let collector = net.as_ref().and_then(|net| net.collector.clone());
             let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
             let began = Instant::now();
-            let client = self.request.client.as_deref().map(ClientLabel::read).transpose();
-            let serving = Serving {
-                labels: self.works.iter().flat_map(Work::needs).map(str::to_owned).collect(),
-                treated: self.request.treated,
-                client: client.map_err(|problem| Stop::Failed(format!("--client: {problem}")))?,
-            };
+            let serving = self.serving()?;
             let arms = Arms::raise(bench, treatments, &serving, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
@@ -112,7 +102,7 @@ impl Session<'_> {
                 before: self.earlier.elapsed,
                 sample_ms,
                 timeout: self.request.timeout,
-                units,
+                units: units.clone(),
                 around: &self.request.around,
                 net: net.map(|site| NetBench { site, sizes: std::mem::take(&mut sizes) }),
             };
@@ -132,7 +122,7 @@ impl Session<'_> {
             let result = result.and(host.run_cleanup());
             // Another set moves as much.
             sizes = host.take_sizes();
-            units = host.units();
+            units.clone_from(&host.units);
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
@@ -140,13 +130,20 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What cells of a grid are measured in, where there are any.
-    fn lay_net(&self, bench: &Bench) -> Result<Option<NetSite>, Stop> {
-        if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
-            return Ok(None);
-        }
-        let agents = self.request.agents.as_ref();
-        Ok(Some(NetSite::lay(bench.place, agents, self.interrupted)?))
+    /// For a further set, of what the first was made of.
+    fn treatments_anew(&self, station: &Station) -> Result<Vec<Named>, String> {
+        let treatments = self.request.treatments()?;
+        self.origin.check_contents(&treatments, &station.place.executable)?;
+        Ok(treatments)
+    }
+
+    fn serving(&self) -> Result<Serving, Stop> {
+        let client = self.request.client.as_deref().map(ClientLabel::read).transpose();
+        Ok(Serving {
+            labels: self.works.iter().flat_map(Work::needs).map(str::to_owned).collect(),
+            treated: self.request.treated,
+            client: client.map_err(|problem| Stop::Failed(format!("--client: {problem}")))?,
+        })
     }
 
     fn tell_about_arms(

@@ -152,22 +152,8 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let differ: Vec<bool> = sets.iter().map(|sets| sets::differ(sets)).collect();
     let of_rows = (&judgements[..bettings.len()], &differ[..]);
     let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, of_rows);
-    let mut judged_further = judgements.split_off(bettings.len());
-    for (which, metric) in further.iter().enumerate() {
-        for (row, of_row) in measurements.iter().enumerate() {
-            let of_sets = sets::of_metric(of_row, metric, &design);
-            sets::reconcile(&mut judged_further[which * bettings.len() + row], &of_sets);
-        }
-    }
-    let readings: Vec<Vec<Reading>> = (0..bettings.len())
-        .map(|row| {
-            let of_row = |(which, metric): (usize, &Metric)| {
-                let judgement = &judged_further[which * bettings.len() + row];
-                reading(metric, &measurements[row].series, judgement)
-            };
-            further.iter().enumerate().filter_map(of_row).collect()
-        })
-        .collect();
+    let judged_further = judgements.split_off(bettings.len());
+    let readings = readings(&measurements, &further, judged_further, &design);
     let of_sets: Vec<Vec<String>> = judgements
         .iter_mut()
         .zip(&sets)
@@ -204,6 +190,28 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         },
     );
     (rows, effects)
+}
+
+/// Of each row, of all metrics but the rate; `judged` has those of the first metric, then those of the next.
+fn readings(
+    measurements: &[Measurements],
+    further: &[Metric],
+    mut judged: Vec<Judgement>,
+    design: &Design,
+) -> Vec<Vec<Reading>> {
+    let claims =
+        further.iter().flat_map(|metric| measurements.iter().map(move |row| (metric, row)));
+    for ((metric, of_row), whole) in claims.zip(&mut judged) {
+        sets::reconcile(whole, &sets::of_metric(of_row, metric, design));
+    }
+    let of_row = |(row, measured): (usize, &Measurements)| {
+        let metrics = further.iter().enumerate();
+        let known = metrics.filter_map(|(which, metric)| {
+            reading(metric, &measured.series, &judged[which * measurements.len() + row])
+        });
+        known.collect()
+    };
+    measurements.iter().enumerate().map(of_row).collect()
 }
 
 fn row(

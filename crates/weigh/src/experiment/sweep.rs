@@ -15,16 +15,28 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::Audience;
 use super::row::Unit;
 use super::run_progress::Progress;
+use super::work::Work;
 use crate::format;
 use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
+use crate::net::site::NetSite;
 use crate::store::record::Stored;
 use crate::store::samples::Point;
+use crate::treatment::Bench;
 
 /// After so many sweeps the interval is looked at for the first time.
 const FIRST_LOOK: usize = 3;
 
 impl Session<'_> {
+    /// What cells of a grid are measured in, where there are any.
+    pub(super) fn lay_net(&self, bench: &Bench) -> Result<Option<NetSite>, Stop> {
+        if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
+            return Ok(None);
+        }
+        let agents = self.request.agents.as_ref();
+        Ok(Some(NetSite::lay(bench.place, agents, self.interrupted)?))
+    }
+
     /// Sweeps over the cells of a grid, which are `works` in this order.
     ///
     /// # Errors

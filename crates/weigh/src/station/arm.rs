@@ -1,5 +1,7 @@
 //! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
 
+mod held_client;
+
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,7 +12,7 @@ use std::time::Duration;
 use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
-use crate::treatment::{self, Launch, Named, PairDraw, Treatment};
+use crate::treatment::{self, Named, PairDraw, Treatment};
 use crate::workload::instance::Instance;
 use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
 use crate::workload::member::{MemberDuring, MemberSeen, Raise};
@@ -326,53 +328,6 @@ impl Arm {
             None => done.launched,
         };
         Ok((launched, done.members))
-    }
-
-    /// A workload that asks no server has nothing for a client on another machine to do.
-    fn hold_asking(&self, job: &Job) -> Result<(), ArmsError> {
-        let has_client = self.raised.as_ref().is_some_and(|raised| raised.client.is_some());
-        match self.exempt.away.is_some() && self.is_workload(job) && !has_client {
-            true => Err(ArmsError::Fixture(
-                "it asks no server: leave out --client, which is for workloads that do".into(),
-            )),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether it is a program of ours, and no command.
-    fn is_workload(&self, job: &Job) -> bool {
-        let own = self.place().executable.path().as_os_str();
-        job.argv.first().is_some_and(|word| own == word.as_str())
-    }
-
-    /// That the client which did the work was where it had to be, and exempt.
-    fn hold_client(&mut self, job: &Job, done: &LaunchedArm) -> Result<(), ArmsError> {
-        let client = self.raised.as_ref().and_then(|raised| raised.client.as_ref());
-        let Some(client) = client.filter(|_| done.launched.exit_code == Some(0)) else {
-            return Ok(());
-        };
-        let (launched, away) = match (&done.client, &self.exempt.away) {
-            (Some(launched), away) => (launched, away),
-            (None, None) if !self.needs.is_empty() && self.is_workload(job) => {
-                let problem = "it did not hand its work to the exempt client, so that the client was treated \
-                               too: use --treat both";
-                return Err(ArmsError::Fixture(problem.into()));
-            }
-            // A command, or a workload beside servers that others ask.
-            (None, None) => return Ok(()),
-            (None, Some(_)) => {
-                let problem =
-                    "this workload does not run on the client's machine: leave out --client";
-                return Err(ArmsError::Fixture(problem.into()));
-            }
-        };
-        if let Some(away) = away {
-            return client.hold_place(launched, away.borrow().whereabouts()).map_err(of_member);
-        }
-        client.hold(launched).map_err(of_member)?;
-        let setup = client.setup();
-        let launch = Launch { is_treated: false, setup, launched, members: &[] };
-        Ok(self.named.treatment.hold_exempt(&launch)?)
     }
 }
 

@@ -165,8 +165,8 @@ impl<'a> Arms<'a> {
         self.arms[arm].asked()
     }
 
-    /// Whether the launcher of an arm, with its members, is there: what fails takes it away, and the next launch
-    /// has another.
+    /// Whether the launcher of an arm, with its members, is there: what fails takes it away, and the next
+    /// launch has another.
     pub fn is_raised(&self, arm: usize) -> bool {
         self.arms[arm].is_raised()
     }

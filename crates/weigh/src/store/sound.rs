@@ -1,5 +1,5 @@
-//! What no experiment has, and a database of others may say all the same: numbers that name nothing, or have no
-//! end.
+//! What no experiment has, and a database of others may say all the same: numbers that name nothing, or have
+//! no end.
 
 use super::Error;
 use super::record::{SEARCH_SET, Stored};

@@ -1,0 +1,54 @@
+//! What an exempt client has to be that did the work of an arm's job.
+
+use super::{Arm, ArmsError, LaunchedArm, of_member};
+use crate::treatment::Launch;
+use crate::workload::launcher::Job;
+
+impl Arm {
+    /// A workload that asks no server has nothing for a client on another machine to do.
+    pub(super) fn hold_asking(&self, job: &Job) -> Result<(), ArmsError> {
+        let has_client = self.raised.as_ref().is_some_and(|raised| raised.client.is_some());
+        match self.exempt.away.is_some() && self.is_workload(job) && !has_client {
+            true => Err(ArmsError::Fixture(
+                "it asks no server: leave out --client, which is for workloads that do".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether it is a program of ours, and no command.
+    fn is_workload(&self, job: &Job) -> bool {
+        let own = self.place().executable.path().as_os_str();
+        job.argv.first().is_some_and(|word| own == word.as_str())
+    }
+
+    /// That the client which did the work was where it had to be, and exempt.
+    pub(super) fn hold_client(&mut self, job: &Job, done: &LaunchedArm) -> Result<(), ArmsError> {
+        let client = self.raised.as_ref().and_then(|raised| raised.client.as_ref());
+        let Some(client) = client.filter(|_| done.launched.exit_code == Some(0)) else {
+            return Ok(());
+        };
+        let (launched, away) = match (&done.client, &self.exempt.away) {
+            (Some(launched), away) => (launched, away),
+            (None, None) if !self.needs.is_empty() && self.is_workload(job) => {
+                let problem = "it did not hand its work to the exempt client, so that the client was treated \
+                               too: use --treat both";
+                return Err(ArmsError::Fixture(problem.into()));
+            }
+            // A command, or a workload beside servers that others ask.
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {
+                let problem =
+                    "this workload does not run on the client's machine: leave out --client";
+                return Err(ArmsError::Fixture(problem.into()));
+            }
+        };
+        if let Some(away) = away {
+            return client.hold_place(launched, away.borrow().whereabouts()).map_err(of_member);
+        }
+        client.hold(launched).map_err(of_member)?;
+        let setup = client.setup();
+        let launch = Launch { is_treated: false, setup, launched, members: &[] };
+        Ok(self.named.treatment.hold_exempt(&launch)?)
+    }
+}
