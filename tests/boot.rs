@@ -55,6 +55,9 @@ fn this_machine_is_not_booted_by_a_test() {
     refused(&["compare", "boot:audit", "--", "true"], &["only what -w names"]);
     refused(&["compare", "boot:audit", "--json", "x"], &["weigh export"]);
     refused(&["compare", "boot:audti"], &["`boot` does not take `audti`"]);
+    let mut by_own_build = home.weigh(&audit);
+    by_own_build.env("WEIGH_WORKLOADS", "./own");
+    home.start(by_own_build).finish().assert_error(&["unset WEIGH_WORKLOADS"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 

@@ -25,6 +25,7 @@ use crate::treatment::boot::{
     BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
     services_stop_within, watchdog,
 };
+use crate::workload::executable;
 use paired::judge::MIN_PAIRS;
 
 /// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault
@@ -107,6 +108,12 @@ fn check(request: &Request) -> Result<(), String> {
     }
     if !request.fixtures.is_empty() || request.agents.is_some() || !request.beside.is_empty() {
         return only("what this machine has by itself: no --fixture, --beside, --active");
+    }
+    if let Some((variable, file)) = executable::named_by_user() {
+        return Err(format!(
+            "the workloads of {} are not in a boot that comes later: unset {variable}",
+            file.display()
+        ));
     }
     match request.plan.sets() {
         1 => request.treatments().map(drop),

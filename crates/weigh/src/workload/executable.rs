@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -99,6 +100,13 @@ pub struct Executable {
     interpreters: BTreeMap<String, String>,
 }
 
+/// The user's own build, where the environment names one, and by which variable.
+pub fn named_by_user() -> Option<(&'static str, OsString)> {
+    [VARIABLE, FORMER_VARIABLE].into_iter().find_map(|variable| {
+        env::var_os(variable).filter(|file| !file.is_empty()).map(|file| (variable, file))
+    })
+}
+
 impl Executable {
     /// Unpacks the executable into a directory: the embedded one, or the one that `WEIGH_WORKLOADS` names.
     ///
@@ -107,10 +115,7 @@ impl Executable {
     /// that is named is no build of the workloads.
     pub fn unpack(directory: &Path) -> Result<Executable, String> {
         let path = directory.join(FILE_NAME);
-        let named = [VARIABLE, FORMER_VARIABLE].into_iter().find_map(|variable| {
-            env::var_os(variable).filter(|file| !file.is_empty()).map(|file| (variable, file))
-        });
-        if let Some((variable, file)) = named {
+        if let Some((variable, file)) = named_by_user() {
             return Executable::copy(Path::new(&file), path)
                 .map_err(|problem| format!("{variable}={}: {problem}", file.display()));
         }
