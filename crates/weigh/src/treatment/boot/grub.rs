@@ -1,6 +1,7 @@
 //! GRUB's one-shot entry: an entry of ours in `custom.cfg`, which the usual `grub.cfg` reads if it is there,
 //! and its name in GRUB's environment as the next one (grub-reboot(8)). GRUB forgets the name before it boots
-//! the entry, so what fails there is not booted again.
+//! the entry, so what fails there is not booted again. That takes a file system which GRUB can write: where it
+//! cannot, the name would stay, and the entry with it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,6 +14,8 @@ use super::kernel::BootKernel;
 use trust::program;
 
 const ENTRY: &str = "weigh-boot";
+/// The file systems on which GRUB writes its environment, as `grub-probe` names them: ext2 is ext4, too.
+const WRITABLE: [&str; 3] = ["ext2", "xfs", "fat"];
 /// So that it is known as ours.
 const HEAD: &str = "# Written by weigh for an experiment of boots; `weigh restore` removes it.\n";
 
@@ -49,6 +52,17 @@ impl Grub {
         }
     }
 
+    /// Whether GRUB can take the name out of its environment, and so boots the entry once.
+    fn can_forget(&self) -> Result<(), String> {
+        let file = self.directory.join("grubenv");
+        // Where it is a link to the partition of the firmware, GRUB follows that.
+        let file =
+            fs::canonicalize(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let directory = file.parent().unwrap_or(&file);
+        let probe = |what: &str| self.run("probe", &[what.as_ref(), directory.as_os_str()]);
+        can_write(directory, &probe("--target=fs")?, &probe("--target=abstraction")?)
+    }
+
     /// The entry as `grub.cfg` has others.
     fn text(&self, kernel: &BootKernel, line: &str) -> Result<String, String> {
         let uuid = self.run("probe", &["--target=fs_uuid".as_ref(), kernel.image.as_os_str()])?;
@@ -63,6 +77,20 @@ impl Grub {
             quoted(&uuid)?
         ))
     }
+}
+
+/// Whether GRUB can write what is on this file system, and what lies between it and its partition.
+fn can_write(directory: &Path, file_system: &str, between: &str) -> Result<(), String> {
+    let what = match between {
+        "" if WRITABLE.contains(&file_system) => return Ok(()),
+        "" => file_system.to_owned(),
+        _ => between.split_whitespace().collect::<Vec<_>>().join(", "),
+    };
+    Err(format!(
+        "{} is on what GRUB is not known to write ({what}): it would boot the entry for ever, also one that \
+         panics",
+        directory.display()
+    ))
 }
 
 /// A word that GRUB's shell takes as it is.
@@ -93,6 +121,8 @@ pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
         return Err(format!("{} is there already, and not ours", grub.custom().display()));
     }
     grub.run("editenv", &["-".as_ref(), "list".as_ref()])?;
+    let by_kexec = |problem| format!("{problem}; leave --reboot-by grub out, to boot by kexec");
+    grub.can_forget().map_err(by_kexec)?;
     grub.text(kernel, line).map(drop)
 }
 
@@ -156,5 +186,24 @@ mod tests {
     fn what_grubs_shell_would_take_apart_is_quoted_or_refused() {
         assert_eq!(quoted("a=$b;{c}").unwrap(), "'a=$b;{c}'");
         assert!(quoted("it's").is_err() && quoted("").is_err());
+    }
+
+    /// As `grub-probe` prints them.
+    #[test]
+    fn an_environment_that_grub_cannot_write_is_refused() {
+        let tried = |file_system, between| can_write(Path::new("/boot/grub"), file_system, between);
+        for file_system in ["ext2", "xfs", "fat"] {
+            assert_eq!(tried(file_system, ""), Ok(()));
+        }
+        for (file_system, between, named) in [
+            ("btrfs", "", "(btrfs)"),
+            ("zfs", "", "(zfs)"),
+            ("", "", "()"),
+            ("ext2", "lvm", "(lvm)"),
+            ("xfs", "diskfilter mdraid1x", "(diskfilter, mdraid1x)"),
+        ] {
+            let refused = tried(file_system, between).unwrap_err();
+            assert!(refused.contains(named), "{refused}");
+        }
     }
 }
