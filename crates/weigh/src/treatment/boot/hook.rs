@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::watchdog;
 use crate::shell::command_line;
@@ -103,6 +104,30 @@ impl Hook {
         }
     }
 
+    /// Has what starts this program after a boot start it now: systemd may be forbidden what we may.
+    fn try_out(&self, program: &Path) -> Result<(), String> {
+        let (who, mut command) = match self {
+            Hook::Units => {
+                let systemd = trust::program::find("systemd-run")?;
+                let mut run = Command::new(systemd.ok_or("there is no systemd-run here")?);
+                run.args(["--wait", "--quiet", "--collect"]).arg(program);
+                ("systemd", run)
+            }
+            Hook::Scripts(_) => ("a script", Command::new(program)),
+        };
+        let problem = match command.arg("--version").stdin(Stdio::null()).output() {
+            Ok(done) if done.status.success() => return Ok(()),
+            Ok(done) => format!("{} {}", done.status, String::from_utf8_lossy(&done.stderr).trim()),
+            Err(error) => error.to_string(),
+        };
+        Err(format!(
+            "{who} cannot start {}, and so could not after a boot ({}): SELinux may forbid it, or that file \
+             system is mounted noexec; XDG_STATE_HOME can name another directory",
+            program.display(),
+            problem.trim()
+        ))
+    }
+
     /// Puts it there; when this returns, it is on disk.
     ///
     /// # Errors
@@ -112,6 +137,7 @@ impl Hook {
         let program = state.path(PROGRAM);
         let own = fs::read("/proc/self/exe").map_err(|error| error.to_string());
         own.and_then(|own| written(&program, &own, 0o700).map_err(|error| said(&program, &error)))?;
+        self.try_out(&program)?;
         let home = std::env::var("XDG_STATE_HOME").ok().filter(|home| !home.is_empty());
         let put = |file: &Path, text: String, mode: u32| {
             written(file, text.as_bytes(), mode).map_err(|error| said(file, &error))
@@ -221,6 +247,25 @@ fn script_text(program: &Path, state_home: Option<&str>, words: &[&str]) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_that_cannot_be_started_is_found_before_the_machine_goes_down() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join(PROGRAM);
+        let tried = |text: &str, mode| {
+            written(&program, text.as_bytes(), mode).unwrap();
+            Hook::Scripts(Vec::new()).try_out(&program)
+        };
+        // As a file system mounted noexec has it.
+        let refused = tried("#!/bin/sh\n", 0o600).unwrap_err();
+        assert!(refused.contains("Permission denied") && refused.contains("noexec"), "{refused}");
+        let refused = tried("#!/bin/sh\necho no libraries >&2; exit 127\n", 0o700).unwrap_err();
+        assert!(refused.contains("(exit status: 127 no libraries)"), "{refused}");
+        assert_eq!(tried("#!/bin/sh\n[ \"$*\" = --version ]\n", 0o700), Ok(()));
+        if !has_systemd() {
+            assert!(Hook::Units.try_out(&program).is_err(), "nobody is asked for it");
+        }
+    }
 
     #[test]
     fn it_starts_the_copy_with_the_state_directory_of_the_experiment() {
