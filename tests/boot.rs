@@ -178,6 +178,41 @@ fn weigh_restore_ends_it_in_any_boot() {
     assert_eq!(machine.into_home().json()["state"], "interrupted");
 }
 
+/// The first boot of the experiment does this before it measures: weigh cannot go on there, and nothing is
+/// made anew.
+fn comes_back_after(harm: &str) -> Machine {
+    let first = format!(
+        "cat >/etc/rc2.d/S50x <<END\n#!/bin/sh\ngrep -q weigh.boot /proc/cmdline && {harm}\nEND\n\
+         chmod 755 /etc/rc2.d/S50x\n{}",
+        compare("boot:cmdline=init_on_alloc=1", "")
+    );
+    let machine = Machine::that_does(&first);
+    machine.wait_until_off(machine.switch_on());
+    let said = machine.said();
+    let normal = said.matches("Going down: the normal entry").count();
+    assert_eq!((normal, said.matches("TEST: up").count()), (1, 3), "{said}");
+    for directory in ["/etc/rcS.d", "/etc/rc2.d"] {
+        assert!(!machine.list(directory).contains("weigh"), "{said}");
+    }
+    machine
+}
+
+#[test]
+#[ignore = "it takes two minutes of CPU time; make check-hard"]
+fn a_boot_that_cannot_go_on_leads_back_to_the_normal_entry() {
+    if is_skipped() {
+        return;
+    }
+    let _turn = Turn::share();
+    let machine = comes_back_after("mv /var/data/weighbridge /var/data/elsewhere");
+    let data = machine.list("/var/data");
+    assert!(data.contains("elsewhere") && !data.contains("weighbridge"), "{data}");
+    assert!(machine.said().contains("weigh.db is not there in this boot"), "{}", machine.said());
+    assert_put_back(&machine);
+    let machine = comes_back_after("sed -i s/experiment// /var/lib/weighbridge/boot.json");
+    assert!(machine.said().contains("boot.json: missing field"), "{}", machine.said());
+}
+
 #[test]
 #[ignore = "it takes two minutes of CPU time; make check-hard"]
 fn boots_by_grubs_one_shot_entry_leave_it_as_it_was() {

@@ -1,6 +1,7 @@
 //! `weigh compare boot:…`: this machine is booted again and again, and this program goes on after each boot
 //! where the samples that are stored say that it was.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -89,7 +90,10 @@ pub fn begin(
         failures: 0,
         boot_id: machine::boot_id(),
     };
-    let gone = state.write().and_then(|()| hook.install()).and_then(|()| boot(&state, request));
+    let gone = state
+        .write()
+        .and_then(|()| hook.install(&state.database))
+        .and_then(|()| boot(&state, request));
     gone.map(|()| 0).map_err(|problem| given_up(&store, &done.id, problem))
 }
 
@@ -213,38 +217,73 @@ impl BootArgs {
             }
             return Ok(0);
         }
-        watchdog::take_over();
-        let Some(state) = BootState::read()? else { return Ok(0) };
-        if state.boot_id == machine::boot_id() {
+        let state = BootState::read();
+        if let Ok(Some(state)) = &state
+            && state.boot_id == machine::boot_id()
+        {
+            // Its watchdog may be set for the way down.
             return Err(format!(
                 "this is the boot in which boot {} was to begin, and the machine did not go down",
                 state.boots
             ));
         }
-        let store = Store::open(&state.database).map_err(|error| error.to_string())?;
-        let interrupted = listen_for_signals()?;
-        let code = match go_on(&state, &store, context, &interrupted) {
-            Ok(code) => code,
-            // Where it was taken back meanwhile, what was missed then is no failure.
-            Err(_) if !state.is_due()? => {
-                let ended = store.finish(&state.experiment, State::Interrupted, None);
-                ended.map_err(|error| error.to_string())?;
-                output::note("weigh restore has ended the experiment: this boot stays as it is.");
-                return Ok(INTERRUPTED);
-            }
-            Err(problem) => {
-                output::problem(&given_up(&store, &state.experiment, problem));
-                ERROR
-            }
+        watchdog::take_over();
+        // From here on nobody else brings the machine back.
+        let done = match state {
+            Ok(None) => return Ok(0),
+            Ok(Some(state)) => after_boot(&state, context),
+            Err(problem) => Err(problem),
         };
-        // Where another boot is due, the machine went down in there.
-        end()?;
-        if is_in_one() {
-            output::note("Going down: the normal entry.");
-            go_down(WayDown::Reset)?;
+        match done {
+            Ok(Some(code)) => go_back(code),
+            Ok(None) => Ok(INTERRUPTED),
+            Err(problem) => {
+                output::problem(&problem);
+                go_back(ERROR)
+            }
         }
-        Ok(code)
     }
+}
+
+/// Goes on with an experiment whose machine has booted. Gives the exit status where no other boot is due, and
+/// none where `weigh restore` has ended it.
+fn after_boot(state: &BootState, context: &Context) -> Result<Option<u8>, String> {
+    let store = existing(&state.database)?;
+    let gone_on = listen_for_signals()
+        .and_then(|interrupted| go_on(state, &store, context, &interrupted).map(Some));
+    gone_on.or_else(|problem| {
+        // Where it was taken back meanwhile, what was missed then is no failure.
+        if state.is_due() != Ok(false) {
+            return Err(given_up(&store, &state.experiment, problem));
+        }
+        if let Err(error) = store.finish(&state.experiment, State::Interrupted, None) {
+            output::problem(&error.to_string());
+        }
+        output::note("weigh restore has ended the experiment: this boot stays as it is.");
+        Ok(None)
+    })
+}
+
+/// The database that an experiment began in. A new one in its place would say nothing of it, and hide it
+/// where its file system is mounted later.
+fn existing(database: &Path) -> Result<Store, String> {
+    let found = Store::read(database).map_err(|error| error.to_string())?;
+    found.ok_or_else(|| {
+        format!("the database {} is not there in this boot: is it mounted?", database.display())
+    })
+}
+
+/// No other boot is due, or none can be: the machine goes back to its normal entry.
+fn go_back(code: u8) -> Result<u8, String> {
+    let ended = end();
+    if is_in_one() {
+        if let Err(left) = &ended {
+            output::problem(left);
+        }
+        output::note("Going down: the normal entry.");
+        go_down(WayDown::Reset)?;
+    }
+    ended.map(|_| code)
 }
 
 /// Measures in this boot what it is for, and has the machine go down for the next. Gives the exit status
@@ -305,4 +344,20 @@ fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(
     }
     let warning = format!("{}{}. It was tried again.", what[..1].to_uppercase(), &what[1..]);
     store.add_warning(&state.experiment, &warning).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_not_there_after_a_boot_is_not_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("data/weigh.db");
+        let problem = existing(&database).err().unwrap();
+        assert!(problem.contains("data/weigh.db is not there in this boot"), "{problem}");
+        assert!(!directory.path().join("data").exists());
+        Store::open(&database).unwrap();
+        assert!(existing(&database).is_ok());
+    }
 }

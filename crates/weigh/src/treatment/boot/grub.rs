@@ -1,7 +1,7 @@
 //! GRUB's one-shot entry: an entry of ours in `custom.cfg`, which the usual `grub.cfg` reads if it is there,
 //! and its name in GRUB's environment as the next one (grub-reboot(8)). GRUB forgets the name before it boots
-//! the entry, so what fails there is not booted again. That takes a file system which GRUB can write: where it
-//! cannot, the name would stay, and the entry with it.
+//! the entry, so what fails there is not booted again. Where GRUB cannot write its environment, the name
+//! would stay, and the entry with it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

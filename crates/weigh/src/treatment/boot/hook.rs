@@ -128,11 +128,11 @@ impl Hook {
         ))
     }
 
-    /// Puts it there; when this returns, it is on disk.
+    /// Puts it there, for an experiment in this database; when this returns, it is on disk.
     ///
     /// # Errors
     /// A sentence.
-    pub fn install(&self) -> Result<(), String> {
+    pub fn install(&self, database: &Path) -> Result<(), String> {
         let state = StateDir::open().map_err(|error| format!("the state directory: {error}"))?;
         let program = state.path(PROGRAM);
         let own = fs::read("/proc/self/exe").map_err(|error| error.to_string());
@@ -146,7 +146,7 @@ impl Hook {
             Hook::Units => {
                 let early = self.is_early().then_some(&EARLY_UNIT);
                 [&UNIT].into_iter().chain(early).try_for_each(|unit| {
-                    put(&unit.file(), unit.text(&program, home.as_deref()), 0o644)?;
+                    put(&unit.file(), unit.text(&program, database, home.as_deref()), 0o644)?;
                     let link = unit.link();
                     linked(&link, &unit.file()).map_err(|error| said(&link, &error))
                 })
@@ -217,15 +217,21 @@ impl SystemdUnit {
     }
 
     /// No boot waits for it (`Type=simple`).
-    fn text(&self, program: &Path, state_home: Option<&str>) -> String {
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    fn text(&self, program: &Path, database: &Path, state_home: Option<&str>) -> String {
+        let quoted =
+            |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
         let environment = state_home.map_or_else(String::new, |home| {
             format!("Environment=\"XDG_STATE_HOME={}\"\n", quoted(home))
         });
         let program = quoted(&program.display().to_string());
+        // The watchdog is set whether or not that can be mounted.
+        let database = match self.words {
+            GOES_ON => format!(" \"{}\"", quoted(&database.display().to_string())),
+            _ => String::new(),
+        };
         format!(
             "[Unit]\nDescription=weigh goes on with an experiment of boots (weigh restore ends it)\n\
-             RequiresMountsFor=\"{program}\"\n{}\n\
+             RequiresMountsFor=\"{program}\"{database}\n{}\n\
              [Service]\nType=simple\n{environment}ExecStart=\"{program}\" {}\n",
             self.more,
             self.words.join(" ")
@@ -273,7 +279,11 @@ mod tests {
         let script = script_text(program, Some("/a b"), GUARDS);
         let command = "env 'XDG_STATE_HOME=/a b' /var/lib/w/boot-weigh __boot --early <";
         assert!(script.contains(command), "{script}");
-        let unit = UNIT.text(program, Some("/a \"b"));
+        let unit = UNIT.text(program, Path::new("/srv/100%/w.db"), Some("/a \"b"));
+        let mounts = "\nRequiresMountsFor=\"/var/lib/w/boot-weigh\" \"/srv/100%%/w.db\"\nAfter=";
+        assert!(unit.contains(mounts), "{unit}");
+        let early = EARLY_UNIT.text(program, Path::new("/srv/w.db"), None);
+        assert!(early.contains("RequiresMountsFor=\"/var/lib/w/boot-weigh\"\nDef"), "{early}");
         let service = "After=multi-user.target graphical.target\n\n[Service]\nType=simple\n\
                        Environment=\"XDG_STATE_HOME=/a \\\"b\"\n\
                        ExecStart=\"/var/lib/w/boot-weigh\" __boot\n";

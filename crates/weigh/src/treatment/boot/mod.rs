@@ -56,14 +56,14 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 pub fn end() -> Result<Option<String>, String> {
     let state = BootState::read();
     // First, as it would reset a machine that stays up, and cannot fail.
-    if matches!(state, Ok(Some(_))) {
+    if !matches!(state, Ok(None)) {
         watchdog::stand_down();
     }
     // Then the hook, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
-    let Some(state) = state? else {
+    let Ok(Some(state)) = state else {
         grub::unload_what_is_left()?;
-        return Ok(None);
+        return state.map(|_| None);
     };
     state.mechanism.unload()?;
     BootState::remove()?;

@@ -50,7 +50,8 @@ impl BootState {
         let say = |problem: String| format!("{}: {problem}", directory.path(FILE).display());
         match directory.read(FILE) {
             Ok(bytes) => {
-                serde_json::from_slice(&bytes).map(Some).map_err(|error| say(error.to_string()))
+                let read = serde_json::from_slice(&bytes).map(Some);
+                read.map_err(|error| say(format!("{error}: remove it")))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(say(error.to_string())),
