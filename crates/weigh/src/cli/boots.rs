@@ -19,6 +19,7 @@ use crate::format;
 use crate::machine;
 use crate::result::summary::State;
 use crate::store::Store;
+use crate::store::record::Stored;
 use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
 use crate::treatment::boot::state::{is_in_one, seconds_now};
@@ -26,6 +27,7 @@ use crate::treatment::boot::{
     BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
     services_stop_within, watchdog,
 };
+use crate::treatment::digest::digest_of_bytes;
 use crate::workload::executable;
 use paired::judge::MIN_PAIRS;
 
@@ -82,6 +84,7 @@ pub fn begin(
     let state = BootState {
         experiment: done.id.clone(),
         database: std::path::absolute(context.database()?).map_err(|error| error.to_string())?,
+        origin: digest_of_bytes(stored.header.origin.as_deref().unwrap_or_default()),
         normal,
         mechanism,
         began_s,
@@ -273,6 +276,19 @@ fn existing(database: &Path) -> Result<Store, String> {
     })
 }
 
+/// What is stored of the experiment, as long as it is to measure what it began with.
+fn its_own(state: &BootState, store: &Store) -> Result<Stored, String> {
+    let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
+    match digest_of_bytes(stored.header.origin.as_deref().unwrap_or_default()) == state.origin {
+        true => Ok(stored),
+        false => Err(format!(
+            "what experiment {} measures was changed in {} since it began",
+            state.experiment,
+            state.database.display()
+        )),
+    }
+}
+
 /// No other boot is due, or none can be: the machine goes back to its normal entry.
 fn go_back(code: u8) -> Result<u8, String> {
     let ended = end();
@@ -294,8 +310,7 @@ fn go_on(
     context: &Context,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, String> {
-    let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
-    let request = Origin::stored(&stored)?.request;
+    let request = Origin::stored(&its_own(state, store)?)?.request;
     if state.is_on_the_way() {
         let here = BootState { boot_id: machine::boot_id(), ..state.clone() };
         here.write()?;
@@ -311,7 +326,7 @@ fn go_on(
     let mut audience = terminal(context, request.margin);
     // Time goes by: a boot that was due may be none any more, and then it is over.
     let due = loop {
-        let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
+        let stored = its_own(state, store)?;
         let done = in_next_boot(&stored, store, &mut audience, interrupted)?;
         if done.state != State::Running {
             return tell(&done, store);

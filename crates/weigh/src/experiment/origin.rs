@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::request::{Plan, Request};
 use crate::machine::Facts;
@@ -14,7 +13,7 @@ use crate::result::summary::State;
 use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::Named;
 use crate::treatment::boot::are_boots;
-use crate::treatment::digest::{digest_of_file, hex};
+use crate::treatment::digest::{digest_of_bytes, digest_of_file};
 use crate::workload::executable::Executable;
 
 /// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
@@ -159,7 +158,8 @@ fn contents(
     for named in treatments {
         let content = named.treatment.content();
         if !content.is_empty() {
-            contents.insert(format!("what `{}` is made of", named.label), digest(&content));
+            contents
+                .insert(format!("what `{}` is made of", named.label), digest_of_bytes(&content));
         }
     }
     let programs = match (&request.command, &request.contest) {
@@ -178,10 +178,6 @@ fn contents(
         contents.extend(digest_of_file(&file).ok().map(|digest| (name, digest)));
     }
     contents
-}
-
-fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// The file that execvp(3) would execute.

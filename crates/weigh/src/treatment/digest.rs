@@ -24,6 +24,11 @@ pub fn digest_of_file(path: &Path) -> io::Result<String> {
     }
 }
 
+/// The same of what is in memory.
+pub fn digest_of_bytes(bytes: impl AsRef<[u8]>) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// In hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
