@@ -34,7 +34,8 @@ use paired::multiplicity::Multiplicity;
 #[derive(Debug, Args)]
 pub struct Pairing {
     /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; with network grids
-    /// 10m, virtual machines 15m, boots of this machine 2h; 8s per row where that is longer]
+    /// 10m, virtual machines 15m, boots of this machine 2h; 8s per row, or 16s with a server, where that is
+    /// longer]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
@@ -84,8 +85,8 @@ const BUDGET_OF_GRIDS: Duration = Duration::from_secs(600);
 /// The same of this machine, with its firmware's and its services' time.
 const BUDGET_OF_BOOTS: Duration = Duration::from_secs(7200);
 
-/// Without, none of fifty rows would have the pairs for a verdict. A pair takes 0.3 s, and with servers that
-/// are started for it 0.5 s.
+/// Without, none of fifty rows would have the pairs for a verdict: a dozen or more, of 0.3 s each or, with
+/// servers that are started for it, 1 s.
 const BUDGET_PER_ROW: Duration = Duration::from_secs(8);
 
 impl Pairing {

@@ -226,9 +226,11 @@ fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
     }
 }
 
-/// How many may have a verdict, but for those by which a peak is chosen.
+/// How many may have a verdict, but for those by which a peak is chosen. Where servers are started for each
+/// pair, which takes as long again, one counts for two.
 fn rows(works: &[Work], arms: usize) -> usize {
-    works.iter().filter(|work| work.role() != LoadRole::Candidate).count() * (arms - 1).max(1)
+    let judged = works.iter().filter(|work| work.role() != LoadRole::Candidate);
+    judged.map(|work| 1 + usize::from(work.asks())).sum::<usize>() * (arms - 1).max(1)
 }
 
 /// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the
