@@ -182,7 +182,7 @@ mod tests {
 
     /// Odd values of each option that takes one; of a command's own where it takes others.
     const VALUES: &[(&str, &[&str])] = &[
-        ("pass", LENGTHS),
+        ("pass", &["2s", "10m"]),
         ("for", TIMES),
         ("from-spec", &["spec.toml"]),
         ("spec", &["spec.toml"]),

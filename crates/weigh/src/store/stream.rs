@@ -151,6 +151,7 @@ fn parse<'a, S: DeserializeSeed<'a>>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Header;
     use super::super::samples::Gatherer;
     use super::super::tests::{header, measured, samples};
     use super::*;
@@ -197,7 +198,8 @@ mod tests {
     fn what_is_read_back_is_what_was_measured() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
-        let id = store.begin(&header()).unwrap();
+        let arms = ["none", "a", "b", "c"].map(str::to_owned).to_vec();
+        let id = store.begin(&Header { arms, ..header() }).unwrap();
         let mut expected = Gatherer::default();
         store.connection.execute_batch("BEGIN").unwrap();
         // More than one batch, so that each must tell anew what it knows; sums that round.

@@ -29,8 +29,8 @@ pub struct DueBoot {
 pub struct BootState {
     pub experiment: String,
     pub database: PathBuf,
-    /// The SHA-256 of what the experiment measures, in hexadecimal: the database may be another user's, and root
-    /// does at each boot what it says.
+    /// The SHA-256 of what the experiment measures, in hexadecimal: the database may be another user's, and
+    /// root does at each boot what it says.
     pub origin: String,
     pub normal: NormalBoot,
     pub mechanism: Mechanism,
