@@ -220,7 +220,7 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
     let _turn = Turn::share();
     let home = Home::new();
     home.file("mine.toml", MIX);
-    let arguments = ["./mine.toml", "--users", "1,4,500", "--jobs", "100"];
+    let arguments = ["./mine.toml", "--users", "1,40,500", "--jobs", "100"];
     let outcome = as_another_user(&home, &arguments, "100");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&["The ramp ended before load:./mine.toml:users=500", "refuses user"]);
