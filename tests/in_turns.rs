@@ -110,6 +110,8 @@ fn one_whose_partner_is_killed_ends_and_is_not_to_blame() {
         locks.lines().filter(|line| line.contains(&format!(":{inode} "))).count() == 2
     };
     assert!(wait_until(LONG, is_locked), "they do not meet");
+    // It says that it has come after it has its lock; killed between the two, it is waited for.
+    std::thread::sleep(Duration::from_secs(1));
     second.kill();
     let outcome = first.finish();
     assert_eq!(outcome.code, Some(3), "{outcome:#?}");
