@@ -169,7 +169,7 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     let label = "load:./mine.toml";
     let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "30000"];
     // Once there is a verdict, it has done what it is to; a busy machine takes minutes.
-    let mut running = home.start(home.weigh(&[&arguments[..], &["--budget", "200s"]].concat()));
+    let mut running = home.start(home.weigh(&[&arguments[..], &["--budget", "90s"]].concat()));
     let is_judged = || running.said().contains(", slower, ") || running.has_ended();
     assert!(wait_until(Duration::from_secs(240), is_judged), "{}", running.said());
     signal(running.pid(), Signal::INT);
