@@ -89,7 +89,7 @@ impl Session<'_> {
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
                 match self.search(host, slot, limit_ns, &number, audience)? {
                     SearchFound::Bears(rate, measured) => {
-                        host.keep_pass(&measured).map_err(stop_of)?;
+                        host.keep_pass(&measured)?;
                         rates.push(rate);
                     }
                     SearchFound::Below => rates.push(0.0),
@@ -124,7 +124,7 @@ impl Session<'_> {
     ) -> Result<SearchFound, Stop> {
         match host.begin_passes(slot.unit.work) {
             Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
-            begun => begun.map_err(stop_of)?,
+            begun => begun?,
         }
         let given_ms = self.request.sample_ms.ok_or_else(no_length)?;
         let pass_ms = given_ms as f64;
@@ -139,7 +139,7 @@ impl Session<'_> {
             let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
             match self.interrupted.load(Ordering::Relaxed) {
                 true => Err(Stop::Interrupted),
-                false => host.probe(&Slot { pair: passes, ..slot }, length).map_err(stop_of),
+                false => Ok(host.probe(&Slot { pair: passes, ..slot }, length)?),
             }
         };
         let (closed, _) = probe(host, 0.0)?;
@@ -186,13 +186,6 @@ impl Session<'_> {
 /// Whoever asks for a search says how long a pass is.
 fn no_length() -> Stop {
     Stop::Failed("a search for capacity needs the length of its passes".into())
-}
-
-pub(super) fn stop_of(error: SampleError) -> Stop {
-    match error {
-        SampleError::Stop(stop) => stop,
-        SampleError::Workload(reason) | SampleError::Lost(reason) => Stop::Failed(reason),
-    }
 }
 
 /// With every answer right, and no more requests that could not begin than may be slow.

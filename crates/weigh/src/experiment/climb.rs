@@ -69,12 +69,12 @@ impl Session<'_> {
                 if ramp.is_settled() {
                     return match ramp.wants_all_narrow() {
                         false => Ok(()),
-                        true => self.ended_early(host, audience, POINTS_WIDE.into()),
+                        true => self.warn(audience, POINTS_WIDE.into()),
                     };
                 }
                 let is_known = costs[point].is_some();
                 let sentence = self.out_of_time(work, is_known, ramp.has_peak());
-                self.ended_early(host, audience, sentence)?;
+                self.warn(audience, sentence)?;
                 if is_known {
                     return Ok(());
                 }
@@ -102,7 +102,7 @@ impl Session<'_> {
                     ramp.ends_before(point);
                     let name = self.works[work].name();
                     let sentence = format!("The ramp ended before {name}, which failed: {reason}");
-                    self.ended_early(host, audience, sentence)?;
+                    self.warn(audience, sentence)?;
                 }
             }
         }
@@ -129,15 +129,5 @@ impl Session<'_> {
             (true, false) => "a peak was chosen",
         };
         format!("The budget ended before {what}: give --budget more time.")
-    }
-
-    fn ended_early(
-        &self,
-        host: &Host,
-        audience: &mut dyn Audience,
-        sentence: String,
-    ) -> Result<(), Stop> {
-        audience.announce(&sentence);
-        Ok(host.site.store.add_warning(self.id, &sentence)?)
     }
 }

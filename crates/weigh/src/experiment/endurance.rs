@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use super::capacity::stop_of;
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
@@ -48,16 +47,16 @@ impl Session<'_> {
                 }
                 let slot =
                     Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
-                let pass = host.pass(&slot, length).map_err(stop_of)?;
+                let pass = host.pass(&slot, length)?;
                 let line = line(&name, number + 1, passes, &pass);
                 audience.announce(&line);
                 host.add_fact(line)?;
                 for sentence in firsts.of(&name, number + 1, &pass) {
-                    self.warn(host, audience, sentence)?;
+                    self.warn(audience, sentence)?;
                 }
                 are_there = pass.are_there;
                 if !are_there {
-                    self.warn(host, audience, gone(&name, number + 1, passes))?;
+                    self.warn(audience, gone(&name, number + 1, passes))?;
                     break;
                 }
             }
@@ -68,21 +67,10 @@ impl Session<'_> {
             let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
             match failed {
                 0 => host.add_fact(sentence)?,
-                _ => self.warn(host, audience, sentence)?,
+                _ => self.warn(audience, sentence)?,
             }
         }
         Ok(())
-    }
-
-    /// Tells a sentence, and keeps it as a warning.
-    pub(super) fn warn(
-        &self,
-        host: &Host,
-        audience: &mut dyn Audience,
-        sentence: String,
-    ) -> Result<(), Stop> {
-        audience.announce(&sentence);
-        Ok(host.site.store.add_warning(self.id, &sentence)?)
     }
 }
 

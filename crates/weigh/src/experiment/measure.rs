@@ -157,19 +157,22 @@ impl Session<'_> {
         }
         let is_told = is_first && !self.request.pilot_chooses_scheme;
         for sentence in host.about_turns().into_iter().filter(|_| is_told) {
-            audience.announce(&sentence);
-            self.store.add_warning(self.id, &sentence)?;
+            self.warn(audience, sentence)?;
         }
         Ok(())
+    }
+
+    /// Tells a sentence, and keeps it as a warning.
+    pub(super) fn warn(&self, audience: &mut dyn Audience, sentence: String) -> Result<(), Stop> {
+        audience.announce(&sentence);
+        Ok(self.store.add_warning(self.id, &sentence)?)
     }
 
     /// A treatment that is not quite what it was in an earlier session is told, and kept as a warning.
     fn tell_differences(&self, host: &Host, audience: &mut dyn Audience) -> Result<(), Stop> {
         for difference in host.differences(&self.earlier.facts) {
             let warning = format!("Session {}: {difference}", self.earlier.sessions + 1);
-            audience.announce(&warning);
-            let stored = self.store.add_warning(self.id, &warning);
-            stored.map_err(|error| Stop::Failed(error.to_string()))?;
+            self.warn(audience, warning)?;
         }
         Ok(())
     }

@@ -178,8 +178,7 @@ impl Session<'_> {
             users(best[1]),
             users(at[0])
         );
-        audience.announce(&sentence);
-        self.store.add_warning(self.id, &sentence)?;
+        self.warn(audience, sentence)?;
         Ok(Some(at))
     }
 
@@ -206,8 +205,7 @@ impl Session<'_> {
             self.request.arms[slot.arm],
             self.works[slot.unit.work].name()
         );
-        audience.announce(&sentence);
-        self.store.add_warning(self.id, &sentence)?;
+        self.warn(audience, sentence)?;
         Ok(None)
     }
 

@@ -86,6 +86,16 @@ pub enum SampleError {
     Stop(Stop),
 }
 
+/// Where nothing can go on without the sample.
+impl From<SampleError> for Stop {
+    fn from(error: SampleError) -> Stop {
+        match error {
+            SampleError::Stop(stop) => stop,
+            SampleError::Workload(reason) | SampleError::Lost(reason) => Stop::Failed(reason),
+        }
+    }
+}
+
 impl SampleError {
     /// Of a pair that lacks this sample.
     pub fn of_pair(self, position: usize) -> PairError {

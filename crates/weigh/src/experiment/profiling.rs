@@ -53,8 +53,7 @@ impl Session<'_> {
                         let (name, arm) = (self.works[unit.work].name(), &self.request.arms[arm]);
                         let warning =
                             format!("There is no profile of {name} under `{arm}`: {problem}");
-                        audience.announce(&warning);
-                        self.store.add_warning(self.id, &warning)?;
+                        self.warn(audience, warning)?;
                     }
                 }
             }

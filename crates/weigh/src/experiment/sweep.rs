@@ -144,7 +144,7 @@ impl Session<'_> {
                 Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                     let sentence =
                         format!("Tracing ended after {at} of {} cells: {reason}", works.len());
-                    return self.warn(host, audience, sentence);
+                    return self.warn(audience, sentence);
                 }
             }
         }
