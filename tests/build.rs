@@ -99,10 +99,11 @@ fn a_compiler_that_fails_is_quoted_and_nothing_is_measured() {
 }
 
 #[test]
-fn a_command_is_nobodys_build() {
+fn a_command_is_nobodys_build_and_nothing_is_built_for_it() {
     let home = Home::new();
     let outcome = home.run(&["compare", "build", "--pairs", "8", "--", "/bin/echo", "x"]);
-    outcome.assert_error(&["`build` needs a workload of weigh, not a command"]);
+    outcome.assert_error(&["`build` changes weigh's own workloads, and `/bin/echo x` is none"]);
+    assert!(!outcome.stderr.contains("Building"), "{outcome:#?}");
 }
 
 #[test]

@@ -249,6 +249,8 @@ fn miscount(workload: &Value) -> Option<String> {
         _ if name.starts_with("lat-ctx") => 50 * ring.unwrap_or(4),
         // A job of milliseconds, also where it makes no system call.
         _ if workload["group"] == "aim" => 2,
+        // Megabytes are read, or page tables of them copied, in each.
+        _ if name.starts_with("bw-mmap") || name.starts_with("fork-1") => 30,
         ..=0.1 => 4800,
         ..=30.0 => 120,
         ..=1000.0 => 2,

@@ -135,6 +135,22 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     }
 }
 
+/// What changes weigh's own workloads has no effect on another program.
+fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
+    let is_other = |work: &&Work| {
+        matches!(work, Work::Command { .. } | Work::Contest { .. } | Work::Interpreted(_))
+    };
+    let mut kinds = treatments.iter().flat_map(|named| &named.kinds);
+    match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload())) {
+        (Some(work), Some(kind)) => Err(format!(
+            "`{}` changes weigh's own workloads, and `{}` is none of them: name one with -w",
+            kind.name(),
+            work.name()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// What can be told of commands before anything is begun.
 fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> Result<(), String> {
     if let Some(command) = &request.command {
@@ -160,6 +176,7 @@ pub(super) fn conduct(
     let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
     let place = place.and_then(|place| {
+        check_workloads(&place.works, &treatments)?;
         if request.command.is_none() {
             check_interpreters(&place.works, &treatments)?;
         }

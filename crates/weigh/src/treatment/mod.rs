@@ -105,6 +105,10 @@ pub trait Kind: Sync {
     fn is_place(&self) -> bool {
         false
     }
+    /// Whether it changes weigh's own workloads, so that no other program can be in its arm.
+    fn needs_workload(&self) -> bool {
+        false
+    }
     /// Tries what the treatment needs, and changes nothing.
     fn probe(&self) -> Probe;
     /// Makes a treatment of parameters that the user wrote.

@@ -47,6 +47,10 @@ impl Kind for Build {
         ]
     }
 
+    fn needs_workload(&self) -> bool {
+        true
+    }
+
     fn probe(&self) -> Probe {
         let found: Result<Vec<_>, String> = COMPILERS.into_iter().map(program::find).collect();
         match found {
@@ -173,9 +177,7 @@ impl Treatment for Rebuilt {
         let maker: Option<Maker> = line.and_then(|line| serde_json::from_str(line).ok());
         let Some(Maker { workload, build }) = maker else {
             return Err(TreatmentError::NotInForce(
-                "the process does not say whose build it is: `build` needs a workload of weigh, not a \
-                 command"
-                    .into(),
+                "the process does not say whose build it is".into(),
             ));
         };
         let own = self.links().iter().position(|link| Some(&link.mark) == build.as_ref());

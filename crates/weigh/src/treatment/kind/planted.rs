@@ -55,6 +55,10 @@ impl Kind for Planted {
         &[Parameter { form: "share=PERCENT", help: "how much more work, 0.1% to 50%; default 1%" }]
     }
 
+    fn needs_workload(&self) -> bool {
+        true
+    }
+
     fn probe(&self) -> Probe {
         Probe::Available
     }
@@ -104,8 +108,7 @@ impl Treatment for Planting {
         let line = launch.launched.stdout.lines().rev().find(|line| !line.trim().is_empty());
         let proof = line.and_then(|line| serde_json::from_str::<Proof>(line).ok()).ok_or_else(|| {
             TreatmentError::NotInForce(
-                "the process does not say how much work was planted: this needs a workload of this version \
-                 of weigh, not a command"
+                "the process does not say how much work was planted: it is not of this version of weigh"
                     .into(),
             )
         })?;
