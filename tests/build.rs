@@ -58,10 +58,11 @@ fn what_is_built_without_optimisation_is_slower_and_the_report_says_what_it_is()
 fn the_same_flags_are_the_same_build_and_another_compiler_is_another() {
     let _turn = Turn::share();
     let home = Home::new();
-    let mut arms = vec!["build"];
     // Without optimisation a build takes half as long.
+    let mut arms = vec!["build:cflags=-O0"];
     arms.extend(has("clang").then_some("build:cc=clang,cflags=-O0"));
-    let measured = ["--base", "build:cflags=-O2", "-w", "spawn", "--pairs", "8", "--no-detail"];
+    let measured =
+        ["--base", "build:cc=cc,cflags=-O0", "-w", "spawn", "--pairs", "8", "--no-detail"];
     let outcome = home.run(&[&["compare"], &arms[..], &measured, &["--json", "-"]].concat());
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     let json = outcome.json();

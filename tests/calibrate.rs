@@ -55,7 +55,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     let _turn = Turn::share();
     let home = Home::new();
     let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
-    let more = ["--budget", "12s", "--seed", "7", "--json", "-"];
+    let more = ["--budget", "8s", "--seed", "7", "--json", "-"];
     let json = home.succeed(&[&arguments[..], &more].concat()).json();
     let planted = &json["planted"];
     assert_eq!(planted["share_pct"], 50.0);

@@ -249,7 +249,7 @@ fn a_ramp_that_is_killed_leaves_nothing() {
         let before = traces(&home);
         let mut command = home.command(support::program());
         let load = ["load", "./mine.toml", "--users", "3,9,27", "--jobs", "2000"];
-        command.args(load).args(["--budget", "20s"]);
+        command.args(load).args(["--budget", "6s"]);
         let running = home.start(command);
         std::thread::sleep(Duration::from_millis(chance.random_range(100..3000)));
         let loads = home.processes_of("load --users");

@@ -249,8 +249,12 @@ duplicated = "1%"
 delayed = "3@1%10"
 reordered = "1%"
 late_ns = 1000000
-[[class]]"#;
-    home.file("link.toml", SMALL.replacen("[[class]]", link, 1));
+[[class]]
+name = "Video"
+bytes = 65536
+"#;
+    let (head, _) = SMALL.split_once("[[class]]").unwrap();
+    home.file("link.toml", [head, link].concat());
     home.succeed(&["net", "--grid", "./link.toml", "--spec", "spec.toml"]);
     let outcome = home.succeed(&["net", "--from-spec", "./spec.toml", "--precision", "99%"]);
     outcome.assert_says(&["This testbed is as ./spec.toml has it", "grid small ("]);

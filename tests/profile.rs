@@ -100,10 +100,10 @@ fn a_server_is_ended_after_its_time_and_that_is_no_failure() {
     let home = Home::new();
     let _turn = Turn::share();
     let script = "trap 'exit 9' TERM; while :; do :; done";
-    let outcome = home.succeed(&["profile", "--for", "5s", "--", "/bin/sh", "-c", script]);
+    let outcome = home.succeed(&["profile", "--for", "2s", "--", "/bin/sh", "-c", script]);
     let profile = written(&home);
     let elapsed = profile["elapsed_s"].as_f64().unwrap();
-    assert!(elapsed >= 5.0, "it had its time: {elapsed}");
+    assert!(elapsed >= 2.0, "it had its time: {elapsed}");
     assert!(profile["scaled_by"].as_f64().is_some(), "{profile:#}");
     outcome.assert_says(&["multiplied by"]);
     assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
@@ -143,7 +143,7 @@ fn a_running_process_is_watched_and_goes_on() {
     let _turn = Turn::share();
     let server = start_server(&home);
     let pid = server.pid().to_string();
-    let outcome = home.succeed(&["profile", "--pid", &pid, "--for", "5s"]);
+    let outcome = home.succeed(&["profile", "--pid", &pid, "--for", "2s"]);
     let profile = written(&home);
     // The shell looks for its file with one call of this name, or another of its kind.
     let looks: u64 = ["newfstatat", "faccessat2", "faccessat", "access", "stat", "statx"]

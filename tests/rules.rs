@@ -12,7 +12,7 @@ use support::{Home, wait_until};
 
 /// Weighs a rule file and gives the JSON.
 fn weigh(audit: &Audit, home: &Home, rules: &str) -> Value {
-    weigh_for("10s", audit, home, rules)
+    weigh_for("5s", audit, home, rules)
 }
 
 fn weigh_for(budget: &str, audit: &Audit, home: &Home, rules: &str) -> Value {

@@ -47,7 +47,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
     if !has("nginx") {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Turn::share();
     let home = open_home();
     let command = ["run", "app:web.page@nginx", "--clients", "2", "--for", "6s", "--pass", "2s"];
     let mut running = home.start(home.weigh(&command));

@@ -417,7 +417,7 @@ mod tests {
         let often = repetitions(50, 200);
         for seed in 0..often {
             let mut ramp =
-                Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.02));
+                Ramp::new(default_points(4096), RampPlan::doubling(RampGoal::Peak, 0.04));
             ramped(&mut ramp, 0.1, seed, eight);
             let truth = eight(ramp.users[ramp.peak.unwrap()] as f64);
             let found = Throughput::of_fresh(&ramp.ramp_samples).unwrap();
