@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
@@ -18,7 +18,8 @@ const DEFAULT: &str = "cc";
 /// What a compiler starts to do its work, where it is programs of their own.
 const PARTS: [&str; 3] = ["cc1", "as", "ld"];
 
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Nobody can give up meanwhile.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program, and the words of its command line that the user wrote.
 #[derive(Clone, Debug)]
@@ -75,8 +76,13 @@ impl Compiler {
     pub fn sha256(&self) -> io::Result<String> {
         let mut hash = Sha256::new();
         hash.update(fs::read(&self.file)?);
+        let begun = Instant::now();
         for part in PARTS {
-            let found = self.said(&format!("-print-prog-name={part}")).unwrap_or_default();
+            // One that hangs is not asked again.
+            let found = match begun.elapsed() < VERSION_LIMIT {
+                true => self.said(&format!("-print-prog-name={part}")).unwrap_or_default(),
+                false => String::new(),
+            };
             let found = match found.contains('/') {
                 true => Some(PathBuf::from(found)),
                 false => program::find(part).ok().flatten(),
