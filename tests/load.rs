@@ -167,26 +167,35 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
     let label = "load:./mine.toml";
-    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "30000"];
-    // Once there is a verdict, it has done what it is to; a busy machine takes minutes.
-    let mut running = home.start(home.weigh(&[&arguments[..], &["--budget", "90s"]].concat()));
+    let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "5000"];
+    // Until there is a verdict, it may take minutes.
+    let is_hard = support::hard(0, 1) == 1;
+    let budget = ["--budget", if is_hard { "240s" } else { "12s" }];
+    let mut running = home.start(home.weigh(&[&arguments[..], &budget].concat()));
     let is_judged = || running.said().contains(", slower, ") || running.has_ended();
-    assert!(wait_until(Duration::from_secs(240), is_judged), "{}", running.said());
+    assert!(wait_until(Duration::from_secs(300), is_judged), "{}", running.said());
     signal(running.pid(), Signal::INT);
     let outcome = running.finish();
     assert!(matches!(outcome.code, Some(0 | 3 | 130)), "{outcome:#?}");
-    outcome.assert_says(&["Seeking the peak of load:./mine.toml", "lowers the peak of"]);
+    outcome.assert_says(&["Seeking the peak of load:./mine.toml"]);
     let json = home.json();
     let peak = row(&json, label);
-    assert!(peak["load"].is_null() && peak["verdict"] == "slower", "{peak:#}");
+    assert!(peak["load"].is_null() && peak["pairs"].as_u64().unwrap() > 0, "{peak:#}");
+    if is_hard {
+        outcome.assert_says(&["lowers the peak of"]);
+        assert_eq!(peak["verdict"], "slower", "{peak:#}");
+        let rows = json["results"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["pairs"].as_u64().unwrap() > 0), "{rows:#?}");
+    }
     let load = &json["loads"][0];
-    for arm in ["baseline", "treated"] {
+    let highest = ["baseline", "treated"].map(|arm| {
         let points = load[arm]["points"].as_array().unwrap();
         assert!(points.len() >= 2, "{load:#}");
         assert!(points.iter().any(|point| point["users"] == load[arm]["peak_users"]), "{load:#}");
-    }
-    let rows = json["results"].as_array().unwrap();
-    assert!(rows.iter().all(|row| row["pairs"].as_u64().unwrap() > 0), "{rows:#?}");
+        points.iter().filter_map(|point| point["jobs_per_min"].as_f64()).fold(0.0, f64::max)
+    });
+    // A call that takes four times as long.
+    assert!(highest[0] > 1.5 * highest[1] && highest[1] > 0.0, "{load:#}");
     // Of both arms, in the page too; and another session goes on at the same points.
     let html = home.succeed(&["export", "latest", "--html"]).stdout;
     assert!(html.contains("Over the number of users") && html.contains("class=\"mark"), "{html}");
