@@ -19,7 +19,7 @@ pub fn embedded() -> [PathBuf; 2] {
 pub fn with_more(name: &str, directory: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&out).unwrap();
-    let objects = ["dynamic", "small"].map(|kind| Path::new(EMBEDDED).join(kind));
+    let objects = ["common", "dynamic", "small"].map(|kind| Path::new(EMBEDDED).join(kind));
     // With the times that make goes by.
     let copied = Command::new("cp").arg("-a").args(objects).arg(&out).status().unwrap();
     assert!(copied.success());

@@ -1,3 +1,7 @@
+#ifdef WEIGH_ANY_IMAGE
+#error "add the source that includes this to `own` in workloads/Makefile"
+#endif
+
 /* How many system calls it takes to start this executable, from execve(2) to main(), measured with strace
  * on x86-64 with glibc 2.36. Without a dynamic loader there are few. */
 #ifdef WEIGH_STATIC
