@@ -170,7 +170,7 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "5000"];
     // Until there is a verdict, it may take minutes.
     let is_hard = support::hard(0, 1) == 1;
-    let budget = ["--budget", if is_hard { "240s" } else { "12s" }];
+    let budget = ["--budget", if is_hard { "240s" } else { "20s" }];
     let mut running = home.start(home.weigh(&[&arguments[..], &budget].concat()));
     let is_judged = || running.said().contains(", slower, ") || running.has_ended();
     assert!(wait_until(Duration::from_secs(300), is_judged), "{}", running.said());
@@ -190,16 +190,18 @@ fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
     let load = &json["loads"][0];
     let highest = ["baseline", "treated"].map(|arm| {
         let points = load[arm]["points"].as_array().unwrap();
-        // On a busy machine the search has not left the first when its time is over.
-        assert!(points.len() >= if is_hard { 2 } else { 1 }, "{load:#}");
         assert!(points.iter().any(|point| point["users"] == load[arm]["peak_users"]), "{load:#}");
         points.iter().filter_map(|point| point["jobs_per_min"].as_f64()).fold(0.0, f64::max)
     });
+    // On a busy machine the search has not left the first point when its time is over.
+    let has_ramp = ["baseline", "treated"].iter().all(|arm| load[arm]["points"][1].is_object());
+    assert!(has_ramp || !is_hard, "{load:#}");
     // A call that takes four times as long.
     assert!(highest[0] > 1.5 * highest[1] && highest[1] > 0.0, "{load:#}");
     // Of both arms, in the page too; and another session goes on at the same points.
     let html = home.succeed(&["export", "latest", "--html"]).stdout;
-    assert!(html.contains("Over the number of users") && html.contains("class=\"mark"), "{html}");
+    let has_chart = html.contains("Over the number of users") && html.contains("class=\"mark");
+    assert!(has_chart || !has_ramp, "{html}");
     let id = json["id"].as_str().unwrap();
     let outcome = home.run(&["compare", "--continue", id, "--budget", "3s"]);
     assert!(matches!(outcome.code, Some(0 | 2 | 3)), "{outcome:#?}");
