@@ -1,5 +1,5 @@
 #ifdef WEIGH_ANY_IMAGE
-#error "add the source that includes this to `own` in workloads/Makefile"
+#error "add the source that includes this to `per_image` in workloads/Makefile"
 #endif
 
 /* How many system calls it takes to start this executable, from execve(2) to main(), measured with strace

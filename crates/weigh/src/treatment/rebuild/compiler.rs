@@ -18,7 +18,7 @@ const DEFAULT: &str = "cc";
 /// What a compiler starts to do its work, where it is programs of their own.
 const PARTS: [&str; 3] = ["cc1", "as", "ld"];
 
-/// Nobody can give up meanwhile.
+/// Ctrl-C has no effect meanwhile.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program, and the words of its command line that the user wrote.
