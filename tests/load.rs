@@ -161,14 +161,14 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
 
 /// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
 #[test]
-fn the_peak_of_a_mix_has_a_verdict_of_its_own() {
+fn the_peak_of_a_mix_is_sought_in_both_arms() {
     let _turn = Turn::share();
     let home = Home::new();
     // Calls only: what a filter costs is most of them.
     home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
     let label = "load:./mine.toml";
     let arguments = ["compare", "seccomp:compares=2000", "-w", label, "--jobs", "5000"];
-    // Until there is a verdict, it may take minutes.
+    // Until there is a verdict, it may take minutes: check-hard has them.
     let is_hard = support::hard(0, 1) == 1;
     let budget = ["--budget", if is_hard { "240s" } else { "20s" }];
     let mut running = home.start(home.weigh(&[&arguments[..], &budget].concat()));

@@ -64,7 +64,7 @@ impl AgentArgs {
         let listener = TcpListener::bind(here.as_slice()).map_err(wrong)?;
         let interrupted = listen_for_signals()?;
         let at = listener.local_addr().map_err(wrong)?;
-        put_back_what_was_left(&undoings(), &mut output::note)?;
+        put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
         output::print(&format!("Listening on {at}; Ctrl-C ends it.\n"))?;
         let mut log = |sentence: &str| {
             let now = Zoned::now().strftime("%F %T").to_string();

@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
-use super::doctor::put_back_what_was_left;
 use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, output};
 use crate::budget::{BudgetRequest, Subject, execute};
@@ -14,6 +13,8 @@ use crate::format;
 use crate::profile::record::SyscallProfile;
 use crate::report::budget::render;
 use crate::shell::command_line;
+use crate::treatment::guard::put_back_what_was_left;
+use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +90,7 @@ impl BudgetArgs {
             burst: self.burst,
             disk_full: self.disk_full,
         };
-        put_back_what_was_left(Path::new("/"))?;
+        put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
         let interrupted = listen_for_signals()?;
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());

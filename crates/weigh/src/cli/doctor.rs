@@ -21,7 +21,7 @@ use crate::machine::fix::{Setting, plan};
 use crate::machine::{Facts, Probes};
 use crate::report::checks;
 use crate::station::fitness::probe;
-use crate::treatment::guard::restore_left_behind;
+use crate::treatment::guard::put_back_what_was_left;
 use crate::treatment::settings::Changed;
 use crate::treatment::undoings;
 
@@ -108,7 +108,7 @@ impl DoctorArgs {
     }
 
     fn fix(&self) -> Result<u8, String> {
-        put_back_what_was_left(&self.root)?;
+        put_back_what_was_left(&self.root, &undoings(), &mut output::note)?;
         let settings = plan(&self.root);
         if settings.is_empty() {
             output::note("Nothing to change: no governor or boost that disturbs is visible here.");
@@ -135,17 +135,6 @@ impl DoctorArgs {
         }
         outcome
     }
-}
-
-/// What a dead fix left would pass for how the machine is, and be put back under the command's hands.
-pub(super) fn put_back_what_was_left(root: &Path) -> Result<(), String> {
-    let restored = restore_left_behind(root, &undoings())
-        .map_err(|error| format!("the state directory: {error}"))?;
-    for one in restored {
-        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
-        output::note("Put back what an earlier weigh, now dead, had changed.");
-    }
-    Ok(())
 }
 
 fn announce(setting: &Setting) {

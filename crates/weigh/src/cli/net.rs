@@ -60,7 +60,8 @@ pub struct NetArgs {
     grid: String,
     /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["go_on", "from_spec", "active", "trace", "timeout", "seed", "precision"])]
+    #[arg(conflicts_with_all = ["go_on", "from_spec", "trace", "timeout", "seed", "precision", "budget"])]
+    #[arg(conflicts_with_all = ["NetHosts", "Names", "RunOutput", "Privacy"])]
     spec: Option<PathBuf>,
     /// Measure the grid of such a file, and say what of the testbed is different here
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on", "active"])]

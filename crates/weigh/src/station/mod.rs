@@ -40,7 +40,7 @@ impl Station {
         occupied: impl IntoIterator<Item = &'static str>,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Station, String> {
-        put_back_what_was_left(&undoings(), announce)?;
+        put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
         let _alone = only_one_at_a_time()?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
         let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;

@@ -232,20 +232,21 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<
     Ok(restored)
 }
 
-/// Puts back what experiments that died had changed, before another changes anything; tells of it.
+/// Puts back what weighs that died had changed in the system below `root`, before another changes anything or takes
+/// what was changed for how the machine is; tells of it.
 ///
 /// # Errors
 /// A sentence that says what is left.
 pub fn put_back_what_was_left(
+    root: &Path,
     undoings: &[Undoing],
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    let restored = restore_left_behind(Path::new("/"), undoings)
+    let restored = restore_left_behind(root, undoings)
         .map_err(|error| format!("the state directory: {error}"))?;
     for one in restored {
-        one.result
-            .map_err(|problem| format!("an earlier experiment left this behind: {problem}"))?;
-        announce("Put back what an earlier experiment, now dead, had changed.");
+        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
+        announce("Put back what an earlier weigh, now dead, had changed.");
     }
     Ok(())
 }

@@ -2,14 +2,15 @@
 //! distribution's packages.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use clap::ValueEnum;
 use rustix::process::geteuid;
 
-use super::{Signals, put_back_what_was_left, run_command};
+use super::{Signals, run_command};
 use crate::cli::{ask, output};
 use crate::fixture::{FIXTURES, FixtureKind};
-use crate::treatment::guard::Guard;
+use crate::treatment::guard::{Guard, put_back_what_was_left};
 use crate::treatment::{guest, no_daemons, undoings};
 use trust::program;
 
@@ -90,7 +91,7 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
             "--yes",
         )?;
     }
-    put_back_what_was_left("/".as_ref())?;
+    put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
     let signals = Signals::listen()?;
     let mut guard = Guard::arm(Vec::new(), undoings()).map_err(|error| error.to_string())?;
     let installed = no_daemons::forbid(&mut guard)
