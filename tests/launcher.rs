@@ -160,6 +160,56 @@ fn a_launcher_is_reached_through_other_programs() {
     bench.assert_nothing_is_left("the launcher was let go");
 }
 
+/// As one has it that holds ssh connections for others, or systemd for systemd-run.
+#[test]
+fn a_pipe_that_is_in_the_hands_of_another_is_not_waited_for() {
+    let _alone = ALONE.lock();
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let command = "echo $$ > new; mv new pid; while ! [ -e held ]; do sleep 0.01; done; echo out; echo err >&2";
+    let job = bench.job(command);
+    let (pid, held) = (bench.path("pid"), bench.path("held"));
+    let holder = std::thread::spawn(move || {
+        let deadline = Instant::now() + LONG;
+        while !pid.exists() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let pid = fs::read_to_string(pid).unwrap();
+        let pipe = |number| format!("/proc/{}/fd/{number}", pid.trim());
+        let ends = [1, 2].map(|number| fs::OpenOptions::new().write(true).open(pipe(number)));
+        fs::write(held, "").unwrap();
+        ends.map(Result::unwrap)
+    });
+    let launched = launcher.run(&job, &NEVER).unwrap();
+    let _ends = holder.join().unwrap();
+    assert_eq!((launched.stdout.as_str(), launched.stderr.as_str()), ("out\n", "err\n"));
+    assert_eq!((launched.exit_code, launched.timed_out), (Some(0), false));
+}
+
+/// As a command that `sudo` began, for the ordinary user who weighs it.
+#[test]
+fn what_may_not_be_killed_fails_and_is_not_waited_for() {
+    let _alone = ALONE.lock();
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let bench = Bench::new();
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-kill", WEIGH, "__launcher"]);
+    let mut launcher = Launcher::start(command, &Setup::default(), &NEVER).unwrap();
+    let mut job = bench.job("exec setpriv --reuid 65534 --clear-groups sleep 1000");
+    job.timeout_ms = 1000;
+    let problem = launcher.run(&job, &NEVER).unwrap_err().to_string();
+    assert!(problem.contains("goes on 10 s after SIGKILL was sent"), "{problem}");
+    bench.alive().into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    // And the next one is run.
+    let launched = launcher.run(&bench.job("echo out"), &NEVER).unwrap();
+    assert_eq!(launched.stdout, "out\n");
+    drop(launcher);
+    bench.assert_nothing_is_left("the launcher ended");
+}
+
 #[test]
 fn a_member_lives_on_while_jobs_come_and_go() {
     let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());

@@ -4,14 +4,15 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use trust::user_file;
+use tempfile::NamedTempFile;
+use trust::{owner, user_file};
 
 /// Each measurement lasts so long, and no longer than the second where a region has to be filled.
 const TIME: Duration = Duration::from_secs(1);
@@ -86,10 +87,14 @@ impl DiskSpeed {
     pub fn keep(&self, data_directory: &Path) -> io::Result<()> {
         let mut all = all(data_directory);
         all.insert(self.device.clone(), self.clone());
-        fs::create_dir_all(data_directory)?;
-        let new = data_directory.join(format!("{FILE}.{}", std::process::id()));
-        fs::write(&new, serde_json::to_string_pretty(&all)?)?;
-        fs::rename(new, data_directory.join(FILE))
+        owner::create_directory(data_directory, 0o700)?;
+        // Root's file would be in its owner's way, and a link of his would lead root anywhere.
+        owner::as_owner(data_directory, || {
+            let mut new = NamedTempFile::new_in(data_directory)?;
+            new.write_all(&serde_json::to_vec_pretty(&all)?)?;
+            new.persist(data_directory.join(FILE))?;
+            Ok(())
+        })
     }
 
     /// The most that can come from it or go to it, in bytes per second.
@@ -186,6 +191,8 @@ impl Drop for Aligned {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
     use super::*;
 
     fn of(device: &str) -> DiskSpeed {
@@ -197,6 +204,27 @@ mod tests {
             random_writes_per_s: 5.0,
             synced_writes_per_s: 6.0,
         }
+    }
+
+    #[test]
+    fn what_is_in_a_users_directory_is_his() {
+        const NOBODY: u32 = 65534;
+        let home = tempfile::tempdir().unwrap();
+        let theirs = home.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        if chown(&theirs, Some(NOBODY), Some(NOBODY)).is_err() {
+            println!("skipped: needs root");
+            return;
+        }
+        fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        of("0:0").keep(&theirs.join("data")).unwrap();
+        let files: Vec<_> = fs::read_dir(theirs.join("data")).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert_eq!(files[0].metadata().unwrap().uid(), NOBODY);
+        // Nor does root write where he may not.
+        chown(theirs.join("data"), Some(0), Some(0)).unwrap();
+        of("0:1").keep(&theirs.join("data")).unwrap_err();
+        assert_eq!(all(&theirs.join("data")).len(), 1);
     }
 
     #[test]

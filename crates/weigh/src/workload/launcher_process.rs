@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use super::desk::Desk;
 use super::hold;
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
-use super::pipes::{Pipes, Printed};
+use super::pipes::Pipes;
 use super::setup::Setup;
 use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
@@ -113,12 +113,10 @@ fn launch(
     let pid = Pid::from_child(&child);
     let mut seen = BTreeMap::new();
     let (status, looked) = look(&desk.setup, pid, stamp, &mut seen);
-    let pipes = Pipes::new(&mut child, sink);
-    let watched = watch(pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
+    let mut pipes = Pipes::new(&mut child, sink);
+    let watched = watch(&mut pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
+    end_everything(pid, desk)?;
     let ended = Moment::now();
-    if watched.is_err() {
-        let _ = kill_process_group(pid, Signal::KILL);
-    }
     let looked = looked.and_then(|()| {
         desk.setup.steps().try_for_each(|step| step.look_back(child.id(), &mut seen))
     });
@@ -135,7 +133,9 @@ fn launch(
         inherited.and_then(|ours| Some(maxrss).filter(|bytes| *bytes > ours + MEMORY_GRAIN));
     launched.least_cpu_ns = stamp.least_cpu_ns(launched.user_ns + launched.system_ns);
     launched.cpu_clock_behind_ns = stamp.behind_ns();
-    let Watched { outcome, wall_ns, printed } = watched?;
+    let (outcome, wall_ns) = watched?;
+    pipes.drain()?;
+    let printed = pipes.into_printed()?;
     looked.map_err(|error| io::Error::other(format!("what shows on it: {error}")))?;
     if let WorkerEnd::ParentGone = outcome {
         return Ok(None);
@@ -213,22 +213,15 @@ enum WorkerEnd {
     ParentGone,
 }
 
-struct Watched {
-    outcome: WorkerEnd,
-    wall_ns: u64,
-    printed: Printed,
-}
-
-/// Gathers output until the worker ends, the time is up, or the parent is gone. In the latter
-/// cases the worker's group is killed; in all of them the worker has ended and waits to be reaped,
-/// and nothing that it started is left.
+/// Gathers output until the worker ends, the time is up, or the parent is gone. Gives the time since the worker
+/// executed its program too.
 fn watch(
-    mut pipes: Pipes,
+    pipes: &mut Pipes,
     pid: Pid,
     executed_ns: u64,
     timeout_ms: u64,
     desk: &mut Desk,
-) -> io::Result<Watched> {
+) -> io::Result<(WorkerEnd, u64)> {
     // Linux 5.3; before, we look every millisecond.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
     let elapsed_ns = || monotonic_ns().saturating_sub(executed_ns);
@@ -246,10 +239,7 @@ fn watch(
             break WorkerEnd::TimedOut;
         }
     };
-    let wall_ns = elapsed_ns();
-    end_everything(pid, desk)?;
-    pipes.drain_all()?;
-    Ok(Watched { outcome, wall_ns, printed: pipes.into_printed()? })
+    Ok((outcome, elapsed_ns()))
 }
 
 /// Not how many this process may use: a worker chooses its own.
@@ -298,9 +288,20 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<u64> {
 
 /// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or
 /// outside of it. The worker itself is left to be reaped, and members live on.
+///
+/// # Errors
+/// Where it has not ended after a while. A program that runs as another user may not be killed, and one that waits
+/// for a device cannot be.
 fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
-    waitid(WaitId::Pid(worker), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    let deadline = Instant::now() + orphans::LIMIT;
+    if !orphans::wait_until(deadline, || has_ended(worker).unwrap_or(true)) {
+        let pid = worker.as_raw_nonzero();
+        return Err(io::Error::other(format!(
+            "process {pid} goes on {} s after SIGKILL was sent; it runs as another user, or waits for a device",
+            orphans::LIMIT.as_secs()
+        )));
+    }
     orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get() || desk.is_keeper(pid));
     Ok(())
 }

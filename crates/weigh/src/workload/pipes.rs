@@ -1,11 +1,12 @@
 //! Gathering what a worker prints, without ever waiting for it longer than for its end.
 
 use std::io::{self, Read};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr, ChildStdout};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionread;
 
 use super::stdout_use::{OutputDifference, StdoutSink};
 
@@ -83,21 +84,24 @@ impl Pipes {
         Ok(is_asked)
     }
 
-    /// Reads to the end, when nobody is left who could write.
+    /// Reads what the worker left when it ended. It does not wait for the end of a pipe: a program that the worker
+    /// did not start may have it, as the one that holds an ssh connection does.
     ///
     /// # Errors
     /// As `read(2)`.
-    pub fn drain_all(&mut self) -> io::Result<()> {
-        while self.stdout.is_some() {
-            self.drain_stdout()?;
+    pub fn drain(&mut self) -> io::Result<()> {
+        let mut left = waiting_bytes(self.stdout.as_ref())?;
+        while left > 0 {
+            left = left.saturating_sub(self.drain_stdout()?);
         }
-        while self.stderr.is_some() {
-            drain(&mut self.stderr, &mut self.err, |_| Ok(()))?;
+        let mut left = waiting_bytes(self.stderr.as_ref())?;
+        while left > 0 {
+            left = left.saturating_sub(drain(&mut self.stderr, &mut self.err, |_| Ok(()))?);
         }
         Ok(())
     }
 
-    fn drain_stdout(&mut self) -> io::Result<()> {
+    fn drain_stdout(&mut self) -> io::Result<u64> {
         drain(&mut self.stdout, &mut self.out, |chunk| self.sink.take(chunk))
     }
 
@@ -135,18 +139,24 @@ impl Tail {
     }
 }
 
-/// Reads once; at the end the pipe goes.
+/// How much is in a pipe now.
+fn waiting_bytes(pipe: Option<&impl AsFd>) -> io::Result<u64> {
+    Ok(pipe.map_or(Ok(0), ioctl_fionread)?)
+}
+
+/// Reads once, and tells how much; at the end the pipe goes.
 fn drain(
     pipe: &mut Option<impl Read>,
     tail: &mut Tail,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let mut chunk = [0u8; 16 << 10];
-    let Some(reader) = pipe else { return Ok(()) };
+    let Some(reader) = pipe else { return Ok(0) };
     let read_bytes = reader.read(&mut chunk)?;
     if read_bytes == 0 {
         *pipe = None;
     }
     tail.add(&chunk[..read_bytes]);
-    take(&chunk[..read_bytes])
+    take(&chunk[..read_bytes])?;
+    Ok(read_bytes as u64)
 }
