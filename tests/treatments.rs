@@ -226,13 +226,21 @@ fn a_private_control_group_limits_its_arm_alone_and_goes() {
         return;
     }
     let home = Home::new();
-    // A tenth of one CPU, which others do not leave it less of.
-    let arm = "cgroup:cpu.max=\"4000 40000\",pids.max=40+nice:1";
-    let line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    // A twentieth of one CPU, which others leave it more of. Each sample says where it was, and how often that had
+    // to wait for its next period.
+    let arm = "cgroup:cpu.max=\"2000 40000\",pids.max=40+nice:1";
+    let line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+        group=$(sed -En 's/^[0-9]+:(cpu|cpu,cpuacct|cpuacct,cpu)://p' /proc/self/cgroup)
+        echo $group $(grep -s nr_throttled /sys/fs/cgroup/cpu$group/cpu.stat) >> said";
     let json = compare(&home, &[arm], &["--", "sh", "-c", line]);
-    support::assert_slows(&json["results"][0], 40.0);
+    let said = fs::read_to_string(home.path("said")).unwrap();
+    let (limited, free): (Vec<&str>, Vec<&str>) =
+        said.lines().partition(|line| line.contains("/weigh-"));
+    assert!(free.len() >= 8, "{said}");
+    let waited = |line: &&str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 0;
+    assert!(limited.len() >= 8 && limited.iter().any(waited), "{said}");
     let facts = json["treatments"][0]["facts"].to_string();
-    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 4000, pids.max is 40";
+    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 2000, pids.max is 40";
     assert!(facts.contains(wanted), "{facts}");
     assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 3);
     assert_eq!(groups(), Vec::<PathBuf>::new());
