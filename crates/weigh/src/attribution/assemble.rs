@@ -105,7 +105,7 @@ fn classes(
             let per_syscall = total(together);
             let one_by_one =
                 rules.iter().any(|rule| costs.is_one_by_one(*rule)).then(|| total(costs));
-            let share_pct = 100.0 * per_syscall.value / all.value;
+            let share_pct = all.share_pct(per_syscall.value);
             (Class { title, rules: rules.len(), per_syscall, one_by_one, share_pct }, rules)
         })
         .collect();

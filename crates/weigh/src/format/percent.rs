@@ -30,20 +30,48 @@ pub fn unsigned(pct: f64) -> String {
             .find(|text| !text.starts_with("100"))
             .unwrap_or_else(|| "99.99999".to_owned());
     }
+    match decimals(size) {
+        0 => group(&format!("{size:.0}")),
+        decimals => format!("{size:.decimals$}"),
+    }
+}
+
+/// What something is at most, above 0, so never rounded down: `0.43 %` for 0.421.
+pub fn at_most(pct: f64) -> String {
+    let unit = 10f64.powi(decimals(pct) as i32);
+    // What is off by less comes from the arithmetic.
+    let rounded_up = (pct * unit - 1e-6).ceil() / unit;
+    format!("{} %", unsigned(rounded_up.max(0.01)))
+}
+
+fn decimals(size: f64) -> usize {
     match size {
-        s if s < 9.995 => format!("{s:.2}"),
-        s if s < 99.95 => format!("{s:.1}"),
-        s => group(&format!("{s:.0}")),
+        s if s < 9.995 => 2,
+        s if s < 99.95 => 1,
+        _ => 0,
+    }
+}
+
+/// The end of an interval that is not 0, so that it does not read as if it were.
+fn end(pct: f64) -> String {
+    let exact = (3..=5).map(|decimals| format!("{:.decimals$}", pct.abs()));
+    let is_shown = |digits: &String| digits.contains(|c: char| ('1'..='9').contains(&c));
+    let sign = if pct < 0.0 { "−" } else { "+" };
+    match signed(pct) {
+        text if is_shown(&text) || pct == 0.0 => text,
+        text => {
+            exact.filter(is_shown).map(|digits| format!("{sign}{digits}")).next().unwrap_or(text)
+        }
     }
 }
 
 /// An interval of an effect: `[−85.6, −84.9]`; an end without a bound is infinite.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let end = |end: Option<f64>, unbounded: &str| match end {
-        Some(pct) if pct.is_finite() => signed(pct),
+    let shown = |bound: Option<f64>, unbounded: &str| match bound {
+        Some(pct) if pct.is_finite() => end(pct),
         _ => unbounded.to_owned(),
     };
-    format!("[{}, {}]", end(low, "−∞"), end(high, "+∞"))
+    format!("[{}, {}]", shown(low, "−∞"), shown(high, "+∞"))
 }
 
 /// The margin of equivalence, without needless digits: `1 %`, `0.5 %`.
@@ -79,7 +107,16 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(percent(value), expected, "{value}");
         }
+        let bounds = [(0.421, "0.43 %"), (0.42, "0.42 %"), (0.57, "0.57 %"), (1e-4, "0.01 %")];
+        let larger = [(9.993, "10.0 %"), (44.34, "44.4 %"), (150.2, "151 %"), (1500.0, "1,500 %")];
+        for (value, expected) in bounds.into_iter().chain(larger) {
+            assert_eq!(at_most(value), expected, "{value}");
+        }
         assert_eq!(interval(Some(-85.6), Some(0.4)), "[−85.6, +0.40]");
+        // Slower is not [−0.52, 0.00].
+        assert_eq!(interval(Some(-0.52), Some(-0.003)), "[−0.52, −0.003]");
+        assert_eq!(interval(Some(0.0), Some(0.000_02)), "[0.00, +0.00002]");
+        assert_eq!(interval(Some(-1e-9), Some(0.3)), "[0.00, +0.30]");
         assert_eq!(confidence(0.05), "95 %");
         assert_eq!(interval(None, Some(f64::INFINITY)), "[−∞, +∞]");
     }

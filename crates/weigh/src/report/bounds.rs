@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 24;
 /// The bound of one row, e.g. `0.42 %`; empty where there is none, as while the pairs are too few.
 pub fn of(row: &Row) -> String {
     match row.cost_at_most_pct {
-        Some(pct) if pct > 0.0 => format!("{} %", format::unsigned(pct)),
+        Some(pct) if pct > 0.0 => format::at_most(pct),
         Some(_) => "nothing".to_owned(),
         None => String::new(),
     }

@@ -43,6 +43,13 @@ pub struct CostInterval {
     pub high: f64,
 }
 
+impl CostInterval {
+    /// A part of it in per cent; `None` where it may be nothing.
+    pub fn share_pct(self, part: f64) -> Option<f64> {
+        (self.low > 0.0).then(|| 100.0 * part / self.value)
+    }
+}
+
 /// The whole answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleReport {
@@ -202,8 +209,9 @@ pub struct Class {
     /// The sum of what each of them gives back when it alone is left out, where that is not the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_by_one: Option<CostInterval>,
-    /// Of the sum of all lines, in per cent.
-    pub share_pct: f64,
+    /// Of the sum of all lines, in per cent; `None` where that is too small to detect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_pct: Option<f64>,
 }
 
 /// Records that a program makes whatever it does besides: of calls that a rule has no condition for.

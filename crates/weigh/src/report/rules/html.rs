@@ -171,7 +171,7 @@ fn operations(r: &RuleReport) -> Vec<Value> {
 
 fn classes(r: &RuleReport) -> Vec<Value> {
     let mut classes: Vec<_> = r.classes.iter().collect();
-    classes.sort_by(|a, b| b.share_pct.total_cmp(&a.share_pct));
+    classes.sort_by(|a, b| b.per_syscall.value.total_cmp(&a.per_syscall.value));
     let most = classes.iter().map(|class| class.per_syscall.high).fold(0.0, f64::max);
     draw(classes.into_iter().map(|class| Bar {
         name: format!("{} × {}", format::integer(class.rules as u64), format::label(&class.title)),

@@ -174,7 +174,7 @@ fn costs(r: &RuleReport, rows: &[RuleRow]) -> Vec<CostColumn> {
     };
     let share = |row: &RuleRow| match row.standing().has_figure() {
         false => String::new(),
-        true => words::share(100.0 * row.per_syscall().value / r.sum_of_lines.value),
+        true => words::share(r.sum_of_lines.share_pct(row.per_syscall().value)),
     };
     let mut columns = vec![
         right(9, "per call", cells(&|row| per_call(r, row))),
@@ -276,11 +276,12 @@ pub fn rest(r: &RuleReport, rows: &[RuleRow], top: usize) -> Option<String> {
     let rest = rows.get(top..).filter(|rest| !rest.is_empty())?;
     let known = rest.iter().filter(|row| row.standing().has_figure());
     let sum: f64 = known.map(|row| row.per_syscall().value).sum();
-    let share = words::share(100.0 * sum / r.sum_of_lines.value);
+    let share = r.sum_of_lines.share_pct(sum);
     Some(format!(
-        "{} more: {} per call together, {share} of all lines.",
+        "{} more: {} per call together{}.",
         format::plural(rest.iter().map(RuleRow::rules).sum(), "line"),
-        r.metric.amount(sum)
+        r.metric.amount(sum),
+        share.map_or(String::new(), |_| format!(", {} of all lines", words::share(share)))
     ))
 }
 

@@ -83,7 +83,7 @@ pub fn stig() -> RuleReport {
         rules,
         per_syscall: cost(of(class)),
         one_by_one: None,
-        share_pct: 100.0 * of(class) / sum,
+        share_pct: Some(100.0 * of(class) / sum),
     });
     RuleReport {
         schema: SCHEMA,
@@ -266,7 +266,7 @@ pub fn hostile() -> RuleReport {
     }
     for (i, class) in r.classes.iter_mut().enumerate() {
         class.title = text.to_owned();
-        class.share_pct = numbers[i];
+        class.share_pct = Some(numbers[i]);
     }
     for (i, operation) in r.operations.iter_mut().enumerate() {
         operation.name = text.to_owned();

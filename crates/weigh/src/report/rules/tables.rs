@@ -17,10 +17,10 @@ pub fn sums(r: &RuleReport) -> Table {
     ];
     let mut rows = rows
         .map(|(what, cost)| {
-            let of_rules = r.total.value - r.armed.value;
-            let share = 100.0 * r.sum_of_lines.value / of_rules;
-            let is_sum =
-                what.starts_with("sum of the lines") && of_rules > 0.0 && share.is_finite();
+            let less_armed = |end: f64| end - r.armed.value;
+            let [value, low, high] = [r.total.value, r.total.low, r.total.high].map(less_armed);
+            let share = CostInterval { value, low, high }.share_pct(r.sum_of_lines.value);
+            let is_sum = what.starts_with("sum of the lines") && share.is_some();
             let remark = format!("{} of the rest", words::share(share));
             let remark = if is_sum { remark } else { String::new() };
             vec![what.to_owned(), number(cost.value), words::interval(cost), remark]
@@ -87,7 +87,7 @@ fn levels(operation: &OperationCosts, [clean, armed, full]: [CostInterval; 3]) -
 /// Kinds of rules, the most expensive first; the last column is for a bar.
 pub fn classes(r: &RuleReport) -> Table {
     let mut classes: Vec<_> = r.classes.iter().collect();
-    classes.sort_by(|a, b| b.share_pct.total_cmp(&a.share_pct));
+    classes.sort_by(|a, b| b.per_syscall.value.total_cmp(&a.per_syscall.value));
     let rows = classes.into_iter().map(|class| {
         vec![
             format::label(&class.title),

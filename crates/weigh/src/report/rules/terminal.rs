@@ -74,7 +74,8 @@ fn classes(page: &mut Page, r: &RuleReport) {
     let used = table.to_lines(page.width).iter().map(|line| line.chars().count()).max();
     let room = page.width.saturating_sub(used.unwrap_or(0) + 2).min(WIDEST_BAR);
     if room >= SHORTEST_BAR {
-        let mut shares: Vec<f64> = r.classes.iter().map(|class| class.share_pct).collect();
+        let mut shares: Vec<f64> =
+            r.classes.iter().map(|class| class.share_pct.unwrap_or(0.0)).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
         table.columns.push((String::new(), Align::Left));
         for (row, share) in table.rows.iter_mut().zip(shares) {
@@ -277,6 +278,13 @@ mod tests {
         r.total = CostInterval { value: 0.4, low: -1.2, high: 2.0 };
         let text = show(&r, 5, 200, false);
         assert!(text.contains("is too small to detect: ≈ 0.40 ns [−1.20, 2.00]."), "{text}");
+        // Nor is there a share of it.
+        r.sum_of_lines = r.total;
+        r.classes.iter_mut().for_each(|class| class.share_pct = None);
+        let text = show(&r, 5, 200, false);
+        for shares in ["comes from", "% of all lines", "of the rest"] {
+            assert!(!text.contains(shares), "{shares}: {text}");
+        }
         r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
         let text = show(&r, 5, 200, false);
         assert!(

@@ -120,10 +120,9 @@ fn named(calls: &[String]) -> String {
 
 /// Of one class alone there is nothing to tell.
 fn most_expensive_class(r: &RuleReport) -> Option<String> {
-    let by_share = |a: &&Class, b: &&Class| a.share_pct.total_cmp(&b.share_pct);
-    let classes = r.classes.iter().filter(|class| class.share_pct.is_finite());
-    let most = classes.max_by(by_share).filter(|class| class.share_pct > 0.0)?;
-    if r.classes.len() < 2 {
+    let by_cost = |a: &&Class, b: &&Class| a.per_syscall.value.total_cmp(&b.per_syscall.value);
+    let most = r.classes.iter().max_by(by_cost)?;
+    if r.classes.len() < 2 || most.share_pct.is_none_or(|share| share.is_nan() || share <= 0.0) {
         return None;
     }
     Some(format!(
@@ -159,8 +158,8 @@ pub fn loaded(r: &RuleReport) -> impl Iterator<Item = (usize, &LineReport, &Line
 }
 
 /// A share in per cent, without digits that nobody needs: `73 %`, `0.4 %`.
-pub fn share(pct: f64) -> String {
-    match pct {
+pub fn share(pct: Option<f64>) -> String {
+    match pct.unwrap_or(f64::NAN) {
         p if !p.is_finite() => format::NONE.to_owned(),
         p if p.abs() < 9.95 => format!("{} %", number_with(p, 1)),
         p => format!("{} %", number_with(p, 0)),
@@ -221,8 +220,10 @@ pub fn saving(r: &RuleReport, rewrite: &Rewrite) -> String {
     let bounds = interval(saving);
     match (saving.low, saving.high) {
         (low, _) if low > 0.0 => {
-            let of_total = share(100.0 * saving.value / r.total.value);
-            format!("saves {saved} per call {bounds}, {of_total} of the whole{per_operation}")
+            let of_total = r.total.share_pct(saving.value);
+            let of_total = of_total
+                .map_or(String::new(), |pct| format!(", {} of the whole", share(Some(pct))));
+            format!("saves {saved} per call {bounds}{of_total}{per_operation}")
         }
         (_, high) if high < 0.0 => {
             let more = r.metric.amount(-saving.value);
