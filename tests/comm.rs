@@ -20,6 +20,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::processes::signal;
 use support::{Home, Outcome, Running, Turn, wait_until};
+use weighbridge::fixture::listener;
 
 const LONG: Duration = Duration::from_secs(30);
 /// `struct peer_message` of workloads/driver/comm.h.
@@ -29,10 +30,7 @@ const CONNECTED: u32 = 1;
 
 /// Of nobody else on this machine.
 fn free_port() -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    port.to_string()
+    listener::free_port(Ipv4Addr::LOCALHOST).unwrap().to_string()
 }
 
 struct Bench {

@@ -205,10 +205,12 @@ impl Newcomer {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             });
-            let outcome = self.run(&compare);
+            // Caught, so that the other ends where it fails.
+            let outcome = std::panic::catch_unwind(|| self.run(&compare));
             is_over.store(true, Ordering::Relaxed);
             outcome
         });
+        let outcome = outcome.unwrap();
         outcome.assert_error(&["was changed while we measured"]);
         fs::write(SWITCH, was).unwrap();
     }

@@ -80,6 +80,12 @@ fn the_rates_of_the_copies_add_up() {
 fn no_copy_starts_before_the_last_is_ready() {
     let _turn = Turn::share();
     let bench = Bench::new();
+    // Where we come too late, both had begun.
+    assert!((0..5).any(|_| waits_for_one_that_is_stopped(&bench)));
+}
+
+/// Whether a copy waits for the other, which is stopped in its warm-up; then both are let go.
+fn waits_for_one_that_is_stopped(bench: &Bench) -> bool {
     let mut running = bench.home.start(bench.command("getppid", 2, 2000));
     assert!(wait_until(LIMIT, || children(running.pid()).len() == 3), "{}", running.said());
     // The first one tidies up after the others.
@@ -89,11 +95,11 @@ fn no_copy_starts_before_the_last_is_ready() {
     let is_waiting = || {
         fs::read_to_string(format!("/proc/{ready}/syscall")).unwrap_or_default().starts_with(&waits)
     };
-    assert!(wait_until(LIMIT, is_waiting), "{:#?}", bench.home.describe_processes());
-    assert!(!running.has_ended(), "{}", running.said());
+    let waits = wait_until(LIMIT / 4, is_waiting) && !running.has_ended();
     signal(late, Signal::CONT);
     assert_eq!(numbers(&running.finish().json()["copy_rates"]).len(), 2);
     bench.assert_nothing_left();
+    waits
 }
 
 #[test]

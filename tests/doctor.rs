@@ -95,7 +95,8 @@ fn this_machine_is_looked_at_without_being_changed() {
 /// The audit status too, which root can see: without it every report said that it is not visible.
 #[test]
 fn an_experiment_keeps_what_the_doctor_finds() {
-    let _turn = Turn::share();
+    // Others switch auditing on and off.
+    let _turn = Turn::with("audit");
     let home = Home::new();
     let noted = |json: Value| -> Vec<String> {
         let findings = json["findings"].as_array().unwrap().clone();
@@ -155,6 +156,8 @@ fn kill_everything(machine: &Machine, running: support::Running) {
         }
     }
     running.finish();
+    // The guard has the claim on the settings until it is gone.
+    assert!(wait_until(LIMIT, || machine.home.processes().is_empty()));
 }
 
 #[test]

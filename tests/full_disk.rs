@@ -10,13 +10,17 @@ use support::{Home, Outcome, Turn, is_root};
 fn run_on_small_disk(home: &Home, directory: &str, size: &str, arguments: &[&str]) -> Outcome {
     let script = format!(
         "mount -t tmpfs -o size={size} none '{}' && shift && \"$0\" \"$@\"; code=$?; \
-         cp data/weighbridge/weigh.db* kept/ 2>/dev/null; exit $code",
+         cp data/weighbridge/weigh.db* kept/ 2>/dev/null; \
+         find tmp state -path '*weigh*' ! -type d ! -name lock >left; exit $code",
         home.path(directory).display()
     );
     std::fs::create_dir(home.path("kept")).unwrap();
     let mut command = home.command("unshare");
     command.args(["-m", "sh", "-c", &script]).arg(support::program()).arg("-").args(arguments);
-    home.start(command).finish()
+    let outcome = home.start(command).finish();
+    // On the small disk too, which nobody sees any more.
+    assert_eq!(std::fs::read_to_string(home.path("left")).unwrap(), "", "{outcome:#?}");
+    outcome
 }
 
 fn may_mount() -> bool {

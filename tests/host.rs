@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -14,6 +14,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::servers::{has, open_home};
 use support::{Home, Running, Turn, first_pairs, hard, is_root, program, row, wait_until};
+use weighbridge::fixture::listener::free_port;
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -122,7 +123,7 @@ impl<'h> Machine<'h> {
         // Where sshd wants to be after its user has logged in.
         fs::create_dir_all("/run/sshd").unwrap();
         let network = network();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port(Ipv4Addr::LOCALHOST).unwrap();
         let host_key = key(home, "host_key");
         home.file("authorized", key(home, "identity"));
         home.file("known_hosts", format!("[{address}]:{port} {host_key}"));

@@ -106,9 +106,10 @@ fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
     assert_eq!(warm["workload"], "load:./reads.toml");
     assert_eq!(cold["workload"], "load:./reads.toml@cold");
     // A file system without a device has none to read from.
-    let moved = |row: &Value| row["device_bytes_per_op"].as_f64();
-    if let (Some(warm), Some(cold)) = (moved(&warm), moved(&cold)) {
-        assert!(cold > warm + 500e3, "{warm} {cold}");
+    let moved = [&warm, &cold].map(|row| row["device_bytes_per_op"].as_f64());
+    match moved {
+        [Some(warm), Some(cold)] => assert!(cold > warm + 500e3, "{warm} {cold}"),
+        _ => assert_eq!(moved, [None, None]),
     }
     // The same of a workload by itself; what reads nothing cannot be cold, nor can what is in memory anyway.
     let run = |words: &[&str]| home.run(&[&["run"], words, &["--samples", "3", "--cold"]].concat());

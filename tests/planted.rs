@@ -65,6 +65,11 @@ fn experiments(mode: &str, count: usize, budget: &str) -> Vec<Said> {
         .collect()
 }
 
+/// Whether anything could be found out at all.
+fn has_enough_pairs(said: &[Said]) -> bool {
+    said.iter().any(|said| said.row["pairs"].as_u64().is_some_and(|pairs| pairs >= 8))
+}
+
 fn of_verdict(said: &[Said], verdict: &str) -> usize {
     said.iter().filter(|said| said.verdict() == verdict).count()
 }
@@ -74,7 +79,7 @@ fn of_verdict(said: &[Said], verdict: &str) -> usize {
 fn what_treated_samples_leave_behind_is_not_called_faster() {
     for mode in ["after-any", "after-baseline"] {
         let said = experiments(mode, EXPERIMENTS, "1500ms");
-        assert!(of_verdict(&said, "faster") <= 2, "{mode}");
+        assert!(has_enough_pairs(&said) && of_verdict(&said, "faster") <= 2, "{mode}");
         // The reason is said wherever the interval would have borne the verdict.
         for one in said.iter().filter(|said| said.withheld().is_some()) {
             assert!(one.report.contains("is not called"), "{}", one.report);
@@ -102,7 +107,7 @@ fn what_is_equivalent_says_which_stalls_are_not_excluded() {
         unsaid += usize::from(stalls["treated_at_most_pct"].as_f64().unwrap() < 5.0);
         assert!(one.report.contains("are not excluded"), "{}", one.report);
     }
-    assert!(unsaid <= 2, "{unsaid}");
+    assert!(has_enough_pairs(&said) && unsaid <= 2, "{unsaid}");
 }
 
 /// Prints a table: `WEIGH_PLANTED` experiments of each kind, else 100.

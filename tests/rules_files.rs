@@ -56,6 +56,7 @@ fn every_line_of_the_sets_that_debian_ships_is_accounted_for() {
     for set in SETS {
         let files = files_of(set);
         if files.is_empty() {
+            assert!(std::env::var_os("WEIGH_REQUIRE_AUDIT").is_none(), "they are not installed");
             println!("skipped: Debian's rule sets are not installed");
             return;
         }

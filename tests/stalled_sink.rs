@@ -56,7 +56,8 @@ fn a_budget_counts_again_what_a_stall_disturbed() {
     assert!(counts, "{}", running.said());
     // The first launch makes too few to fill the socket's buffer; each of the next can.
     for _ in 0..3 {
-        assert!(stall(&home, &mut running, LONGER_THAN_IT_TRIES));
+        let stalls = || stall(&home, &mut running, LONGER_THAN_IT_TRIES);
+        assert!(wait_until(Duration::from_secs(60), stalls));
         std::thread::sleep(REST);
     }
     let outcome = running.finish();

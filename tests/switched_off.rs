@@ -138,14 +138,22 @@ fn an_argument_that_is_overwritten() {
     );
 }
 
-/// Runs an experiment that is switched off by this, once it has measured, and looks that it says so.
+/// Runs an experiment that is switched off by this, once it has measured, and looks that it says so. Gives what is
+/// in the file afterwards.
 #[track_caller]
-fn interfere(arm: &[&str], work: &[&str], said: &[&str], interference: impl Fn()) {
+fn interfere(
+    arm: &[&str],
+    work: &[&str],
+    said: &[&str],
+    file: Option<&str>,
+    interference: impl Fn(),
+) -> Option<String> {
     let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
     let mut running = home.start(home.weigh(&arguments(arm, work)));
     home.wait_for_samples(4, &mut running);
     interference();
     assert_failed(&home, &running.finish(), said);
+    file.map(|file| std::fs::read_to_string(file).unwrap())
 }
 
 /// A file of the kernel that root may write, with what is in it.
@@ -154,6 +162,8 @@ fn kernel_file(path: &'static str) -> Option<String> {
     if !is_writable {
         println!("skipped: {path} cannot be written here");
     }
+    // Others have it changed while they have their turn.
+    let _turn = Turn::with(SETTINGS);
     std::fs::read_to_string(path).ok().filter(|_| is_writable)
 }
 
@@ -162,8 +172,9 @@ fn a_setting_of_the_kernel_that_is_changed() {
     const FILE: &str = "/proc/sys/vm/swappiness";
     let Some(was) = kernel_file(FILE) else { return };
     let said = ["vm.swappiness was changed while we measured: it should be", "and is 77"];
-    interfere(&["sysctl:vm.swappiness=11"], &WORK, &said, || std::fs::write(FILE, "77").unwrap());
-    assert_eq!(std::fs::read_to_string(FILE).unwrap(), was);
+    let change = || std::fs::write(FILE, "77").unwrap();
+    let now = interfere(&["sysctl:vm.swappiness=11"], &WORK, &said, Some(FILE), change);
+    assert_eq!(now.unwrap(), was);
 }
 
 #[test]
@@ -173,8 +184,9 @@ fn the_setting_of_huge_pages_that_is_changed() {
     // What neither arm has.
     let other = if was.contains("[madvise]") { "always" } else { "madvise" };
     let said = ["transparent_hugepage/enabled was changed while we measured"];
-    interfere(&["thp:never"], &WORK, &said, || std::fs::write(FILE, other).unwrap());
-    assert_eq!(std::fs::read_to_string(FILE).unwrap(), was);
+    let change = || std::fs::write(FILE, other).unwrap();
+    let now = interfere(&["thp:never"], &WORK, &said, Some(FILE), change);
+    assert_eq!(now.unwrap(), was);
 }
 
 /// Where a worker of a private control group is moved to.
@@ -211,7 +223,7 @@ fn a_limit_that_is_lifted() {
         std::fs::write(own.next().unwrap().join("cpu.cfs_quota_us"), "-1").unwrap();
     };
     let said = ["cpu.cfs_quota_us was changed while we measured: it should be 90000, and is -1"];
-    interfere(&["cgroup:cpu.max=\"90000 100000\""], &WORK, &said, lift);
+    interfere(&["cgroup:cpu.max=\"90000 100000\""], &WORK, &said, None, lift);
 }
 
 /// What is applied is a file, and whoever removes it switches it off.
@@ -223,7 +235,7 @@ fn what_a_command_applied_and_another_undid() {
     let arm =
         format!("cmd:apply=\"touch {shown}\",undo=\"rm -f {shown}\",verify=\"test -e {shown}\"");
     let said = ["the change should have been in force, but `test -e", "it ended with status 1"];
-    interfere(&[&arm], &["--", "sleep", "0.05"], &said, || {
+    interfere(&[&arm], &["--", "sleep", "0.05"], &said, None, || {
         // Again, where it was in between two samples: then it was not in force for any.
         let remove = || wait_until(Duration::from_secs(2), || std::fs::remove_file(&file).is_ok());
         while remove() {

@@ -132,15 +132,18 @@ fn datagrams(bed: &Testbed, link: BlackBox, count: u32) -> u32 {
     let [mut near, mut far] =
         [HostName::Test, link.host()].map(|n| launcher(launcher_role(), join(n)));
     let receive = format!(
-        "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('{}', 7000)); s.settimeout(2)\n\
-         n = 0\ntry:\n  while True: s.recv(100); n += 1\nexcept socket.timeout: print(n)",
+        "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('{}', 7000)); n = 0\n\
+         try:\n  while True:\n    data, sender = s.recvfrom(100); s.settimeout(2)\n\
+         \x20   if data == b'numbered': n += 1\n    else: s.sendto(b'here', sender)\n\
+         except socket.timeout: print(n)",
         ends.other
     );
-    // The other end listens when its port is in use.
+    // The other end listens when it answers.
     let send = format!(
         "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('{}', 7000))\n\
-         def heard():\n  try: s.send(b'x'); time.sleep(0.02); s.send(b''); return True\n\
-         \x20 except ConnectionRefusedError: return False\n\
+         s.settimeout(0.1)\n\
+         def heard():\n  try: s.send(b'there'); return s.recv(100) == b'here'\n\
+         \x20 except (ConnectionRefusedError, socket.timeout): return False\n\
          while not heard(): time.sleep(0.02)\n\
          for i in range({count}): s.send(b'numbered'); time.sleep(0.001)",
         ends.other

@@ -93,10 +93,15 @@ fn equal_commands_are_not_different() {
     let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", "sleep 0.02", "sleep 0.02", "--margin", "40%", "--budget", "5s"];
-    assert_done(&home.run(&words));
-    let json = home.json();
-    let verdict = row_of(&json, "sleep 0.02 (2)")["verdict"].as_str().unwrap().to_owned();
-    assert!(["equivalent", "inconclusive"].contains(&verdict.as_str()), "{json:#}");
+    // A verdict may be wrong by chance: of one in twenty at most.
+    let is_right = || {
+        assert_done(&home.run(&words));
+        let json = home.json();
+        let row = row_of(&json, "sleep 0.02 (2)");
+        assert!(row["pairs"].as_u64().unwrap() > 0, "{json:#}");
+        ["equivalent", "inconclusive"].contains(&row["verdict"].as_str().unwrap())
+    };
+    assert!((0..3).any(|_| is_right()), "{:#}", home.json());
 }
 
 #[test]
@@ -104,14 +109,14 @@ fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
     let _turn = Turn::share();
     let home = Home::new();
     let killed = "kill -9 $$";
-    let commands = ["versus", QUICK, "exit 3", SLOW, "sleep 7007", killed, "--timeout", "1s"];
+    let commands = ["versus", QUICK, "exit 3", SLOW, "sleep 7007", killed, "--timeout", "3s"];
     let outcome = home.run(&[&commands[..], &ENOUGH].concat());
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["there is no result for", "3 commands gave no result"]);
     let json = home.json();
     assert_eq!(row_of(&json, SLOW)["verdict"], "slower");
     assert_eq!(failure_of(&json, "exit 3"), "it exited with status 3");
-    assert!(failure_of(&json, "sleep 7007").contains("did not end within 1 s"));
+    assert!(failure_of(&json, "sleep 7007").contains("did not end within 3 s"));
     assert!(failure_of(&json, killed).contains("killed by signal 9"));
     assert!(home.processes().is_empty(), "{:#?}", home.describe_processes());
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
@@ -294,12 +299,14 @@ fn another_session_goes_on_with_the_same_programs_only() {
     script("new", "sleep 0.01");
     // A margin and a noise for which 1 s is never enough.
     let words = ["versus", "./old", "./new", "--margin", "0.01%", "--budget", "1s"];
-    assert_eq!(home.run(&words).code, Some(3));
+    // One of twenty may be called different by chance, and is enough then.
+    let measured = |code| matches!(code, Some(0 | 3));
+    assert!(measured(home.run(&words).code));
     let pairs = |home: &Home| row_of(&home.json(), "./new")["pairs"].as_u64().unwrap();
     let before = pairs(&home);
     let more = home.run(&["versus", "--continue", "latest", "--budget", "1s"]);
-    assert_eq!(more.code, Some(3), "{more:#?}");
-    assert!(pairs(&home) > before);
+    assert!(measured(more.code), "{more:#?}");
+    assert!(pairs(&home) > before || more.code == Some(0));
     script("new", "sleep 0.02");
     let changed = home.run(&["versus", "--continue", "latest", "--budget", "1s"]);
     changed.assert_error(&["/new has changed since the experiment began"]);

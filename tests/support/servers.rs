@@ -62,7 +62,7 @@ pub fn assert_nothing_is_left(home: &Home) {
         let of_server = running_in(&here);
         home.describe_processes().into_iter().chain(of_server).collect()
     };
-    wait_until(Duration::from_secs(10), || all().is_empty());
+    wait_until(LONG, || all().is_empty());
     assert_eq!(all(), Vec::<String>::new());
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     // Servers of other tests are attached to theirs.
@@ -71,7 +71,7 @@ pub fn assert_nothing_is_left(home: &Home) {
         let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
         segments.lines().skip(1).filter(is_orphan).map(str::to_owned).collect()
     };
-    wait_until(Duration::from_secs(10), || orphans().is_empty());
+    wait_until(LONG, || orphans().is_empty());
     assert_eq!(orphans(), Vec::<String>::new());
 }
 

@@ -55,9 +55,8 @@ pub fn search(
     })?;
     let (enough, half) = match enough {
         Some(limit) => {
-            let enough = confirm(treated, work, operations, limit, most)?;
-            let half = (enough.limit / 2).max(1);
-            (Some(enough), Some(try_limit(treated, work, operations, half)?))
+            let (enough, half) = confirm_both(treated, work, operations, limit, most)?;
+            (Some(enough), Some(half))
         }
         None => (None, None),
     };
@@ -85,6 +84,25 @@ fn bisect(
         if holds(middle)? { high = middle } else { low = middle }
     }
     Ok(Some(high))
+}
+
+/// A limit that is enough, and what becomes of half of it. One burst that something else held up has the search end
+/// too high; then half of it is enough, and is tried in its place.
+fn confirm_both(
+    treated: &mut Treated,
+    work: &Work,
+    operations: u64,
+    found: u32,
+    most: u32,
+) -> Result<(Tried, Tried), Stop> {
+    let mut enough = confirm(treated, work, operations, found, most)?;
+    loop {
+        let half = try_limit(treated, work, operations, (enough.limit / 2).max(1))?;
+        if half.lost.iter().any(|lost| *lost > 0) || half.limit < SMALLEST {
+            return Ok((enough, half));
+        }
+        enough = half;
+    }
 }
 
 /// Bursts are not alike: a limit that was enough by chance is raised until it is enough again.
