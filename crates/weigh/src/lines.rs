@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// A worker's output is part of a line, 128 KiB of it at most. What a guest or another machine sends may be anything.
+const LONGEST_LINE: usize = 16 << 20;
 /// What is done at once takes no longer, on the busiest of machines.
 pub const PROMPTLY: Duration = Duration::from_secs(60);
 
@@ -32,12 +34,15 @@ pub struct Lines {
     outgoing: Option<File>,
     incoming: File,
     unread: Vec<u8>,
+    /// So much of it has no end of a line.
+    scanned: usize,
 }
 
 impl Lines {
     /// Over these two, of which the first may be non-blocking: then who does not read is given up.
     pub fn over(outgoing: OwnedFd, incoming: OwnedFd) -> Lines {
-        Lines { outgoing: Some(outgoing.into()), incoming: incoming.into(), unread: Vec::new() }
+        let (outgoing, incoming) = (Some(outgoing.into()), incoming.into());
+        Lines { outgoing, incoming, unread: Vec::new(), scanned: 0 }
     }
 
     /// Sends one line.
@@ -104,16 +109,23 @@ impl Lines {
 
     /// The next line of what was read already.
     pub fn unread<T: DeserializeOwned>(&mut self) -> Option<io::Result<T>> {
-        let end = self.unread.iter().position(|&byte| byte == b'\n')?;
-        let line: Vec<u8> = self.unread.drain(..=end).collect();
+        let Some(end) = self.unread[self.scanned..].iter().position(|&byte| byte == b'\n') else {
+            self.scanned = self.unread.len();
+            return None;
+        };
+        let line: Vec<u8> = self.unread.drain(..=self.scanned + end).collect();
+        self.scanned = 0;
         Some(serde_json::from_slice(&line).map_err(io::Error::from))
     }
 
     /// Reads what there is, waiting where that is nothing; `false` at the end of all input.
     ///
     /// # Errors
-    /// As `read(2)`.
+    /// As `read(2)`; and where a line is longer than any of ours.
     pub fn fill(&mut self) -> io::Result<bool> {
+        if self.scanned > LONGEST_LINE {
+            return Err(io::Error::other("it sent a line of more than 16 MiB"));
+        }
         let mut chunk = [0u8; 8192];
         match self.incoming.read(&mut chunk) {
             Ok(read_bytes) => {
@@ -166,6 +178,18 @@ mod tests {
         assert_eq!(here.receive::<u8>(&never, deadline).unwrap(), 7);
         drop(there);
         assert!(matches!(here.receive::<u8>(&never, deadline), Err(LinesError::Io(_))));
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut here = Lines::over(ours.try_clone().unwrap().into(), ours.into());
+        let sending = std::thread::spawn(move || while theirs.write_all(&[b'1'; 65536]).is_ok() {});
+        let never = AtomicBool::new(false);
+        let problem = here.receive::<u8>(&never, Instant::now() + PROMPTLY).unwrap_err();
+        assert!(problem.to_string().contains("more than 16 MiB"), "{problem}");
+        drop(here);
+        sending.join().unwrap();
     }
 
     #[test]

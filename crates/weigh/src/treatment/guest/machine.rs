@@ -1,7 +1,7 @@
 //! One boot of a guest: a qemu that ends with us, and how its first process is talked to.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -128,7 +128,7 @@ impl Guest {
 
     fn lost(&self, problem: &str) -> TreatmentError {
         let said = [self.console.with_extension("qemu"), self.console.clone()]
-            .map(|file| fs::read(file).unwrap_or_default());
+            .map(|file| end_of(&file).unwrap_or_default());
         let said = String::from_utf8_lossy(&said.concat()).into_owned();
         let lines: Vec<&str> =
             said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -183,6 +183,17 @@ impl Drop for Guest {
             let _ = fs::remove_file(file);
         }
     }
+}
+
+/// A guest prints as much as it likes; this much of its end holds the lines that are told.
+fn end_of(file: &Path) -> io::Result<Vec<u8>> {
+    const END: u64 = 64 << 10;
+    let mut file = File::open(file)?;
+    let begin = file.metadata()?.len().saturating_sub(END);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut end = Vec::new();
+    file.take(END).read_to_end(&mut end)?;
+    Ok(end)
 }
 
 /// In a value of an option of qemu, a comma is written twice.
