@@ -22,6 +22,8 @@ pub mod effects;
 mod endurance;
 pub mod engine;
 pub mod evidence;
+#[cfg(test)]
+mod example;
 mod filled;
 mod host;
 mod interpreters;
