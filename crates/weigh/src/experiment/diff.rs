@@ -1,6 +1,8 @@
 //! Holds a stored experiment against an earlier one, row by row. The two were not paired, and nothing
 //! here pretends that they were.
 
+use std::fmt::{self, Display, Formatter};
+
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
@@ -80,13 +82,12 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
             before.id, after.id
         ));
     }
-    let missing = |rows: &[RowOfOne], others: &[RowOfOne], id: &str| -> Vec<String> {
-        let only = rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)));
-        only.map(|row| format!("{} under {} ({}): {id}", row.workload, row.treatment, row.unit))
-            .collect()
-    };
-    let mut only_in_one = missing(&of_before, &of_after, &before.id);
-    only_in_one.extend(missing(&of_after, &of_before, &after.id));
+    let gone = only_in(&of_before, &of_after);
+    let come = only_in(&of_after, &of_before);
+    let missing_later = gone.clone().map(|row| format!("{row}: {}", why_missing(row, after)));
+    let missing_later = missing_later.collect();
+    let gone = gone.map(|row| format!("{row}: {}", before.id));
+    let only_in_one = gone.chain(come.map(|row| format!("{row}: {}", after.id))).collect();
     Ok(Diff {
         schema: SCHEMA,
         before: side(before),
@@ -97,7 +98,26 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         results,
         only_in_one,
         not_compared,
+        missing_later,
     })
+}
+
+/// Rows of one experiment that the other one lacks.
+fn only_in<'a>(
+    rows: &'a [RowOfOne],
+    others: &'a [RowOfOne],
+) -> impl Iterator<Item = &'a RowOfOne> + Clone {
+    rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)))
+}
+
+/// Why the later experiment has no such row.
+fn why_missing(row: &RowOfOne, after: &Stored) -> String {
+    let is_its = |arm: &String| *arm == row.treatment || after.header.arms.first() == Some(arm);
+    let mut failures = after.failures.iter();
+    match failures.find(|failure| failure.workload == row.workload && is_its(&failure.arm)) {
+        Some(failure) => format!("it failed in {} ({})", after.id, failure.reason),
+        None => format!("{} has no such row", after.id),
+    }
 }
 
 fn side(stored: &Stored) -> Side {
@@ -105,6 +125,12 @@ fn side(stored: &Stored) -> Side {
         id: stored.id.clone(),
         started: stored.started.clone(),
         command: stored.header.command.clone(),
+    }
+}
+
+impl Display for RowOfOne {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} under {} ({})", self.workload, self.treatment, self.unit)
     }
 }
 
@@ -122,10 +148,8 @@ fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -
         Scheme::InSequence => format!("its pairs were taken in sequence in {}", stored.id),
     };
     format!(
-        "{} under {} ({}): {}, {}; measure both with --turns or both with --in-sequence",
-        before.1.workload,
-        before.1.treatment,
-        before.1.unit,
+        "{}: {}, {}; measure both with --turns or both with --in-sequence",
+        before.1,
         of(before),
         of(after)
     )
@@ -215,5 +239,45 @@ fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Chang
         low_pct: bound(interval.low),
         high_pct: bound(interval.high),
         is_beyond_noise: interval.low > 0.0 || interval.high < 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::example;
+    use crate::experiment::request::Plan;
+    use crate::result::summary::Failure;
+    use crate::store::samples::OfRow;
+
+    /// A run of these workloads, whose samples are all near this rate.
+    fn run(plan: Plan, names: &[&str], rate: f64) -> Stored {
+        let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
+        let row = OfRow { points: points.collect(), ..OfRow::default() };
+        let samples = (0..names.len()).map(|work| ((work, 0), row.clone())).collect();
+        let works = names.iter().map(|name| example::work(name, "ops/s"));
+        Stored { samples, ..example::stored(plan, works) }
+    }
+
+    const USUAL: Plan = Plan::Run { passes: 20 };
+
+    #[test]
+    fn what_the_later_one_lacks_is_open_and_what_it_has_besides_is_not() {
+        let before = run(USUAL, &["stat", "pipe", "exec"], 1000.0);
+        let mut after = run(USUAL, &["stat", "pipe", "spawn"], 1000.0);
+        after.id = "m2abcd".into();
+        let (workload, arm, reason) = ("pipe".into(), "none".into(), "it broke".into());
+        after.failures.push(Failure { workload, arm, reason });
+        let found = diff(&before, &after).unwrap();
+        let open: Vec<&String> = found.open_rows().collect();
+        assert_eq!(
+            open,
+            [
+                "pipe under none (ops/s): it failed in m2abcd (it broke)",
+                "exec under none (ops/s): m2abcd has no such row"
+            ]
+        );
+        assert_eq!((found.results.len(), found.only_in_one.len()), (1, 3));
+        assert_eq!(diff(&before, &before).unwrap().open_rows().count(), 0);
     }
 }

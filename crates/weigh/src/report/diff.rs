@@ -146,6 +146,7 @@ mod tests {
             results,
             only_in_one: vec!["stat under none (ops/s): aaa".into()],
             not_compared: vec!["pipe under none (ops/s): its pairs took turns in aaa".into()],
+            missing_later: Vec::new(),
         }
     }
 
