@@ -20,13 +20,15 @@ Examples:
       Better where possible: both in one experiment, in pairs.
 
 Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error, or with --fail-above a row of the
-earlier experiment cannot be judged: it failed, or is not there, or is not compared.";
+earlier experiment cannot be judged: it failed, is not there, is not compared or not judged.";
 
 /// Compare two stored experiments, which were not paired
 ///
 /// Compares rows that have the same workload, treatment and unit: the rate of the baseline, and the effect
 /// of the treatment. The intervals cover only the noise within the two experiments, not what else differs
-/// between them (boot, heat, neighbours). For a decision, weigh both in one experiment with `weigh compare`.
+/// between them (boot, heat, neighbours). Rows that were measured otherwise (--capacity, --for, --rate) are
+/// not compared, and passes over one start (--for) have no interval. For a decision, weigh both in one
+/// experiment with `weigh compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {

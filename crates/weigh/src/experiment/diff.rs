@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::how_taken::HowTaken;
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
@@ -63,14 +64,14 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));
+    let how = [before, after].map(HowTaken::of);
+    let is_of_one_start = how.iter().flatten().any(HowTaken::is_of_one_start);
     let (mut results, mut not_compared) = (Vec::new(), Vec::new());
     for row in &of_before {
-        match of_after.iter().find(|other| other.is_same(row)) {
-            Some(other) if other.scheme != row.scheme => {
-                not_compared.push(differ_in_scheme((before, row), (after, other)));
-            }
-            Some(other) => results.push(hold_against((before, row), (after, other))),
-            None => {}
+        let Some(other) = of_after.iter().find(|other| other.is_same(row)) else { continue };
+        match why_not_compared((before, row), (after, other), &how) {
+            Some(reason) => not_compared.push(format!("{row}: {reason}")),
+            None => results.push(hold_against((before, row), (after, other), is_of_one_start)),
         }
     }
     if let (true, Some(first)) = (results.is_empty(), not_compared.first()) {
@@ -94,6 +95,10 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         after: side(after),
         alpha: ALPHA,
         caveat: caveat(&results),
+        not_judged: match is_of_one_start {
+            true => results.iter().map(not_judged).collect(),
+            false => Vec::new(),
+        },
         machine: machine_changes(&before.header.machine, &after.header.machine),
         results,
         only_in_one,
@@ -108,6 +113,15 @@ fn only_in<'a>(
     others: &'a [RowOfOne],
 ) -> impl Iterator<Item = &'a RowOfOne> + Clone {
     rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)))
+}
+
+fn not_judged(row: &DiffRow) -> String {
+    format!(
+        "{} under {} ({}): all its passes are over one start of the server, so how they scatter does not \
+         tell how far another start would be, and there is no interval: compare several starts (weigh run \
+         without --for)",
+        row.workload, row.treatment, row.unit
+    )
 }
 
 /// Why the later experiment has no such row.
@@ -141,18 +155,33 @@ impl RowOfOne {
     }
 }
 
+/// What makes the two rows numbers of different things; `None` where nothing does.
+fn why_not_compared(
+    before: (&Stored, &RowOfOne),
+    after: (&Stored, &RowOfOne),
+    how: &[Option<HowTaken>; 2],
+) -> Option<String> {
+    if before.1.scheme != after.1.scheme {
+        return Some(differ_in_scheme(before, after));
+    }
+    let ([Some(earlier), Some(later)], work) = (how, &before.1.workload) else { return None };
+    let words = |how: &HowTaken, stored: &Stored| format!("{} in {}", how.words(work), stored.id);
+    (!earlier.is_like(later, work)).then(|| {
+        format!(
+            "it was measured {}, and {}; measure both alike",
+            words(earlier, before.0),
+            words(later, after.0)
+        )
+    })
+}
+
 /// An eighth of a millisecond at a time a process has another rate than alone, and so has the treated one.
 fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> String {
     let of = |(stored, row): (&Stored, &RowOfOne)| match row.scheme {
         Scheme::InTurns => format!("its pairs took turns in {}", stored.id),
         Scheme::InSequence => format!("its pairs were taken in sequence in {}", stored.id),
     };
-    format!(
-        "{}: {}, {}; measure both with --turns or both with --in-sequence",
-        before.1,
-        of(before),
-        of(after)
-    )
+    format!("{}, {}; measure both with --turns or both with --in-sequence", of(before), of(after))
 }
 
 fn gather(stored: &Stored) -> Vec<RowOfOne> {
@@ -194,10 +223,18 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
     }
 }
 
-fn hold_against(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> DiffRow {
+/// Samples of one start are not drawn independently of each other, so there is no interval from them.
+fn hold_against(
+    before: (&Stored, &RowOfOne),
+    after: (&Stored, &RowOfOne),
+    is_of_one_start: bool,
+) -> DiffRow {
     let ((_, earlier), (_, later)) = (before, after);
     let middle = |values: &[f64]| median(values).unwrap_or(0.0);
-    let intervals = [earlier, later].map(|row| median_interval(&row.rates, ALPHA / 2.0));
+    let intervals = [earlier, later].map(|row| match is_of_one_start {
+        true => Interval::UNBOUNDED,
+        false => median_interval(&row.rates, ALPHA / 2.0),
+    });
     let centres = [middle(&earlier.rates), middle(&later.rates)];
     let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
     let effect = has_effect.then(|| {
@@ -279,5 +316,47 @@ mod tests {
         );
         assert_eq!((found.results.len(), found.only_in_one.len()), (1, 3));
         assert_eq!(diff(&before, &before).unwrap().open_rows().count(), 0);
+    }
+
+    #[test]
+    fn rows_that_were_measured_otherwise_are_not_compared() {
+        let plans = [
+            USUAL,
+            Plan::Classic,
+            Plan::Endure { passes: 20, per_1000s: 0 },
+            Plan::Endure { passes: 20, per_1000s: 300_000 },
+            Plan::Capacity { p99_ns: 50e6 },
+            Plan::Capacity { p99_ns: 20e6 },
+        ];
+        let of = |plan: &Plan| run(plan.clone(), &["app:kv.get-set@redis"], 1000.0);
+        for (at, plan) in plans.iter().enumerate() {
+            for (other_at, other) in plans.iter().enumerate() {
+                let found = diff(&of(plan), &of(other));
+                assert_eq!(found.is_ok(), at == other_at, "{plan:?}, {other:?}: {found:?}");
+            }
+        }
+        let refused = diff(&of(&plans[0]), &of(&plans[4])).unwrap_err();
+        assert!(refused.contains("as fast as it goes, sample by sample in k3f9qx"), "{refused}");
+        assert!(refused.contains("a p99 of 50 ms (--capacity) in k3f9qx"), "{refused}");
+        // How many samples there are is no difference, nor is a request that was not kept.
+        let mut of_before = of(&Plan::Run { passes: 3 });
+        assert!(diff(&of_before, &of(&USUAL)).is_ok());
+        of_before.header.origin = None;
+        assert!(diff(&of_before, &of(&plans[4])).is_ok());
+    }
+
+    #[test]
+    fn passes_over_one_start_have_no_interval() {
+        let endured =
+            |rate| run(Plan::Endure { passes: 20, per_1000s: 0 }, &["app:web.page"], rate);
+        let found = diff(&endured(1000.0), &endured(500.0)).unwrap();
+        let rate = found.results[0].rate;
+        assert!((rate.change_pct + 50.0).abs() < 0.1, "{rate:?}");
+        assert_eq!((rate.low_pct, rate.high_pct, rate.is_beyond_noise), (None, None, false));
+        assert!(!rate.is_worse_by(5.0));
+        assert!(found.not_judged[0].contains("one start of the server"), "{found:?}");
+        assert_eq!(found.open_rows().count(), 1);
+        let usual = diff(&run(USUAL, &["stat"], 1000.0), &run(USUAL, &["stat"], 500.0)).unwrap();
+        assert!(usual.results[0].rate.is_worse_by(5.0) && usual.not_judged.is_empty());
     }
 }

@@ -26,6 +26,7 @@ pub mod evidence;
 mod example;
 mod filled;
 mod host;
+mod how_taken;
 mod interpreters;
 mod job_options;
 pub mod length;
