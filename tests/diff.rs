@@ -80,6 +80,29 @@ fn the_exit_status_of_two_runs_is_about_their_rates() {
 }
 
 #[test]
+fn a_row_that_is_gone_does_not_pass_a_limit() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let run = |workloads: &[&str]| {
+        let run =
+            [&["run", "--samples", "3", "--sample", "20ms", "--json", "-"], workloads].concat();
+        home.succeed(&run).json()["id"].as_str().unwrap().to_owned()
+    };
+    let (before, after) = (run(&["getppid", "stat"]), run(&["getppid"]));
+    let outcome = diff(&home, [&before, &after], &["--fail-above", "99%"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let gone =
+        format!("1 row got worse cannot be told: stat under none (ops/s): {after} has no such row");
+    assert!(outcome.stderr.contains(&gone), "{outcome:#?}");
+    outcome.assert_says(&["In one of them only"]);
+    for (ids, more) in [([&before, &after], &[][..]), ([&after, &before], &["--fail-above", "99%"])]
+    {
+        let passed = diff(&home, ids.map(String::as_str), more);
+        assert_eq!(passed.code, Some(0), "{passed:#?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_held_against_each_other_is_refused() {
     let _turn = Turn::share();
     let home = home();

@@ -34,7 +34,8 @@
 //! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] say what an interval of the typical pair does
 //!   not.
 //! - [`forecast`] and [`detectable`] say how many pairs it will take, or what so many can show.
-//! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`] and [`histogram`] are for data of other designs.
+//! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`], [`student`] and [`histogram`] are for data of
+//!   other designs.
 //! - [`simulated`] is a machine whose true effect is known, to try all that.
 //!
 //! Effects, intervals, margins and scales are log-ratios unless a name ends in `_pct`: e^x − 1 is the
@@ -67,6 +68,7 @@ pub mod parallel;
 pub mod simulated;
 mod spread;
 pub mod stalls;
+pub mod student;
 pub mod unpaired;
 mod wealth;
 pub mod wilcoxon;

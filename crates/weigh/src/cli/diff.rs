@@ -4,9 +4,11 @@ use std::io;
 
 use clap::Args;
 
-use super::{ABOVE_LIMIT, Context, output, value};
+use super::{ABOVE_LIMIT, Context, ERROR, output, value};
 use crate::experiment::diff::diff;
+use crate::format::{label, plural};
 use crate::report;
+use crate::result::diff::Diff;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,13 +19,16 @@ Examples:
   weigh compare seccomp:compares=500 --base seccomp:compares=50
       Better where possible: both in one experiment, in pairs.
 
-Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error.";
+Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error, or with --fail-above a row of the
+earlier experiment cannot be judged: it failed, is not there, is not compared or not judged.";
 
 /// Compare two stored experiments, which were not paired
 ///
 /// Compares rows that have the same workload, treatment and unit: the rate of the baseline, and the effect
 /// of the treatment. The intervals cover only the noise within the two experiments, not what else differs
-/// between them (boot, heat, neighbours). For a decision, weigh both in one experiment with `weigh compare`.
+/// between them (boot, heat, neighbours). Rows that were measured otherwise (--capacity, --for, --rate) are
+/// not compared, and passes over one start (--for) have no interval. For a decision, weigh both in one
+/// experiment with `weigh compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {
@@ -35,7 +40,8 @@ pub struct DiffArgs {
     #[arg(long)]
     json: bool,
     /// Exit with status 1 if an effect (for runs: a rate) got significantly worse by more than this, that
-    /// is, if its whole interval lies beyond it. Passing does not prove that nothing got worse
+    /// is, if its whole interval lies beyond it; with 2 if a row of BEFORE cannot be judged. Passing does not
+    /// prove that nothing got worse
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
 }
@@ -55,10 +61,24 @@ impl DiffArgs {
             let colour = output::wants_colour(context.color, &io::stdout());
             output::print(&report::diff::text(&diff, output::width(), colour))?;
         }
-        let is_worse = |limit: f64| {
-            let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
-            decisive.into_iter().any(|change| change.is_worse_by(limit * 100.0))
-        };
-        Ok(if self.fail_above.is_some_and(is_worse) { ABOVE_LIMIT } else { 0 })
+        Ok(self.fail_above.map_or(0, |limit| exit_code(&diff, limit * 100.0)))
+    }
+}
+
+/// A row that broke may be the worst of all, so it does not pass.
+fn exit_code(diff: &Diff, limit_pct: f64) -> u8 {
+    let open: Vec<String> = diff.open_rows().map(label).collect();
+    if !open.is_empty() {
+        output::problem(&format!(
+            "--fail-above: whether {} got worse cannot be told: {}",
+            plural(open.len(), "row"),
+            open.join("; ")
+        ));
+    }
+    let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
+    match decisive.into_iter().any(|change| change.is_worse_by(limit_pct)) {
+        true => ABOVE_LIMIT,
+        false if !open.is_empty() => ERROR,
+        false => 0,
     }
 }

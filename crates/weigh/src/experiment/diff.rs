@@ -1,6 +1,9 @@
 //! Holds a stored experiment against an earlier one, row by row. The two were not paired, and nothing
 //! here pretends that they were.
 
+use std::fmt::{self, Display, Formatter};
+
+use super::how_taken::HowTaken;
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
@@ -61,14 +64,14 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));
+    let how = [before, after].map(HowTaken::of);
+    let is_of_one_start = how.iter().flatten().any(HowTaken::is_of_one_start);
     let (mut results, mut not_compared) = (Vec::new(), Vec::new());
     for row in &of_before {
-        match of_after.iter().find(|other| other.is_same(row)) {
-            Some(other) if other.scheme != row.scheme => {
-                not_compared.push(differ_in_scheme((before, row), (after, other)));
-            }
-            Some(other) => results.push(hold_against((before, row), (after, other))),
-            None => {}
+        let Some(other) = of_after.iter().find(|other| other.is_same(row)) else { continue };
+        match why_not_compared((before, row), (after, other), &how) {
+            Some(reason) => not_compared.push(format!("{row}: {reason}")),
+            None => results.push(hold_against((before, row), (after, other), is_of_one_start)),
         }
     }
     if let (true, Some(first)) = (results.is_empty(), not_compared.first()) {
@@ -80,24 +83,55 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
             before.id, after.id
         ));
     }
-    let missing = |rows: &[RowOfOne], others: &[RowOfOne], id: &str| -> Vec<String> {
-        let only = rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)));
-        only.map(|row| format!("{} under {} ({}): {id}", row.workload, row.treatment, row.unit))
-            .collect()
-    };
-    let mut only_in_one = missing(&of_before, &of_after, &before.id);
-    only_in_one.extend(missing(&of_after, &of_before, &after.id));
+    let gone = only_in(&of_before, &of_after);
+    let come = only_in(&of_after, &of_before);
+    let missing_later = gone.clone().map(|row| format!("{row}: {}", why_missing(row, after)));
+    let missing_later = missing_later.collect();
+    let gone = gone.map(|row| format!("{row}: {}", before.id));
+    let only_in_one = gone.chain(come.map(|row| format!("{row}: {}", after.id))).collect();
     Ok(Diff {
         schema: SCHEMA,
         before: side(before),
         after: side(after),
         alpha: ALPHA,
         caveat: caveat(&results),
+        not_judged: match is_of_one_start {
+            true => results.iter().map(not_judged).collect(),
+            false => Vec::new(),
+        },
         machine: machine_changes(&before.header.machine, &after.header.machine),
         results,
         only_in_one,
         not_compared,
+        missing_later,
     })
+}
+
+/// Rows of one experiment that the other one lacks.
+fn only_in<'a>(
+    rows: &'a [RowOfOne],
+    others: &'a [RowOfOne],
+) -> impl Iterator<Item = &'a RowOfOne> + Clone {
+    rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)))
+}
+
+fn not_judged(row: &DiffRow) -> String {
+    format!(
+        "{} under {} ({}): all its passes are over one start of the server, so how they scatter does not \
+         tell how far another start would be, and there is no interval: compare several starts (weigh run \
+         without --for)",
+        row.workload, row.treatment, row.unit
+    )
+}
+
+/// Why the later experiment has no such row.
+fn why_missing(row: &RowOfOne, after: &Stored) -> String {
+    let is_its = |arm: &String| *arm == row.treatment || after.header.arms.first() == Some(arm);
+    let mut failures = after.failures.iter();
+    match failures.find(|failure| failure.workload == row.workload && is_its(&failure.arm)) {
+        Some(failure) => format!("it failed in {} ({})", after.id, failure.reason),
+        None => format!("{} has no such row", after.id),
+    }
 }
 
 fn side(stored: &Stored) -> Side {
@@ -108,11 +142,37 @@ fn side(stored: &Stored) -> Side {
     }
 }
 
+impl Display for RowOfOne {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} under {} ({})", self.workload, self.treatment, self.unit)
+    }
+}
+
 impl RowOfOne {
     fn is_same(&self, other: &RowOfOne) -> bool {
         (&self.workload, &self.treatment, &self.unit)
             == (&other.workload, &other.treatment, &other.unit)
     }
+}
+
+/// What makes the two rows numbers of different things; `None` where nothing does.
+fn why_not_compared(
+    before: (&Stored, &RowOfOne),
+    after: (&Stored, &RowOfOne),
+    how: &[Option<HowTaken>; 2],
+) -> Option<String> {
+    if before.1.scheme != after.1.scheme {
+        return Some(differ_in_scheme(before, after));
+    }
+    let ([Some(earlier), Some(later)], work) = (how, &before.1.workload) else { return None };
+    let words = |how: &HowTaken, stored: &Stored| format!("{} in {}", how.words(work), stored.id);
+    (!earlier.is_like(later, work)).then(|| {
+        format!(
+            "it was measured {}, and {}; measure both alike",
+            words(earlier, before.0),
+            words(later, after.0)
+        )
+    })
 }
 
 /// An eighth of a millisecond at a time a process has another rate than alone, and so has the treated one.
@@ -121,14 +181,7 @@ fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -
         Scheme::InTurns => format!("its pairs took turns in {}", stored.id),
         Scheme::InSequence => format!("its pairs were taken in sequence in {}", stored.id),
     };
-    format!(
-        "{} under {} ({}): {}, {}; measure both with --turns or both with --in-sequence",
-        before.1.workload,
-        before.1.treatment,
-        before.1.unit,
-        of(before),
-        of(after)
-    )
+    format!("{}, {}; measure both with --turns or both with --in-sequence", of(before), of(after))
 }
 
 fn gather(stored: &Stored) -> Vec<RowOfOne> {
@@ -170,10 +223,18 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
     }
 }
 
-fn hold_against(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> DiffRow {
+/// Samples of one start are not drawn independently of each other, so there is no interval from them.
+fn hold_against(
+    before: (&Stored, &RowOfOne),
+    after: (&Stored, &RowOfOne),
+    is_of_one_start: bool,
+) -> DiffRow {
     let ((_, earlier), (_, later)) = (before, after);
     let middle = |values: &[f64]| median(values).unwrap_or(0.0);
-    let intervals = [earlier, later].map(|row| median_interval(&row.rates, ALPHA / 2.0));
+    let intervals = [earlier, later].map(|row| match is_of_one_start {
+        true => Interval::UNBOUNDED,
+        false => median_interval(&row.rates, ALPHA / 2.0),
+    });
     let centres = [middle(&earlier.rates), middle(&later.rates)];
     let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
     let effect = has_effect.then(|| {
@@ -215,5 +276,87 @@ fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Chang
         low_pct: bound(interval.low),
         high_pct: bound(interval.high),
         is_beyond_noise: interval.low > 0.0 || interval.high < 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::example;
+    use crate::experiment::request::Plan;
+    use crate::result::summary::Failure;
+    use crate::store::samples::OfRow;
+
+    /// A run of these workloads, whose samples are all near this rate.
+    fn run(plan: Plan, names: &[&str], rate: f64) -> Stored {
+        let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
+        let row = OfRow { points: points.collect(), ..OfRow::default() };
+        let samples = (0..names.len()).map(|work| ((work, 0), row.clone())).collect();
+        let works = names.iter().map(|name| example::work(name, "ops/s"));
+        Stored { samples, ..example::stored(plan, works) }
+    }
+
+    const USUAL: Plan = Plan::Run { passes: 20 };
+
+    #[test]
+    fn what_the_later_one_lacks_is_open_and_what_it_has_besides_is_not() {
+        let before = run(USUAL, &["stat", "pipe", "exec"], 1000.0);
+        let mut after = run(USUAL, &["stat", "pipe", "spawn"], 1000.0);
+        after.id = "m2abcd".into();
+        let (workload, arm, reason) = ("pipe".into(), "none".into(), "it broke".into());
+        after.failures.push(Failure { workload, arm, reason });
+        let found = diff(&before, &after).unwrap();
+        let open: Vec<&String> = found.open_rows().collect();
+        assert_eq!(
+            open,
+            [
+                "pipe under none (ops/s): it failed in m2abcd (it broke)",
+                "exec under none (ops/s): m2abcd has no such row"
+            ]
+        );
+        assert_eq!((found.results.len(), found.only_in_one.len()), (1, 3));
+        assert_eq!(diff(&before, &before).unwrap().open_rows().count(), 0);
+    }
+
+    #[test]
+    fn rows_that_were_measured_otherwise_are_not_compared() {
+        let plans = [
+            USUAL,
+            Plan::Classic,
+            Plan::Endure { passes: 20, per_1000s: 0 },
+            Plan::Endure { passes: 20, per_1000s: 300_000 },
+            Plan::Capacity { p99_ns: 50e6 },
+            Plan::Capacity { p99_ns: 20e6 },
+        ];
+        let of = |plan: &Plan| run(plan.clone(), &["app:kv.get-set@redis"], 1000.0);
+        for (at, plan) in plans.iter().enumerate() {
+            for (other_at, other) in plans.iter().enumerate() {
+                let found = diff(&of(plan), &of(other));
+                assert_eq!(found.is_ok(), at == other_at, "{plan:?}, {other:?}: {found:?}");
+            }
+        }
+        let refused = diff(&of(&plans[0]), &of(&plans[4])).unwrap_err();
+        assert!(refused.contains("as fast as it goes, sample by sample in k3f9qx"), "{refused}");
+        assert!(refused.contains("a p99 of 50 ms (--capacity) in k3f9qx"), "{refused}");
+        // How many samples there are is no difference, nor is a request that was not kept.
+        let mut of_before = of(&Plan::Run { passes: 3 });
+        assert!(diff(&of_before, &of(&USUAL)).is_ok());
+        of_before.header.origin = None;
+        assert!(diff(&of_before, &of(&plans[4])).is_ok());
+    }
+
+    #[test]
+    fn passes_over_one_start_have_no_interval() {
+        let endured =
+            |rate| run(Plan::Endure { passes: 20, per_1000s: 0 }, &["app:web.page"], rate);
+        let found = diff(&endured(1000.0), &endured(500.0)).unwrap();
+        let rate = found.results[0].rate;
+        assert!((rate.change_pct + 50.0).abs() < 0.1, "{rate:?}");
+        assert_eq!((rate.low_pct, rate.high_pct, rate.is_beyond_noise), (None, None, false));
+        assert!(!rate.is_worse_by(5.0));
+        assert!(found.not_judged[0].contains("one start of the server"), "{found:?}");
+        assert_eq!(found.open_rows().count(), 1);
+        let usual = diff(&run(USUAL, &["stat"], 1000.0), &run(USUAL, &["stat"], 500.0)).unwrap();
+        assert!(usual.results[0].rate.is_worse_by(5.0) && usual.not_judged.is_empty());
     }
 }

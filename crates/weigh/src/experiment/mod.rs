@@ -22,8 +22,11 @@ pub mod effects;
 mod endurance;
 pub mod engine;
 pub mod evidence;
+#[cfg(test)]
+mod example;
 mod filled;
 mod host;
+mod how_taken;
 mod interpreters;
 mod job_options;
 pub mod length;

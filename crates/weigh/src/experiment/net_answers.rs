@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::abnormal::abnormal;
-use super::net_cells::{READINGS, further, measured};
+use super::net_cells::{READINGS, further, has_failed, measured};
 use super::origin::Origin;
 use super::request::Plan;
 use crate::net::cell::{Cell, Component};
 use crate::net::grid::{ApplicationClass, Grid};
 use crate::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
 use crate::result::net::{NetAnswers, NetClass};
+use crate::result::net_cells::NetCell;
 use crate::store::record::Stored;
 use crate::workload::metric::Metric;
 
@@ -48,21 +49,23 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     let sweeps = sweeps(stored, cells.len());
     let is_whole = |cells: &Vec<ScoredCell>| cells.iter().all(|cell| cell.comm_slowdown.is_some());
     let found = sweeps.values().filter_map(|sweep| scored(&grid, &cells, sweep));
-    let complete: Vec<Vec<ScoredCell>> = found.filter(is_whole).collect();
-    let missing = cells.iter().enumerate().filter(|(number, cell)| {
-        cell.further.is_none() && !sweeps.values().any(|sweep| sweep.contains_key(number))
-    });
-    let missing = missing.map(|(_, cell)| format!("{}, {} bytes", cell.name(), cell.bytes));
+    let mut complete: Vec<Vec<ScoredCell>> = found.filter(is_whole).collect();
+    let whole_sweeps = complete.len();
+    let missing = missing(stored, &cells, &sweeps);
+    if !missing.is_empty() {
+        // What failed once has no result: the sweeps before are no score either.
+        complete.clear();
+    }
     let paper = complete.iter().map(|cells| Btu::of(cells)?.paper_penalty_pct);
     let paper: Option<Vec<f64>> = paper.collect();
     let measured = measured(stored, &cells);
-    let table = FoundCells { grid: &grid, cells: &cells, sweeps: &sweeps, complete: &complete };
+    let table = FoundCells { grid: &grid, cells: &cells, measured: &measured, complete: &complete };
     Some(NetAnswers {
         grid: grid.name.clone(),
         hash: grid.hash(),
         cells: grid.cells_of_score().len(),
-        sweeps: complete.len(),
-        missing: missing.collect(),
+        sweeps: whole_sweeps,
+        missing,
         btu: interval(&complete, |btu| Some(btu.btu)),
         activity_slowdown: interval(&complete, |btu| Some(btu.activity_slowdown)),
         comm_slowdown: interval(&complete, |btu| btu.comm_slowdown),
@@ -85,6 +88,20 @@ pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
 fn interval(sweeps: &[Vec<ScoredCell>], of: impl Fn(&Btu) -> Option<f64>) -> Option<ScoreInterval> {
     let scores: Option<Vec<f64>> = sweeps.iter().map(|cells| of(&Btu::of(cells)?)).collect();
     ScoreInterval::of(&scores?)
+}
+
+/// Cells of the score without a result: those that failed, though they had one before, and those that were
+/// never measured.
+fn missing(
+    stored: &Stored,
+    cells: &[Cell],
+    sweeps: &BTreeMap<usize, BTreeMap<usize, FoundCell>>,
+) -> Vec<String> {
+    let is_measured = |number: &usize| sweeps.values().any(|sweep| sweep.contains_key(number));
+    let of_score = cells.iter().enumerate().filter(|(_, cell)| cell.further.is_none());
+    let missing =
+        of_score.filter(|(number, _)| has_failed(stored, *number) || !is_measured(number));
+    missing.map(|(_, cell)| cell.name_with_bytes()).collect()
 }
 
 /// By number of the sweep, and of the cell.
@@ -152,7 +169,7 @@ pub fn scored(
 struct FoundCells<'a> {
     grid: &'a Grid,
     cells: &'a [Cell],
-    sweeps: &'a BTreeMap<usize, BTreeMap<usize, FoundCell>>,
+    measured: &'a BTreeMap<usize, NetCell>,
     complete: &'a [Vec<ScoredCell>],
 }
 
@@ -194,17 +211,101 @@ impl FoundCells<'_> {
         }
     }
 
-    /// The geometric mean of all samples of some cells of a class; `None` where one has none.
+    /// The geometric mean of all samples of some cells of a class; `None` where one has no result.
     fn rate(&self, class: &ApplicationClass, is_of: impl Fn(&Cell) -> bool) -> Option<f64> {
         let cells = self.cells.iter().enumerate();
         let rates: Option<Vec<f64>> = cells
             .filter(|(_, cell)| cell.bytes == class.bytes && is_of(cell))
-            .map(|(number, _)| {
-                let of_cell = self.sweeps.values().filter_map(|sweep| sweep.get(&number));
-                let rates: Vec<f64> = of_cell.map(|found| found.rate).collect();
-                Some(Means::of(&rates)?.geometric)
-            })
+            .map(|(number, _)| Some(Means::of(&self.measured.get(&number)?.rates)?.geometric))
             .collect();
         Some(Means::of(&rates?)?.geometric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::example;
+    use crate::experiment::net_work::NetWork;
+    use crate::result::summary::Failure;
+    use crate::store::record::StoredWork;
+    use crate::store::samples::OfRow;
+    use crate::workload::metric::{Direction, MetricValue};
+
+    const SWEEPS: usize = 4;
+
+    /// `SWEEPS` complete sweeps over the cells of a grid.
+    fn swept() -> Stored {
+        let grid = Grid { further: Vec::new(), ..Grid::find("btu-quick").unwrap() };
+        let cells = NetWork::cells_of("net:btu-quick", &grid);
+        let activity = Metric::Named(ACTIVITY_RATE.into());
+        let samples = (0..cells.len()).map(|cell| {
+            let rate = |sweep: usize| 100.0 + (cell + 1) as f64 + sweep as f64;
+            let found =
+                MetricValue { value: 50.0, unit: "units/s".into(), better: Direction::Higher };
+            let row = OfRow {
+                points: (0..SWEEPS).map(|sweep| example::point(sweep, rate(sweep))).collect(),
+                further: vec![vec![(activity.clone(), found)]; SWEEPS],
+                ..OfRow::default()
+            };
+            ((cell, 0), row)
+        });
+        let samples = samples.collect();
+        let works = cells
+            .iter()
+            .map(|work| StoredWork { name: work.name(), ..example::work("", work.unit()) });
+        let plan = Plan::Net { grid: Box::new(grid), precision: 0.05, trace: None };
+        Stored { samples, ..example::stored(plan, works) }
+    }
+
+    fn fail(stored: &mut Stored, cell: usize) {
+        let (arm, reason) = ("none".into(), "it timed out after 5 s".into());
+        let workload = stored.header.works[cell].name.clone();
+        stored.failures.push(Failure { workload, arm, reason });
+    }
+
+    #[test]
+    fn a_scored_cell_that_failed_in_a_later_sweep_leaves_no_score() {
+        let mut stored = swept();
+        let answers = net_answers(&stored).unwrap();
+        assert_eq!((answers.sweeps, answers.missing.len()), (SWEEPS, 0));
+        assert!(answers.btu.is_some() && answers.comm_slowdown.is_some());
+        assert!(Origin::of(&stored).is_ok());
+        fail(&mut stored, 0);
+        let answers = net_answers(&stored).unwrap();
+        assert_eq!(
+            (answers.sweeps, &*answers.missing),
+            (SWEEPS, &["send/idle, 100 bytes".to_owned()][..])
+        );
+        assert_eq!((answers.btu, answers.paper_penalty_pct), (None, None));
+        assert_eq!((answers.activity_slowdown, answers.comm_slowdown), (None, None));
+        for class in &answers.classes {
+            assert_eq!(
+                (class.btu, class.activity_slowdown, class.comm_slowdown),
+                (None, None, None)
+            );
+            assert_eq!(class.alone.is_some(), class.bytes != 100, "no number of what failed");
+        }
+        assert!(
+            answers.measured.iter().all(|cell| (&*cell.cell, cell.bytes) != ("send/idle", 100))
+        );
+        let refused = Origin::of(&stored).unwrap_err();
+        assert!(refused.contains("send/idle, 100 bytes failed"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_not_scored_may_fail() {
+        let mut stored = swept();
+        let Ok(mut origin) = Origin::stored(&stored) else { panic!() };
+        let Plan::Net { grid, .. } = &mut origin.request.plan else { panic!() };
+        grid.further = vec![crate::net::cell::FurtherKind::Requests];
+        let work = NetWork::cells_of("net:btu-quick", grid).pop().unwrap();
+        stored.header.works.push(StoredWork { name: work.name(), ..example::work("", "x") });
+        stored.header.origin = Some(serde_json::to_string(&origin).unwrap());
+        let last = stored.header.works.len() - 1;
+        fail(&mut stored, last);
+        let answers = net_answers(&stored).unwrap();
+        assert!(answers.btu.is_some() && answers.missing.is_empty());
+        assert!(Origin::of(&stored).is_ok());
     }
 }

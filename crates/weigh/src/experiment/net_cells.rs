@@ -33,10 +33,23 @@ pub const READINGS: [&str; 13] = [
     "overruns",
 ];
 
+/// Whether a cell failed in some sweep: it has no result then, whatever it had in others.
+pub fn has_failed(stored: &Stored, number: usize) -> bool {
+    let work = stored.header.works.get(number);
+    work.is_some_and(|work| stored.failures.iter().any(|failure| failure.workload == work.name))
+}
+
+/// One without which there is no score.
+pub fn failed_of_score<'a>(stored: &Stored, cells: &'a [Cell]) -> Option<&'a Cell> {
+    let of_score = cells.iter().enumerate().filter(|(_, cell)| cell.further.is_none());
+    let mut failed = of_score.filter(|(number, _)| has_failed(stored, *number));
+    failed.next().map(|(_, cell)| cell)
+}
+
 /// Those that have a result, with their number.
 pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     let of = |(number, cell): (usize, &Cell)| {
-        let row = stored.samples.get(&(number, 0))?;
+        let row = stored.samples.get(&(number, 0)).filter(|_| !has_failed(stored, number))?;
         let rates: Vec<f64> = row.points.iter().map(|point| point.rate).collect();
         let mut readings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (metric, found) in row.further.iter().flatten() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::net_cells::failed_of_score;
 use super::request::{Plan, Request};
 use crate::machine::Facts;
 use crate::net::grid::Grid;
@@ -105,6 +106,15 @@ impl Origin {
         }
         if !matches!(origin.request.plan, Plan::Compare { .. } | Plan::Net { .. }) {
             return Err("it is a run, which has no pairs".into());
+        }
+        if let Plan::Net { grid, .. } = &origin.request.plan
+            && let Some(cell) = failed_of_score(stored, &grid.cells())
+        {
+            return Err(format!(
+                "its cell {} failed, so there is no score, however often the cells are measured: begin a new \
+                 experiment",
+                cell.name_with_bytes()
+            ));
         }
         Ok(origin)
     }

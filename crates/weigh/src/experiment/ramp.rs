@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
-use crate::result::load::{FEWEST_FRESH, Throughput, looks};
+use crate::result::load::{FEWEST_FRESH, LOOKS, Throughput};
 use crate::result::load_drift::RampSample;
 use paired::estimate::median;
 
@@ -312,7 +312,7 @@ impl Ramp {
 
     /// Whether the interval at the peak is narrow enough, at one of the looks.
     pub fn is_settled(&self) -> bool {
-        looks().take_while(|look| *look <= self.fresh.len()).any(|look| {
+        LOOKS.counts().take_while(|look| *look <= self.fresh.len()).any(|look| {
             let of_fresh =
                 self.ramp_samples.iter().enumerate().filter(|(_, sample)| sample.is_fresh);
             let last = of_fresh.map(|(at, _)| at).nth(look - 1);
@@ -323,7 +323,7 @@ impl Ramp {
 
     /// At one of the looks: at each the interval has a chance of its own to miss, so there are few.
     fn is_precise(&self, rates: &[f64]) -> bool {
-        looks().take_while(|look| *look <= rates.len()).any(|look| {
+        LOOKS.counts().take_while(|look| *look <= rates.len()).any(|look| {
             let found = Throughput::of(&rates[..look]);
             found.is_some_and(|found| found.half_width() <= self.plan.precision)
         })

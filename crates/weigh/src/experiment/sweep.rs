@@ -20,12 +20,10 @@ use crate::format;
 use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::net::site::NetSite;
+use crate::result::btu::LOOKS;
 use crate::store::record::Stored;
 use crate::store::samples::Point;
 use crate::treatment::Bench;
-
-/// After so many sweeps the interval is looked at for the first time.
-const FIRST_LOOK: usize = 3;
 
 impl Session<'_> {
     /// What cells of a grid are measured in, where there are any.
@@ -204,7 +202,7 @@ impl Session<'_> {
     }
 
     fn is_enough(&self, sweeps: usize, precision: f64) -> Result<bool, Stop> {
-        if !is_look(sweeps) {
+        if !LOOKS.counts().take_while(|look| *look <= sweeps).any(|look| look == sweeps) {
             return Ok(false);
         }
         let stored = self.store.load(self.id).map_err(Stop::from)?;
@@ -213,12 +211,6 @@ impl Session<'_> {
         let half = answers.and_then(|btu| btu.half_width());
         Ok(half.is_some_and(|half| half <= precision))
     }
-}
-
-/// Each look has a chance of its own to be wrong, so there are half as many sweeps again between two.
-fn is_look(sweeps: usize) -> bool {
-    let looks = std::iter::successors(Some(FIRST_LOOK), |look| Some((3 * look).div_ceil(2)));
-    looks.take_while(|look| *look <= sweeps).last() == Some(sweeps)
 }
 
 fn cells_told(grid: &Grid) -> String {
@@ -247,15 +239,4 @@ fn cells_of(stored: &Stored) -> impl Iterator<Item = (usize, &Point)> {
 /// How many sweeps were begun.
 pub(super) fn sweeps_of(stored: &Stored) -> usize {
     cells_of(stored).map(|(_, point)| point.pair + 1).max().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looks_become_rarer() {
-        let looks: Vec<usize> = (0..100).filter(|sweeps| is_look(*sweeps)).collect();
-        assert_eq!(looks, [3, 5, 8, 12, 18, 27, 41, 62, 93]);
-    }
 }

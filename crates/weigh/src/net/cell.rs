@@ -194,6 +194,11 @@ impl Cell {
         format!("{component}{setting}/{activity}")
     }
 
+    /// As sentences name it.
+    pub fn name_with_bytes(&self) -> String {
+        format!("{}, {} bytes", self.name(), self.bytes)
+    }
+
     /// Whether it is the activity alone.
     pub fn is_activity_alone(&self) -> bool {
         self.component.is_none() && self.further.is_none()

@@ -43,6 +43,7 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
     list("Other differences", changes.collect());
     list("In one of them only", diff.only_in_one.iter().map(format::label).collect());
     list("Not compared", diff.not_compared.iter().map(format::label).collect());
+    list("Not judged", diff.not_judged.iter().map(format::label).collect());
     lines.push(String::new());
     for (word, side) in [("before", &diff.before), ("after ", &diff.after)] {
         let command = format::label(&side.command);
@@ -59,7 +60,13 @@ fn sentence(diff: &Diff) -> String {
     let rates = diff.results.iter().filter(|row| row.rate.is_beyond_noise).count();
     let effects = diff.results.iter().filter_map(|row| row.effect);
     let differing = effects.clone().filter(|effect| effect.is_beyond_noise).count();
-    let rows = diff.results.len();
+    let rows = diff.results.len() - diff.not_judged.len();
+    if rows == 0 {
+        return format!(
+            "From {} to {}, no change can be judged: the passes of each are over one start of the server.",
+            diff.before.id, diff.after.id
+        );
+    }
     let effects = match effects.count() {
         0 => String::new(),
         count => format!(", and {differing} of {count} effects"),
@@ -146,6 +153,8 @@ mod tests {
             results,
             only_in_one: vec!["stat under none (ops/s): aaa".into()],
             not_compared: vec!["pipe under none (ops/s): its pairs took turns in aaa".into()],
+            not_judged: Vec::new(),
+            missing_later: Vec::new(),
         }
     }
 
@@ -177,5 +186,16 @@ mod tests {
         assert!(rate.is_worse_by(7.9) && !rate.is_worse_by(8.1));
         assert!(!Change { high_pct: None, ..rate }.is_worse_by(1.0));
         assert!(!Change { high_pct: Some(-0.5), ..rate }.is_worse_by(1.0));
+    }
+
+    #[test]
+    fn what_has_no_interval_is_not_called_the_same() {
+        let mut diff = diff();
+        diff.results.truncate(1);
+        diff.not_judged =
+            vec!["getppid under seccomp (ops/s): all its passes are over one start".into()];
+        let text = text(&diff, 200, false);
+        assert!(text.contains("no change can be judged") && text.contains("Not judged"), "{text}");
+        assert!(!text.contains("baseline rates changed"), "{text}");
     }
 }

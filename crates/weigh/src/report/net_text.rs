@@ -12,7 +12,7 @@ const BITS: &str = "Mb/s";
 pub fn sentences(net: &NetAnswers) -> Vec<String> {
     let mut sentences = vec![score(net)];
     sentences.extend(penalties(net));
-    if net.sweeps == 1 {
+    if net.sweeps == 1 && net.btu.is_some() {
         sentences.push(
             "One sweep gives no interval: more are measured with more time (--budget).".into(),
         );

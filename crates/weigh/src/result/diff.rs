@@ -28,6 +28,19 @@ pub struct Diff {
     pub only_in_one: Vec<String>,
     /// Rows that both have, with the reason why they cannot be compared.
     pub not_compared: Vec<String>,
+    /// Rows of `results` that have no interval, and why.
+    pub not_judged: Vec<String>,
+    /// Those of `only_in_one` that the later one lacks, with the reason where that is known.
+    #[serde(skip)]
+    pub missing_later: Vec<String>,
+}
+
+impl Diff {
+    /// Rows of the earlier experiment that the later one has no comparable number of, or none with an
+    /// interval: whether they got worse is not known.
+    pub fn open_rows(&self) -> impl Iterator<Item = &String> {
+        self.missing_later.iter().chain(&self.not_compared).chain(&self.not_judged)
+    }
 }
 
 /// One of the two experiments.

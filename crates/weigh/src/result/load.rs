@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
 use super::load_drift::{self, RampSample};
+use super::looks::Looks;
 use super::work_name::{USERS, WorkName};
 use crate::format;
 use paired::estimate::median;
@@ -12,28 +13,11 @@ use paired::estimate::median;
 /// Of so many fresh samples the lowest and the highest have the median between them in 99.2 % of cases:
 /// 1 − 2·½ⁿ.
 pub const FEWEST_FRESH: usize = 8;
-/// The chance that an interval misses at one of the first looks: after 8, 14 and 21 samples it is 0.8, 1.3
-/// and 0.7 % of cases, as whole samples allow.
-const FIRST_MISS: f64 = 0.016;
-const FIRST_LOOKS: i32 = 3;
-/// At each look after those it is two thirds of the one before. So it is less than 5 % in all, however often
-/// one looks: 2.8 % and 3 · 0.73 %.
-const LATER_MISS: f64 = 0.0073;
-const SHRINKS: f64 = 2.0 / 3.0;
-
-/// After how many samples an interval is looked at: 8, 14, 21, 31, 46, and so on by a half.
-pub fn looks() -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(FEWEST_FRESH), |count| Some((count * 3 / 2).max(count + 6)))
-}
-
-/// The chance that the interval of so many samples misses, at the look that these are the samples of.
-fn misses(count: usize) -> f64 {
-    let look = looks().take_while(|look| *look <= count).count() as i32;
-    match look > FIRST_LOOKS {
-        true => LATER_MISS * SHRINKS.powi(look - FIRST_LOOKS - 1),
-        false => FIRST_MISS,
-    }
-}
+/// Fresh samples are looked at after 8, 14, 21, 31, 46, and so on by a half. As whole samples allow, the
+/// first three miss in 0.8, 1.3 and 0.7 % of cases, and those after them in less than 3 · 0.73 %: it is less
+/// than 5 % in all, however often one looks.
+pub const LOOKS: Looks =
+    Looks { first: FEWEST_FRESH, next: |count| (count * 3 / 2).max(count + 6), first_miss: 0.016 };
 
 /// Jobs per minute, and the interval of their median.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -60,7 +44,7 @@ impl Throughput {
         let (mut outside, mut rank) = (2.0 * chance, 0);
         while rank + 1 < count / 2 {
             chance *= (count - rank) as f64 / (rank + 1) as f64;
-            if outside + 2.0 * chance > misses(count) {
+            if outside + 2.0 * chance > LOOKS.misses(count) {
                 break;
             }
             outside += 2.0 * chance;
@@ -420,7 +404,7 @@ mod tests {
             });
             2.0 * chances.sum::<f64>()
         };
-        let counts: Vec<usize> = looks().take_while(|count| *count < 1000).collect();
+        let counts: Vec<usize> = LOOKS.counts().take_while(|count| *count < 1000).collect();
         assert_eq!(counts[..6], [8, 14, 21, 31, 46, 69]);
         let all: f64 = counts.into_iter().map(missed).sum();
         assert!(all < 0.05, "{all}");

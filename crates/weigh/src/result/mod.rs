@@ -14,6 +14,7 @@ pub mod imported;
 pub mod load;
 pub mod load_compared;
 pub mod load_drift;
+pub mod looks;
 pub mod metrics;
 pub mod net;
 pub mod net_cells;

@@ -126,7 +126,7 @@ impl Host<'_> {
 fn of_cell(cell: &Cell, error: SampleError) -> SampleError {
     match error {
         SampleError::Workload(reason) => {
-            SampleError::Workload(format!("{}, {} bytes: {reason}", cell.name(), cell.bytes))
+            SampleError::Workload(format!("{}: {reason}", cell.name_with_bytes()))
         }
         other => other,
     }

@@ -16,6 +16,7 @@ use crate::result::run::RunReport;
 use crate::result::summary::{Pair, Row, Summary};
 use crate::result::times::TimesRow;
 use crate::result::work_name::WorkName;
+use crate::workload::clock::is_path_length;
 use paired::estimate::median;
 
 mod asked_servers;
@@ -39,6 +40,13 @@ pub enum Dialect {
     Reaim,
     ReaimCsv,
     Whitcher,
+}
+
+impl Dialect {
+    /// Whether its numbers are indices and times of a clock; the others show changes, or name their units.
+    fn is_of_time(self) -> bool {
+        matches!(self, Dialect::UnixBench | Dialect::Lmbench | Dialect::Whitcher)
+    }
 }
 
 const DIALECTS: [(Dialect, &str); 7] = [
@@ -112,6 +120,9 @@ struct SheetLine {
 /// # Errors
 /// A sentence, where the experiment has nothing that belongs into it.
 pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+    if dialect.is_of_time() {
+        check_clock(sheet)?;
+    }
     let text = match dialect {
         Dialect::UnixBench => unixbench::render(sheet),
         Dialect::Lmbench => lmbench::render(sheet),
@@ -123,6 +134,19 @@ pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     }?;
     let head = sheet.head.as_ref().map(|head| format!("{head}\n\n")).unwrap_or_default();
     Ok(head + &text)
+}
+
+/// # Errors
+/// A sentence, where a line is of instructions: per thousand million of them it would be read as per second.
+fn check_clock(sheet: &Sheet) -> Result<(), String> {
+    match sheet.lines.iter().find(|line| is_path_length(&line.unit)) {
+        None => Ok(()),
+        Some(line) => Err(format!(
+            "this table has times, and {} is a path length ({}): its guest counted instructions, which are \
+             no time. `--as smalley` shows instructions per operation",
+            line.name, line.unit
+        )),
+    }
 }
 
 /// The table as a page, which only Nitzberg's has: with his figure.
@@ -334,4 +358,31 @@ fn whole_percent(ratio: f64) -> String {
 /// All columns, however many: these tables are compared with printed ones.
 fn lines(table: &Table) -> String {
     table.to_lines(usize::MAX).join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_length_is_in_no_table_of_times() {
+        let sheet = |unit: &str| {
+            let rate = |name: &str| (name.into(), unit.into(), 1e6);
+            Sheet::of_run(
+                "id",
+                "none",
+                ["execl", "stat", "lat-pipe@same-cpu"].map(rate).into_iter(),
+            )
+        };
+        for dialect in [Dialect::UnixBench, Dialect::Lmbench, Dialect::Whitcher] {
+            assert!(render(dialect, &sheet("ops/s")).is_ok(), "{dialect:?}");
+            let refused = render(dialect, &sheet("ops/Ginstr")).unwrap_err();
+            assert!(
+                refused.contains("execl is a path length (ops/Ginstr)"),
+                "{dialect:?}: {refused}"
+            );
+        }
+        let instructions = render(Dialect::Smalley, &sheet("ops/Ginstr")).unwrap();
+        assert!(instructions.contains("instr"), "{instructions}");
+    }
 }

@@ -1,0 +1,125 @@
+//! Stored runs whose samples a test decides, each with the request that it would have been measured by.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::request::{Plan, Request};
+use crate::machine::Facts;
+use crate::result::summary::State;
+use crate::station::client::WhoIsTreated;
+use crate::store::record::{ExperimentKind, Header, Stored, StoredWork};
+use crate::store::samples::{Point, Samples};
+use crate::workload::metric::Metric;
+
+/// A run without samples of works of these names and units.
+pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored {
+    // The digests of an origin are its own.
+    let origin = json!({ "request": request(plan), "directory": Path::new("/"), "contents": {} });
+    let header = Header {
+        metrics: Metric::judged(None, &[]),
+        kind: ExperimentKind::Run,
+        command: "weigh run".into(),
+        seed: 1,
+        budget_s: 60.0,
+        alpha: 0.05,
+        margin: 0.01,
+        fixed_pairs: None,
+        multiplicity: Default::default(),
+        planned_pairs: None,
+        sets: 1,
+        machine: Facts::default(),
+        arms: vec!["none".into()],
+        asked_for: Vec::new(),
+        is_classic: false,
+        suites: Vec::new(),
+        works: works.into_iter().collect(),
+        origin: Some(origin.to_string()),
+    };
+    Stored {
+        id: "k3f9qx".into(),
+        header,
+        started: "2026-11-26T00:00:00Z".into(),
+        elapsed_s: 60.0,
+        state: State::Complete,
+        sessions: 1,
+        failure: None,
+        baseline_state: None,
+        fail_above: None,
+        warnings: Vec::new(),
+        peaks: Vec::new(),
+        profiles: Vec::new(),
+        facts: vec![Vec::new()],
+        quantities: vec![Vec::new()],
+        samples: Samples::new(),
+        startups: Vec::new(),
+        details: Vec::new(),
+        failures: Vec::new(),
+    }
+}
+
+pub fn work(name: &str, unit: &str) -> StoredWork {
+    StoredWork {
+        name: name.into(),
+        unit: unit.into(),
+        syscalls_per_op: None,
+        sample_ms: None,
+        start_scale: 0.01,
+        on_curve: None,
+    }
+}
+
+/// A sample of this rate, the first of which is of pair 0.
+pub fn point(pair: usize, rate: f64) -> Point {
+    Point {
+        is_treated: false,
+        is_first: true,
+        after_treated: false,
+        set: 0,
+        pair,
+        started_s: pair as f64,
+        operations: rate,
+        elapsed_s: 1.0,
+        rate,
+        cpu_ns_per_op: None,
+        waiting_share: None,
+        waiting_share_before: None,
+        stolen_share: None,
+        was_throttled: false,
+    }
+}
+
+fn request(plan: Plan) -> Request {
+    Request {
+        kind: ExperimentKind::Run,
+        arms: vec!["none".into()],
+        fixtures: Vec::new(),
+        beside: Vec::new(),
+        workloads: Vec::new(),
+        suites: Vec::new(),
+        mixes: Vec::new(),
+        job_sizes: Default::default(),
+        command: None,
+        contest: None,
+        around: Default::default(),
+        agents: None,
+        copies: vec![1],
+        again: "weigh run".into(),
+        seed: 1,
+        budget: Duration::from_mins(1),
+        budget_per_row: Duration::ZERO,
+        margin: 0.01,
+        design: Default::default(),
+        sample_ms: None,
+        timeout: None,
+        plan,
+        further_metrics: Vec::new(),
+        pilot_chooses_scheme: false,
+        detail: false,
+        treated: WhoIsTreated::Both,
+        client: None,
+        naming: Default::default(),
+        fail_above: None,
+    }
+}

@@ -1,0 +1,79 @@
+//! How the samples of a stored experiment were taken, as far as rows of one name and unit may differ in it:
+//! at a rate that was given, at the highest one within a limit, or as fast as it goes.
+
+use std::mem::discriminant;
+
+use super::origin::Origin;
+use super::request::Plan;
+use crate::format;
+use crate::result::work_name::WorkName;
+use crate::store::record::Stored;
+use crate::workload::mix::{self, JobPace};
+
+pub struct HowTaken {
+    plan: Plan,
+    /// Of jobs of a mix.
+    pace: JobPace,
+}
+
+impl HowTaken {
+    /// `None` of an experiment of an earlier weigh, which did not keep it.
+    pub fn of(stored: &Stored) -> Option<HowTaken> {
+        let request = Origin::stored(stored).ok()?.request;
+        Some(HowTaken { plan: request.plan, pace: request.job_sizes.pace })
+    }
+
+    /// Whether samples of this work are of the same thing in both.
+    pub fn is_like(&self, other: &HowTaken, work: &WorkName) -> bool {
+        let is_same_plan = match (&self.plan, &other.plan) {
+            (Plan::Endure { per_1000s: own, .. }, Plan::Endure { per_1000s: other, .. }) => {
+                own == other
+            }
+            (Plan::Capacity { p99_ns: own }, Plan::Capacity { p99_ns: other }) => own == other,
+            (Plan::Net { grid: own, .. }, Plan::Net { grid: other, .. }) => {
+                own.hash() == other.hash()
+            }
+            (own, other) => discriminant(own) == discriminant(other),
+        };
+        is_same_plan && (!is_of_mix(work) || self.pace == other.pace)
+    }
+
+    /// Whether all samples of a work are of one start of what it asks. How lucky that start was is the same
+    /// in all of them, so their scatter does not tell where another start would be.
+    pub fn is_of_one_start(&self) -> bool {
+        matches!(self.plan, Plan::Endure { .. })
+    }
+
+    /// Behind "it was measured".
+    pub fn words(&self, work: &WorkName) -> String {
+        let rate = |per_1000s: u64| format!("{} a second begun", per_1000s as f64 / 1000.0);
+        let plan = match &self.plan {
+            Plan::Compare { .. } => "in pairs".to_owned(),
+            Plan::Run { .. } => "as fast as it goes, sample by sample".to_owned(),
+            Plan::Classic => "as the suite's original does (--classic)".to_owned(),
+            Plan::Endure { per_1000s: 0, .. } => "in passes over one start (--for)".to_owned(),
+            Plan::Endure { per_1000s, .. } => {
+                format!("in passes over one start, with {} (--for, --rate)", rate(*per_1000s))
+            }
+            Plan::Capacity { p99_ns } => format!(
+                "at the highest rate with a p99 of {} (--capacity)",
+                format::seconds(p99_ns / 1e9)
+            ),
+            Plan::Ramp(_) => "on a ramp of users (weigh load)".to_owned(),
+            Plan::Net { grid, .. } => format!("on grid {} ({})", grid.name, grid.hash()),
+        };
+        let pace = match self.pace {
+            _ if !is_of_mix(work) => String::new(),
+            JobPace::AtOnce => ", job after job".to_owned(),
+            JobPace::Thinking(us) => {
+                format!(", with {} between jobs", format::seconds(us as f64 / 1e6))
+            }
+            JobPace::Arriving(per_1000s) => format!(", with {}", rate(per_1000s)),
+        };
+        plan + &pace
+    }
+}
+
+fn is_of_mix(work: &WorkName) -> bool {
+    work.name.starts_with(mix::PREFIX)
+}
