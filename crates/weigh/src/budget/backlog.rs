@@ -86,8 +86,8 @@ fn bisect(
     Ok(Some(high))
 }
 
-/// A limit that is enough, and what becomes of half of it. One burst that something else held up has the search end
-/// too high; then half of it is enough, and is tried in its place.
+/// A limit that is enough, and what becomes of half of it. One burst that something else held up has the
+/// search end too high; then half of it is enough, and is tried in its place.
 fn confirm_both(
     treated: &mut Treated,
     work: &Work,

@@ -61,7 +61,7 @@ pub struct NetArgs {
     /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["go_on", "from_spec", "trace", "timeout", "seed", "precision", "budget"])]
-    #[arg(conflicts_with_all = ["NetHosts", "Names", "RunOutput", "Privacy"])]
+    #[arg(conflicts_with_all = ["active", "name", "tags", "json", "dialect", "html", "verbose", "anonymise"])]
     spec: Option<PathBuf>,
     /// Measure the grid of such a file, and say what of the testbed is different here
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on", "active"])]

@@ -232,8 +232,8 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<
     Ok(restored)
 }
 
-/// Puts back what weighs that died had changed in the system below `root`, before another changes anything or takes
-/// what was changed for how the machine is; tells of it.
+/// Puts back what weighs that died had changed in the system below `root`, before another changes anything or
+/// takes what was changed for how the machine is; tells of it.
 ///
 /// # Errors
 /// A sentence that says what is left.

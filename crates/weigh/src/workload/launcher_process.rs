@@ -213,8 +213,8 @@ enum WorkerEnd {
     ParentGone,
 }
 
-/// Gathers output until the worker ends, the time is up, or the parent is gone. Gives the time since the worker
-/// executed its program too.
+/// Gathers output until the worker ends, the time is up, or the parent is gone. Gives the time since the
+/// worker executed its program too.
 fn watch(
     pipes: &mut Pipes,
     pid: Pid,
@@ -290,15 +290,16 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<u64> {
 /// outside of it. The worker itself is left to be reaped, and members live on.
 ///
 /// # Errors
-/// Where it has not ended after a while. A program that runs as another user may not be killed, and one that waits
-/// for a device cannot be.
+/// Where it has not ended after a while. A program that runs as another user may not be killed, and one that
+/// waits for a device cannot be.
 fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
     let deadline = Instant::now() + orphans::LIMIT;
     if !orphans::wait_until(deadline, || has_ended(worker).unwrap_or(true)) {
         let pid = worker.as_raw_nonzero();
         return Err(io::Error::other(format!(
-            "process {pid} goes on {} s after SIGKILL was sent; it runs as another user, or waits for a device",
+            "process {pid} goes on {} s after SIGKILL was sent; it runs as another user, or waits for a \
+             device",
             orphans::LIMIT.as_secs()
         )));
     }
