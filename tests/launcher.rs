@@ -166,7 +166,8 @@ fn a_pipe_that_is_in_the_hands_of_another_is_not_waited_for() {
     let _alone = ALONE.lock();
     let bench = Bench::new();
     let mut launcher = launcher(&Setup::default());
-    let command = "echo $$ > new; mv new pid; while ! [ -e held ]; do sleep 0.01; done; echo out; echo err >&2";
+    let command = "echo $$ > new; mv new pid; while ! [ -e held ]; do sleep 0.01; done
+                   echo out; echo err >&2";
     let job = bench.job(command);
     let (pid, held) = (bench.path("pid"), bench.path("held"));
     let holder = std::thread::spawn(move || {

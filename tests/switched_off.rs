@@ -138,8 +138,8 @@ fn an_argument_that_is_overwritten() {
     );
 }
 
-/// Runs an experiment that is switched off by this, once it has measured, and looks that it says so. Gives what is
-/// in the file afterwards.
+/// Runs an experiment that is switched off by this, once it has measured, and looks that it says so. Gives
+/// what is in the file afterwards.
 #[track_caller]
 fn interfere(
     arm: &[&str],

@@ -84,8 +84,8 @@ impl Pipes {
         Ok(is_asked)
     }
 
-    /// Reads what the worker left when it ended. It does not wait for the end of a pipe: a program that the worker
-    /// did not start may have it, as the one that holds an ssh connection does.
+    /// Reads what the worker left when it ended. It does not wait for the end of a pipe: a program that the
+    /// worker did not start may have it, as the one that holds an ssh connection does.
     ///
     /// # Errors
     /// As `read(2)`.
