@@ -228,8 +228,8 @@ fn a_private_control_group_limits_its_arm_alone_and_goes() {
         return;
     }
     let home = Home::new();
-    // A twentieth of one CPU, which others leave it more of. Each sample says where it was, and how often that
-    // had to wait for its next period.
+    // A twentieth of one CPU, which others leave it more of. Each sample says where it was, and how often it
+    // had to wait there for the next period.
     let arm = "cgroup:cpu.max=\"2000 40000\",pids.max=40+nice:1";
     let line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
         group=$(sed -En 's/^[0-9]+:(cpu|cpu,cpuacct|cpuacct,cpu)://p' /proc/self/cgroup)
