@@ -285,6 +285,33 @@ fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
     home.run(&["export", &id, "--html", "-o", "/dev/full"]).assert_error(&["/dev/full", "space"]);
 }
 
+/// Whoever reads JSON from a pipe cannot read a page behind it.
+#[test]
+fn two_documents_do_not_share_stdout() {
+    let home = Home::new();
+    home.file("my.rules", "-a always,exit -S getppid\n");
+    for (command, first, second) in [
+        (&["compare", "none", "-w", "getppid"][..], "csv", "json"),
+        (&["versus", "true", "false"], "html", "junit"),
+        (&["run", "getppid"], "json", "html"),
+        (&["rules", "my.rules"], "json", "html"),
+        (&["net", "rank", "./a.json", "./b.json"], "json", "html"),
+    ] {
+        let option = |name: &str| match (command[0], name) {
+            ("net", "json") => vec!["--json".to_owned()],
+            _ => vec![format!("--{name}"), "-".to_owned()],
+        };
+        let options = [option(first), option(second)].concat();
+        let words = command.iter().copied().chain(options.iter().map(String::as_str));
+        let outcome = home.run(&words.collect::<Vec<_>>());
+        outcome.assert_error(&["both want stdout", &format!("--{first}"), &format!("--{second}")]);
+        assert_eq!(outcome.stdout, "", "{command:?}");
+    }
+    let summary = ["compare", "none", "-w", "getppid", "--github-summary=-"];
+    home.run(&summary).assert_error(&["use --markdown - instead"]);
+    assert!(!home.path("-").exists() && !home.database().exists());
+}
+
 #[test]
 fn a_command_that_fails_gives_no_number() {
     let _turn = Turn::share();

@@ -21,6 +21,7 @@ mod complete;
 mod copies;
 mod diff;
 mod doctor;
+mod documents;
 mod export;
 mod files;
 mod forget;

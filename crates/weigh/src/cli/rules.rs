@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::again::OUTPUT;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, output, value};
+use super::{Context, INTERRUPTED, documents, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
@@ -65,9 +65,8 @@ pub struct RulesArgs {
 impl RulesArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let profile = self.profile.as_deref().map(SyscallProfile::read).transpose()?;
-        for path in [&self.json, &self.html].into_iter().flatten() {
-            output::check_writable(path)?;
-        }
+        let files = [("json", &self.json), ("html", &self.html)].into_iter();
+        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))?;
         let request = RulesRequest {
             paths: self.paths.clone(),
             top: self.top.into(),

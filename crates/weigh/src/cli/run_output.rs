@@ -11,7 +11,7 @@ use super::again::OUTPUT;
 use super::audience::Terminal;
 use super::files::default_html;
 use super::show::{self, Privacy};
-use super::{Context, INTERRUPTED, output};
+use super::{Context, INTERRUPTED, documents, output};
 use crate::experiment::request::Request;
 use crate::experiment::run_report;
 use crate::experiment::session::{Done, execute};
@@ -45,8 +45,8 @@ pub struct RunOutput {
 impl RunOutput {
     /// Before anything is measured.
     pub fn check(&self) -> Result<(), String> {
-        let files = [&self.json, &self.html].into_iter().flatten();
-        files.into_iter().try_for_each(|path| output::check_writable(path))
+        let files = [("json", &self.json), ("html", &self.html)].into_iter();
+        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))
     }
 
     /// Measures, and gives the exit status.
@@ -88,8 +88,7 @@ impl RunOutput {
             output::write_report(&path, &run_page::render(report)?).map(|()| path)
         });
         let mut problems: Vec<String> = json.and_then(Result::err).into_iter().collect();
-        let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
-        if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
+        if ![&self.json, &self.html].into_iter().flatten().any(|path| documents::is_stdout(path)) {
             let colour = output::wants_colour(context.color, &std::io::stdout());
             let path = html.as_ref().ok().map(|path| path.display().to_string());
             let (width, is_verbose) = (output::width(), self.verbose);
