@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Zoned;
 
 use super::pairing::listen_for_signals;
-use super::{output, value};
+use super::{INTERRUPTED, exit_status, output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
 use crate::far::{dial, read_secret};
 use crate::treatment::guard::put_back_what_was_left;
@@ -72,8 +72,9 @@ impl AgentArgs {
         };
         let mut server = AgentServer::new(listener, secret, AgentLimits { longest: self.longest })
             .map_err(wrong)?;
-        server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
-        Ok(0)
+        let is_as_before =
+            server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
+        Ok(exit_status(is_as_before, INTERRUPTED))
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use super::ask::ask;
 use super::audience::Terminal;
 use super::pairing::listen_for_signals;
-use super::{Context, ERROR, INTERRUPTED, output};
+use super::{Context, ERROR, INTERRUPTED, exit_status, output};
 use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
@@ -191,17 +191,18 @@ fn given_up(store: &Store, id: &str, problem: String) -> String {
 }
 
 fn tell(done: &Done, store: &Store) -> Result<u8, String> {
-    output::tell_what_is_left(done.left.as_deref());
+    let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let stored = done.load(store)?;
     if let Some(reason) = &stored.failure {
         output::problem(&format!("the experiment failed: {reason}"));
     }
     output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
-    Ok(match done.state {
+    let status = match done.state {
         State::Failed => ERROR,
         State::Interrupted => INTERRUPTED,
         _ => 0,
-    })
+    };
+    Ok(exit_status(is_as_before, status))
 }
 
 /// Go on with an experiment of boots, after one

@@ -7,7 +7,7 @@ use clap::Args;
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, copies, output};
+use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::format;
 use crate::profile::record::SyscallProfile;
@@ -105,11 +105,12 @@ impl BudgetArgs {
         if let Some(failure) = &done.report.failure {
             output::problem(failure);
         }
-        Ok(match done.report.interrupted {
+        let status = match done.report.interrupted {
             true => INTERRUPTED,
-            false if is_as_before && done.report.failure.is_none() => 0,
+            false if done.report.failure.is_none() => 0,
             false => super::ERROR,
-        })
+        };
+        Ok(exit_status(is_as_before, status))
     }
 
     /// What is launched; `None` where the user does not agree to it.

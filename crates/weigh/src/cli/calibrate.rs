@@ -11,7 +11,7 @@ use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, copies, output, value};
+use super::{Context, INTERRUPTED, copies, exit_status, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::calibration::history;
 use crate::experiment::request::{Plan, Request};
@@ -116,12 +116,13 @@ impl CalibrateArgs {
             output::problem(&format!("{workload} failed; `weigh show` tells why"));
         }
         made.not_kept.map_or(Ok(()), Err)?;
-        Ok(match made.last {
+        let status = match made.last {
             Some(State::Failed) => super::ERROR,
             Some(State::Interrupted) => INTERRUPTED,
-            _ if made.has_left || !made.failed.is_empty() => super::ERROR,
+            _ if !made.failed.is_empty() => super::ERROR,
             _ => 0,
-        })
+        };
+        Ok(exit_status(!made.has_left, status))
     }
 
     /// All experiments, until one does not end as it should.

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::again::OUTPUT;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, documents, output, value};
+use super::{Context, INTERRUPTED, documents, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
@@ -85,11 +85,7 @@ impl RulesArgs {
             Some(report) => self.write(report, context)?,
             None => output::problem("interrupted before anything was measured"),
         }
-        Ok(match (is_as_before, done.is_cut_short) {
-            (false, _) => super::ERROR,
-            (true, true) => INTERRUPTED,
-            (true, false) => 0,
-        })
+        Ok(exit_status(is_as_before, if done.is_cut_short { INTERRUPTED } else { 0 }))
     }
 
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {

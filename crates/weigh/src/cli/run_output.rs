@@ -11,7 +11,7 @@ use super::again::OUTPUT;
 use super::audience::Terminal;
 use super::files::default_html;
 use super::show::{self, Privacy};
-use super::{Context, INTERRUPTED, documents, output};
+use super::{Context, INTERRUPTED, documents, exit_status, output};
 use crate::experiment::request::Request;
 use crate::experiment::run_report;
 use crate::experiment::session::{Done, execute};
@@ -68,12 +68,13 @@ impl RunOutput {
         let written = self.write(&stored, context);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
         tell_errors(&stored);
-        Ok(match done.state {
+        let status = match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
-            _ if !is_as_before || !stored.failures.is_empty() => super::ERROR,
+            _ if !stored.failures.is_empty() => super::ERROR,
             _ => 0,
-        })
+        };
+        Ok(exit_status(is_as_before, status))
     }
 
     /// The files, and the report on the terminal unless one of them goes to stdout.
