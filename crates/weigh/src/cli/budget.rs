@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
+use super::documents::Documents;
 use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
@@ -94,17 +95,20 @@ impl BudgetArgs {
         let interrupted = listen_for_signals()?;
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        if let Some(path) = &self.json {
+        // It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
+        let mut documents = Documents::default();
+        documents.json(self.json.as_deref(), || {
             let json = serde_json::to_string_pretty(&done.report).map_err(|e| e.to_string())?;
-            output::write_json(path, &(json + "\n"))?;
-        }
-        if self.json.as_deref() != Some(Path::new("-")) {
+            Ok(json + "\n")
+        });
+        let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            output::print(&render(&done.report, output::width(), colour))?;
-        }
+            render(&done.report, output::width(), colour)
+        });
         if let Some(failure) = &done.report.failure {
             output::problem(failure);
         }
+        written?;
         let status = match done.report.interrupted {
             true => INTERRUPTED,
             false if done.report.failure.is_none() => 0,

@@ -1,14 +1,15 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::again::OUTPUT;
+use super::documents::{self, Documents};
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, documents, exit_status, output, value};
+use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
@@ -88,19 +89,16 @@ impl RulesArgs {
         Ok(exit_status(is_as_before, if done.is_cut_short { INTERRUPTED } else { 0 }))
     }
 
+    /// It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
-        if let Some(path) = &self.json {
-            output::write_json(path, &json::write(report).map_err(|error| error.to_string())?)?;
-        }
-        if let Some(path) = &self.html {
-            output::write_report(path, &html::page(report).map_err(|error| error.to_string())?)?;
-        }
-        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if !is_taken(&self.json) && !is_taken(&self.html) {
+        let mut documents = Documents::default();
+        documents
+            .json(self.json.as_deref(), || json::write(report).map_err(|error| error.to_string()));
+        documents
+            .report(self.html.as_deref(), || html::page(report).map_err(|error| error.to_string()));
+        documents.print(|| {
             let colour = output::wants_colour(context.color, &io::stdout());
-            let text = terminal::show(report, self.top.into(), output::width(), colour);
-            output::print(&text)?;
-        }
-        Ok(())
+            terminal::show(report, self.top.into(), output::width(), colour)
+        })
     }
 }
