@@ -43,7 +43,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "new_token")]
     token_file: Option<PathBuf>,
     /// Make a token file, and do nothing else
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "token_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "token_file", "longest"])]
     new_token: Option<PathBuf>,
     /// End an experiment that takes longer
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = value::duration)]

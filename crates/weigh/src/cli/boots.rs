@@ -110,8 +110,11 @@ fn check(request: &Request) -> Result<(), String> {
     if request.arms.len() != 2 {
         return only("one treatment, and its baseline");
     }
-    if request.command.is_some() || request.around.has_lines() {
-        return only("what -w names: a command, --setup and their like are not started by a boot");
+    let around = &request.around;
+    if request.command.is_some() || around.has_lines() || around.profiler.is_some() {
+        return only(
+            "what -w names: a command, --setup, --profiler and their like are not started by a boot",
+        );
     }
     if !request.fixtures.is_empty() || request.agents.is_some() || !request.beside.is_empty() {
         return only("what this machine has by itself: no --fixture, --beside, --active");

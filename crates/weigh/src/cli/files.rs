@@ -28,7 +28,7 @@ pub struct Files {
     github_summary: Option<Option<PathBuf>>,
     /// Print in the form of a well-known table, without verdicts: unixbench, lmbench, nitzberg, smalley,
     /// whitcher or reaim
-    #[arg(long = "as", value_name = "TABLE")]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]

@@ -30,7 +30,7 @@ pub struct RunOutput {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
     /// Print in the form of a well-known table: unixbench, lmbench, smalley, whitcher or reaim
-    #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose", help_heading = OUTPUT)]
     dialect: Option<Dialect>,
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
