@@ -305,6 +305,9 @@ fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
     home.run(&experiment).assert_error(&["cannot write no/such/file"]);
     assert!(!home.database().exists(), "it began nevertheless");
+    home.run(&["compare", "nosuch", "--json", "out.json"]).assert_error(&["no treatment"]);
+    home.run(&["run", "nosuch", "--html", "out.html"]).assert_error(&["`nosuch`"]);
+    assert!(!home.path("out.json").exists() && !home.path("out.html").exists());
     let measured = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8"]);
     assert!(matches!(measured.code, Some(0 | 3)), "{measured:#?}");
     let id = home.query_text("SELECT id FROM experiment");

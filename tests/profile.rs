@@ -5,7 +5,9 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
+use support::processes::signal;
 use support::{Home, Running, Turn, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -98,6 +100,20 @@ fn a_command_that_fails_has_no_profile() {
         .assert_error(&["cannot write"]);
     home.run(&["profile"]).assert_error(&["COMMAND"]);
     home.run(&["profile", "--pid", "1"]).assert_error(&["--for"]);
+}
+
+/// Nobody is left then who could tidy up.
+#[test]
+fn a_profile_whose_process_is_killed_leaves_no_file() {
+    let home = Home::new();
+    let script = ": > began; while :; do sleep 0.1; done";
+    let running = home.start(home.weigh(&["profile", "--", "/bin/sh", "-c", script]));
+    assert!(wait_until(LIMIT, || home.path("began").exists()), "{}", running.said());
+    let ours = home.processes_of("weigh profile").into_iter();
+    ours.filter(|pid| *pid != running.pid()).for_each(|pid| signal(pid, Signal::KILL));
+    running.finish().assert_error(&["was killed by signal 9", "there is no profile"]);
+    assert!(!home.path("profile.json").exists());
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
 }
 
 #[test]

@@ -15,7 +15,6 @@ use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
 use crate::report;
 use crate::shell::command_line;
-use trust::owner;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +71,6 @@ pub struct ProfileArgs {
 
 impl ProfileArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        let is_new = !self.output.exists();
         output::check_writable(&self.output)?;
         let interrupted = listen_for_signals()?;
         if self.pid.is_none() {
@@ -92,12 +90,7 @@ impl ProfileArgs {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),
         };
-        let written = done.and_then(|measured| self.write(&measured, context));
-        if written.is_err() && is_new {
-            // The empty file of the check is no profile.
-            let _ = owner::as_owner(&self.output, || std::fs::remove_file(&self.output));
-        }
-        written?;
+        done.and_then(|measured| self.write(&measured, context))?;
         Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
     }
 
