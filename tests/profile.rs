@@ -73,6 +73,18 @@ fn a_second_run_that_finds_nothing_to_do_is_told_and_can_be_prepared() {
         .assert_error(&["`--prepare` (exit 3) ended with exit status 3"]);
 }
 
+/// It was waited for as the command is: to the end of its last process, or until --for.
+#[test]
+fn what_prepares_has_its_time_and_leaves_nothing_running() {
+    let home = Home::new();
+    let prepare = "sleep 7007 & echo $! > left; sleep 1.5; echo >> prepared";
+    let is_gone = "! kill -0 $(cat left)";
+    let prepared = ["profile", "--for", "1s", "--prepare", prepare, "--", "/bin/sh", "-c", is_gone];
+    home.start(home.weigh(&prepared)).finish_within(LIMIT).assert_says(&["Profile: "]);
+    assert_eq!(fs::read_to_string(home.path("prepared")).unwrap(), "\n\n");
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
 #[test]
 fn a_profile_on_stdout_is_alone_there() {
     let home = Home::new();

@@ -16,6 +16,8 @@ use crate::profile::watch;
 use crate::report;
 use crate::shell::command_line;
 
+const NOTHING_COUNTED: &str = "interrupted before anything was counted: there is no profile";
+
 const EXAMPLES: &str = "\
 Examples:
   weigh profile -- ./my-program         a command, from its start to its end
@@ -61,7 +63,8 @@ pub struct ProfileArgs {
     /// Write a profile even if the command fails
     #[arg(long, conflicts_with = "pid")]
     ignore_failure: bool,
-    /// Run this with `sh` before each of the two runs; it is not counted
+    /// Run this with `sh` before each of the two runs; it is not counted, and --for is no limit to it.
+    /// Processes that it leaves running are killed
     #[arg(long, value_name = "LINE", conflicts_with = "pid")]
     prepare: Option<String>,
     /// The command, after `--`
@@ -104,7 +107,7 @@ impl ProfileArgs {
         let plain = job.run().map_err(problem)?;
         self.check(&shown, &plain)?;
         if interrupted.load(Ordering::Relaxed) {
-            return Err("interrupted before anything was counted: there is no profile".into());
+            return Err(NOTHING_COUNTED.into());
         }
         self.run_before(interrupted)?;
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
@@ -128,9 +131,12 @@ impl ProfileArgs {
     fn run_before(&self, interrupted: &AtomicBool) -> Result<(), String> {
         let Some(line) = &self.prepare else { return Ok(()) };
         let words = ["/bin/sh", "-c", line].map(String::from);
-        let job = ProfiledCommand { words: &words, time: self.time, interrupted, to_stderr: true };
+        let job = ProfiledCommand { words: &words, time: None, interrupted, to_stderr: true };
         let done =
-            job.run().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
+            job.run_alone().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(NOTHING_COUNTED.into());
+        }
         match done.counts.status {
             0 => Ok(()),
             status => Err(format!("`--prepare` ({line}) {}", how_it_ended(status))),
@@ -153,7 +159,7 @@ impl ProfileArgs {
         output::note(&format!("1 of 2: process {process}, without counting{}", self.limit()));
         let plain = watch::plain(process, time, interrupted).map_err(problem)?;
         if interrupted.load(Ordering::Relaxed) {
-            return Err("interrupted before anything was counted: there is no profile".into());
+            return Err(NOTHING_COUNTED.into());
         }
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let (counts, counted) = watch::counted(process, time, interrupted).map_err(problem)?;
