@@ -114,6 +114,22 @@ fn a_command_that_fails_has_no_profile() {
     home.run(&["profile", "--pid", "1"]).assert_error(&["--for"]);
 }
 
+#[test]
+fn ctrl_c_before_anything_is_counted_leaves_nothing() {
+    for prepare in [&[][..], &["--prepare", ": > began; sleep 7008"]] {
+        let home = Home::new();
+        let command = ["--", "/bin/sh", "-c", ": > began; sleep 7009"];
+        let running = home.start(home.weigh(&[&["profile"], prepare, &command].concat()));
+        assert!(wait_until(LIMIT, || home.path("began").exists()), "{}", running.said());
+        signal(running.pid(), Signal::INT);
+        let outcome = running.finish_within(LIMIT);
+        assert_eq!(outcome.code, Some(130), "{outcome:?}");
+        outcome.assert_says(&["interrupted before anything was counted"]);
+        assert!(!home.path("profile.json").exists());
+        assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+    }
+}
+
 /// Nobody is left then who could tidy up.
 #[test]
 fn a_profile_whose_process_is_killed_leaves_no_file() {

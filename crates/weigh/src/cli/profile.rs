@@ -16,8 +16,6 @@ use crate::profile::watch;
 use crate::report;
 use crate::shell::command_line;
 
-const NOTHING_COUNTED: &str = "interrupted before anything was counted: there is no profile";
-
 const EXAMPLES: &str = "\
 Examples:
   weigh profile -- ./my-program         a command, from its start to its end
@@ -93,23 +91,28 @@ impl ProfileArgs {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),
         };
-        done.and_then(|measured| self.write(&measured, context))?;
+        match done? {
+            Some(measured) => self.write(&measured, context)?,
+            None => output::problem("interrupted before anything was counted: there is no profile"),
+        }
         Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
     }
 
-    fn run_twice(&self, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+    /// `None` where it was interrupted before anything was counted.
+    fn run_twice(&self, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
         let to_stderr = self.output == Path::new("-");
         let job = ProfiledCommand { words: &self.command, time: self.time, interrupted, to_stderr };
         let shown = crate::format::label(&command_line(self.command.iter().map(String::as_str)));
         let problem = |error: io::Error| format!("cannot run {shown}: {error}");
-        self.run_before(interrupted)?;
+        if !self.run_before(interrupted)? {
+            return Ok(None);
+        }
         output::note(&format!("1 of 2: {shown}, without counting{}", self.limit()));
         let plain = job.run().map_err(problem)?;
         self.check(&shown, &plain)?;
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(NOTHING_COUNTED.into());
+        if interrupted.load(Ordering::Relaxed) || !self.run_before(interrupted)? {
+            return Ok(None);
         }
-        self.run_before(interrupted)?;
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let counted = job.count().map_err(|error| format!("cannot count {shown}: {error}"))?;
         self.check(&shown, &counted)?;
@@ -125,25 +128,25 @@ impl ProfileArgs {
                  nothing left to do, as in a build? Use `--prepare` to reset things before each run",
             );
         }
-        Ok(measured)
+        Ok(Some(measured))
     }
 
-    fn run_before(&self, interrupted: &AtomicBool) -> Result<(), String> {
-        let Some(line) = &self.prepare else { return Ok(()) };
+    /// Whether the command may be run now; not after an interrupt.
+    fn run_before(&self, interrupted: &AtomicBool) -> Result<bool, String> {
+        let Some(line) = &self.prepare else { return Ok(true) };
         let words = ["/bin/sh", "-c", line].map(String::from);
         let job = ProfiledCommand { words: &words, time: None, interrupted, to_stderr: true };
         let done =
             job.run_alone().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(NOTHING_COUNTED.into());
-        }
         match done.counts.status {
-            0 => Ok(()),
+            _ if interrupted.load(Ordering::Relaxed) => Ok(false),
+            0 => Ok(true),
             status => Err(format!("`--prepare` ({line}) {}", how_it_ended(status))),
         }
     }
 
-    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+    /// As [`Self::run_twice`].
+    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
         let time = self.time.unwrap_or_default();
         let problem = |error: io::Error| match error.raw_os_error() {
             Some(libc::ESRCH) => format!("there is no process {process}, or it has ended"),
@@ -159,11 +162,11 @@ impl ProfileArgs {
         output::note(&format!("1 of 2: process {process}, without counting{}", self.limit()));
         let plain = watch::plain(process, time, interrupted).map_err(problem)?;
         if interrupted.load(Ordering::Relaxed) {
-            return Err(NOTHING_COUNTED.into());
+            return Ok(None);
         }
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let (counts, counted) = watch::counted(process, time, interrupted).map_err(problem)?;
-        Ok(ProfileRuns { counts, plain, counted, is_same_work: false })
+        Ok(Some(ProfileRuns { counts, plain, counted, is_same_work: false }))
     }
 
     fn limit(&self) -> String {
