@@ -95,23 +95,27 @@ impl BudgetArgs {
         let interrupted = listen_for_signals()?;
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        let Some(report) = &done.report else {
+            output::problem("interrupted before anything was measured");
+            return Ok(exit_status(is_as_before, INTERRUPTED));
+        };
         // It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
         let mut documents = Documents::default();
         documents.json(self.json.as_deref(), || {
-            let json = serde_json::to_string_pretty(&done.report).map_err(|e| e.to_string())?;
+            let json = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
             Ok(json + "\n")
         });
         let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            render(&done.report, output::width(), colour)
+            render(report, output::width(), colour)
         });
-        if let Some(failure) = &done.report.failure {
+        if let Some(failure) = &report.failure {
             output::problem(failure);
         }
         written?;
-        let status = match done.report.interrupted {
+        let status = match report.interrupted {
             true => INTERRUPTED,
-            false if done.report.failure.is_none() => 0,
+            false if report.failure.is_none() => 0,
             false => super::ERROR,
         };
         Ok(exit_status(is_as_before, status))
