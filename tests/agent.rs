@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use channel::{Channel, Secret};
 use rand::{RngExt, SeedableRng};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
-use support::processes::signal;
-use support::{Home, Running, wait_until};
+use support::processes::{Held, signal};
+use support::{Home, Running, is_root, wait_until};
 use weighbridge::far::dial::{Dialled, dial};
 use weighbridge::far::{CallFor, Hello, Premises, VERSION, Welcome, new_experiment, read_secret};
 
@@ -81,10 +81,29 @@ impl Agent {
         self.assert_alone();
         signal(self.running.pid(), Signal::INT);
         let outcome = self.running.finish();
-        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        assert_eq!(outcome.code, Some(130), "{outcome:#?}");
         outcome.assert_says(&[]);
         assert_eq!((self.home.processes(), self.home.leftovers()), (Vec::new(), Vec::new()));
     }
+}
+
+/// What its station could not put back was told in the log alone.
+#[test]
+fn an_agent_that_leaves_something_says_so_with_its_status() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let agent = Agent::start();
+    let (connection, premises, _) = agent.begin();
+    let held = Held::mount(premises.directory.join("held"));
+    signal(agent.running.pid(), Signal::INT);
+    let outcome = agent.running.finish();
+    drop((held, connection));
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["the system is not as it was", "`weigh restore` tries again"]);
+    agent.home.succeed(&["restore"]);
+    assert_eq!(agent.home.leftovers(), Vec::<PathBuf>::new());
 }
 
 /// Reads to the end, which has to come; gives what came.

@@ -80,6 +80,33 @@ fn options_that_make_no_sense_are_refused() {
     home.run(&["weight"]).assert_error(&["weight"]);
 }
 
+/// Who gave one would take the numbers for those of what it says.
+#[test]
+fn options_that_nothing_uses_are_refused() {
+    let home = Home::new();
+    home.succeed(&["agent", "--new-token", "token"]);
+    let refused = |words: &str, said: &[&str]| {
+        home.run(&words.split(' ').collect::<Vec<_>>()).assert_error(said);
+    };
+    let getppid = "compare seccomp -w getppid";
+    refused(
+        &format!("{getppid} --active a.lab --passive p.lab --token-file token"),
+        &["is a network grid, which --active, --passive and --token-file are for", "-w net:quick"],
+    );
+    refused(&format!("{getppid} --treat client"), &["asks a server", "leave --treat out"]);
+    refused(&format!("{getppid} --reboot-by grub"), &["--reboot-by is for arms that are boots"]);
+    refused(
+        "run app:web.page --for 1m --think 10ms",
+        &["nothing that is measured uses --think: it is for mixes"],
+    );
+    for command in ["show", "run getppid", "compare none", "load shared", "versus true false"] {
+        refused(&format!("{command} --as unixbench -v"), &["--as <TABLE>", "cannot be used with"]);
+    }
+    refused("agent --new-token t --longest 5s", &["--longest <TIME>", "cannot be used with"]);
+    assert!(!home.path("t").exists());
+    assert_eq!((home.samples(), home.leftovers()), (0, Vec::<std::path::PathBuf>::new()));
+}
+
 #[test]
 fn parameters_that_make_no_sense_are_refused() {
     let home = Home::new();
@@ -278,11 +305,41 @@ fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
     home.run(&experiment).assert_error(&["cannot write no/such/file"]);
     assert!(!home.database().exists(), "it began nevertheless");
+    home.run(&["compare", "nosuch", "--json", "out.json"]).assert_error(&["no treatment"]);
+    home.run(&["run", "nosuch", "--html", "out.html"]).assert_error(&["`nosuch`"]);
+    assert!(!home.path("out.json").exists() && !home.path("out.html").exists());
     let measured = home.run(&["compare", "none", "-w", "getppid", "--pairs", "8"]);
     assert!(matches!(measured.code, Some(0 | 3)), "{measured:#?}");
     let id = home.query_text("SELECT id FROM experiment");
     home.run(&["export", &id, "--csv", "-o", "no/such/file"]).assert_error(&["no/such/file"]);
     home.run(&["export", &id, "--html", "-o", "/dev/full"]).assert_error(&["/dev/full", "space"]);
+}
+
+/// Whoever reads JSON from a pipe cannot read a page behind it.
+#[test]
+fn two_documents_do_not_share_stdout() {
+    let home = Home::new();
+    home.file("my.rules", "-a always,exit -S getppid\n");
+    for (command, first, second) in [
+        (&["compare", "none", "-w", "getppid"][..], "csv", "json"),
+        (&["versus", "true", "false"], "html", "junit"),
+        (&["run", "getppid"], "json", "html"),
+        (&["rules", "my.rules"], "json", "html"),
+        (&["net", "rank", "./a.json", "./b.json"], "json", "html"),
+    ] {
+        let option = |name: &str| match (command[0], name) {
+            ("net", "json") => vec!["--json".to_owned()],
+            _ => vec![format!("--{name}"), "-".to_owned()],
+        };
+        let options = [option(first), option(second)].concat();
+        let words = command.iter().copied().chain(options.iter().map(String::as_str));
+        let outcome = home.run(&words.collect::<Vec<_>>());
+        outcome.assert_error(&["both want stdout", &format!("--{first}"), &format!("--{second}")]);
+        assert_eq!(outcome.stdout, "", "{command:?}");
+    }
+    let summary = ["compare", "none", "-w", "getppid", "--github-summary=-"];
+    home.run(&summary).assert_error(&["use --markdown - instead"]);
+    assert!(!home.path("-").exists() && !home.database().exists());
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn this_machine_is_not_booted_by_a_test() {
     refused(&audit, &[if is_root() { "lacks CAP_SYS_BOOT" } else { "only root" }]);
     refused(&["compare", "boot:audit", "boot:cmdline=x"], &["only one treatment"]);
     refused(&["compare", "boot:audit", "--", "true"], &["only what -w names"]);
+    refused(&["compare", "boot:audit", "--profiler", "perf record"], &["only what -w names"]);
     refused(&["compare", "boot:audit", "--json", "x"], &["weigh export"]);
     refused(&["compare", "boot:audti"], &["`boot` does not take `audti`"]);
     let mut by_own_build = home.weigh(&audit);

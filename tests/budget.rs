@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
 use serde_json::Value;
 use support::audit::Audit;
+use support::processes::signal;
 use support::{Home, wait_until};
 
 fn budget(audit: &Audit, arguments: &[&str]) -> Value {
@@ -234,4 +236,21 @@ fn loop_devices() -> String {
         files += &file.unwrap_or_default();
     }
     files
+}
+
+/// As every other command tells it: nothing was wrong.
+#[test]
+fn an_interrupt_before_anything_is_counted_is_told_by_the_status() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let running = home.start(home.weigh(&["budget", "--", "sleep", "60"]));
+    let counts = || running.said().contains("Counting the records");
+    assert!(wait_until(Duration::from_secs(60), counts), "{}", running.said());
+    std::thread::sleep(Duration::from_millis(300));
+    signal(running.pid(), Signal::INT);
+    let outcome = running.finish_within(Duration::from_secs(30));
+    assert_eq!(outcome.code, Some(130), "{outcome:#?}");
+    outcome.assert_says(&["interrupted before anything was measured"]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }

@@ -11,8 +11,9 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use support::audit::Audit;
-use support::processes::signal;
-use support::{Home, Running, Turn, wait_until};
+use support::processes::{Held, signal};
+
+use support::{Home, Running, Turn, is_root, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// A daemon, another that left session and group and forgot its parents, and the program itself.
@@ -48,6 +49,28 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
         assert_nothing_runs(&home);
         assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
     }
+}
+
+/// Who reads the status alone has to learn that there is something to do. A mount is what cannot be removed.
+#[test]
+fn what_an_interrupted_run_could_not_put_back_is_an_error() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let _turn = Turn::share();
+    let home = Home::new();
+    let mut running = home.start(home.weigh(&["run", "getppid", "--samples", "100000"]));
+    home.wait_for_samples(2, &mut running);
+    let scratch = fs::read_dir(home.path("tmp")).unwrap().next().unwrap().unwrap().path();
+    let held = Held::mount(scratch.join("held"));
+    signal(running.pid(), Signal::INT);
+    let outcome = running.finish();
+    drop(held);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["the system is not as it was", "`weigh restore` tries again"]);
+    home.succeed(&["restore"]);
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 /// It died after it had made the lock. One that lives may be just there.

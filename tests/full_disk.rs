@@ -133,6 +133,29 @@ fn of_the_reports_keeps_nothing_from_the_terminal() {
 }
 
 /// Whatever it is that cannot be opened, the message says why.
+/// Half an hour of rules, or a budget, would have to be measured again.
+#[test]
+fn of_the_json_keeps_nothing_from_the_terminal() {
+    let home = Home::new();
+    {
+        let _turn = Turn::share();
+        let calibrate = ["calibrate", "-w", "getppid", "--budget", "1s", "--json", "/dev/full"];
+        let outcome = home.run(&calibrate);
+        outcome.assert_error(&["cannot write /dev/full: No space left"]);
+        assert!(outcome.stdout.contains("getppid"), "{outcome:#?}");
+    }
+    let Some(audit) = Audit::take() else { return };
+    let rules = home.file("my.rules", "-a always,exit -S mkdirat -k weigh-full-disk\n");
+    let rules = ["rules", rules.to_str().unwrap(), "--budget", "2s", "--json", "/dev/full"];
+    let budget = ["budget", "-w", "getppid", "--burst", "100", "--json", "/dev/full"];
+    for (command, shown) in [(&rules[..], "weigh-full-disk"), (&budget, "log")] {
+        let outcome = home.run(command);
+        outcome.assert_error(&["cannot write /dev/full: No space left"]);
+        assert!(outcome.stdout.contains(shown), "{outcome:#?}");
+        audit.assert_restored();
+    }
+}
+
 #[test]
 fn too_few_open_files_are_called_that() {
     let _turn = Turn::share();

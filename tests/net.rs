@@ -279,6 +279,8 @@ bytes = 65536
     let price = format!("{id}=2900");
     let outcome = home.succeed(&["net", "rank", id, "./other.json", "--price", &price]);
     outcome.assert_says(&["Final BTU ranking", "1-2", "other", "2,900"]);
+    let page = home.succeed(&["net", "rank", id, "./other.json", "--html", "-"]).stdout;
+    assert!(page.trim_end().ends_with("</html>"), "{page}");
     let changed = home.run(&["net", "rank", id, "./nonesuch.json"]);
     assert_eq!(changed.code, Some(2), "{changed:#?}");
 }

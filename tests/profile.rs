@@ -5,7 +5,9 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
+use support::processes::signal;
 use support::{Home, Running, Turn, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -83,6 +85,18 @@ fn a_second_run_that_finds_nothing_to_do_is_told_and_can_be_prepared() {
         .assert_error(&["`--prepare` (exit 3) ended with exit status 3"]);
 }
 
+/// It was waited for as the command is: to the end of its last process, or until --for.
+#[test]
+fn what_prepares_has_its_time_and_leaves_nothing_running() {
+    let home = Home::new();
+    let prepare = "sleep 7007 & echo $! > left; sleep 1.5; echo >> prepared";
+    let is_gone = "! kill -0 $(cat left)";
+    let prepared = ["profile", "--for", "1s", "--prepare", prepare, "--", "/bin/sh", "-c", is_gone];
+    home.start(home.weigh(&prepared)).finish_within(LIMIT).assert_says(&["Profile: "]);
+    assert_eq!(fs::read_to_string(home.path("prepared")).unwrap(), "\n\n");
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+}
+
 #[test]
 fn a_profile_on_stdout_is_alone_there() {
     let home = Home::new();
@@ -110,6 +124,36 @@ fn a_command_that_fails_has_no_profile() {
         .assert_error(&["cannot write"]);
     home.run(&["profile"]).assert_error(&["COMMAND"]);
     home.run(&["profile", "--pid", "1"]).assert_error(&["--for"]);
+}
+
+#[test]
+fn ctrl_c_before_anything_is_counted_leaves_nothing() {
+    for prepare in [&[][..], &["--prepare", ": > began; sleep 7008"]] {
+        let home = Home::new();
+        let command = ["--", "/bin/sh", "-c", ": > began; sleep 7009"];
+        let running = home.start(home.weigh(&[&["profile"], prepare, &command].concat()));
+        assert!(wait_until(LIMIT, || home.path("began").exists()), "{}", running.said());
+        signal(running.pid(), Signal::INT);
+        let outcome = running.finish_within(LIMIT);
+        assert_eq!(outcome.code, Some(130), "{outcome:?}");
+        outcome.assert_says(&["interrupted before anything was counted"]);
+        assert!(!home.path("profile.json").exists());
+        assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
+    }
+}
+
+/// Nobody is left then who could tidy up.
+#[test]
+fn a_profile_whose_process_is_killed_leaves_no_file() {
+    let home = Home::new();
+    let script = ": > began; while :; do sleep 0.1; done";
+    let running = home.start(home.weigh(&["profile", "--", "/bin/sh", "-c", script]));
+    assert!(wait_until(LIMIT, || home.path("began").exists()), "{}", running.said());
+    let ours = home.processes_of("weigh profile").into_iter();
+    ours.filter(|pid| *pid != running.pid()).for_each(|pid| signal(pid, Signal::KILL));
+    running.finish().assert_error(&["was killed by signal 9", "there is no profile"]);
+    assert!(!home.path("profile.json").exists());
+    assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
 }
 
 #[test]

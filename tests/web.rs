@@ -91,8 +91,13 @@ fn a_server_that_dies_ends_its_passes() {
         running.has_ended()
     };
     assert!(wait_until(LONG, kill), "{}", running.said());
-    running.finish().assert_says(&["of 300 its servers ended, and no other pass is taken"]);
+    let outcome = running.finish();
+    outcome
+        .assert_says(&["the run failed: ", "of 300 its servers ended, and no other pass is taken"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     let json = home.json();
+    // What was measured until then is there.
+    assert_eq!(json["results"].as_array().map(Vec::len), Some(1), "{json}");
     let last =
         json["facts"].as_array().unwrap().iter().rev().find_map(|fact| {
             fact.as_str().filter(|fact| fact.contains(", pass ")).map(str::to_owned)
@@ -101,6 +106,41 @@ fn a_server_that_dies_ends_its_passes() {
         last.as_ref().is_some_and(|line| line.contains("how many were wrong is not known")),
         "{last:?}"
     );
+    assert_nothing_is_left(&home);
+}
+
+/// A run of two hours that has no number was a success to the script that began it.
+#[test]
+fn a_server_that_dies_in_the_first_pass_gives_no_result() {
+    if !has("nginx") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let command = ["run", "app:web.page@nginx", "--for", "600s", "--pass", "20s"];
+    let mut running = home.start(home.weigh(&command));
+    // The first one is for the look at all workloads.
+    let mut seen = Vec::new();
+    let is_second = || {
+        let now = nginx_of(&home);
+        if seen.is_empty() {
+            seen.clone_from(&now);
+        }
+        now.len() > 1 && now.iter().all(|pid| !seen.contains(pid))
+    };
+    assert!(wait_until(LONG, is_second), "{}", running.said());
+    thread::sleep(std::time::Duration::from_secs(2));
+    let kill = || {
+        nginx_of(&home).into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, kill), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&[
+        "there is no result for app:web.page",
+        "in no pass was there a good answer",
+    ]);
     assert_nothing_is_left(&home);
 }
 

@@ -1,6 +1,8 @@
 //! The processes of an experiment by their role, and signals to them.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -20,4 +22,23 @@ impl Home {
 /// One that is gone needs none.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// A file system on a new directory, which cannot be removed as long as this lives.
+pub struct Held(PathBuf);
+
+impl Held {
+    pub fn mount(directory: PathBuf) -> Held {
+        fs::create_dir(&directory).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "none"]).arg(&directory);
+        assert!(mount.status().unwrap().success(), "{mount:?}");
+        Held(directory)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
 }

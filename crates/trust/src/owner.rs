@@ -63,8 +63,15 @@ pub fn as_owner<T, E: From<io::Error>>(
 /// # Errors
 /// As `open(2)`; and where it is a named pipe that nobody reads, which would be waited for without end.
 pub fn open_to_write(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    open_or_make(path, options).map(|(file, _)| file)
+}
+
+/// The same, and whether it is new: not there before, nor the end of a link.
+fn open_or_make(path: &Path, options: &OpenOptions) -> io::Result<(File, bool)> {
     // Where nothing is yet, a link that somebody puts there meanwhile is not followed.
-    let file = match as_owner(path, || open(path, options.clone().create_new(true), 0)) {
+    let made = as_owner(path, || open(path, options.clone().create_new(true), 0));
+    let is_new = made.is_ok();
+    let file = match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let owner = of(path);
             let is_ours = |link: fs::Metadata| link.is_symlink() && link.uid() == 0;
@@ -79,7 +86,29 @@ pub fn open_to_write(path: &Path, options: &OpenOptions) -> io::Result<File> {
     }?;
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
-    Ok(file)
+    Ok((file, is_new))
+}
+
+/// Whether a file can be written. One that is not there is made for that, and then removed: what it is for
+/// may never come.
+///
+/// # Errors
+/// As [`open_to_write`].
+pub fn try_to_write(path: &Path) -> io::Result<()> {
+    let (file, is_new) = open_or_make(path, OpenOptions::new().append(true))?;
+    if is_new { remove_made(path, &file) } else { Ok(()) }
+}
+
+/// Removes a file that was made here, as the user whose it is, unless another has its name by now.
+fn remove_made(path: &Path, file: &File) -> io::Result<()> {
+    let made = file.metadata()?;
+    as_owner(path, || {
+        let found = fs::symlink_metadata(path)?;
+        match (found.dev(), found.ino()) == (made.dev(), made.ino()) {
+            true => fs::remove_file(path),
+            false => Ok(()),
+        }
+    })
 }
 
 fn open(path: &Path, options: &OpenOptions, flags: i32) -> io::Result<File> {
@@ -90,12 +119,19 @@ fn open(path: &Path, options: &OpenOptions, flags: i32) -> io::Result<File> {
     })
 }
 
-/// Replaces what is in a file by this, as the user whose it is.
+/// Replaces what is in a file by this, as the user whose it is. Of a new one no part is left where not all of
+/// it can be written.
 ///
 /// # Errors
 /// As `open(2)` and `write(2)`.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    open_to_write(path, OpenOptions::new().write(true).truncate(true))?.write_all(bytes)
+    let (mut file, is_new) = open_or_make(path, OpenOptions::new().write(true).truncate(true))?;
+    let written = file.write_all(bytes);
+    if written.is_err() && is_new {
+        // What kept it from being written is what is told.
+        let _ = remove_made(path, &file);
+    }
+    written
 }
 
 /// Makes a directory and those above it, as the user whose they are.
@@ -218,6 +254,64 @@ mod tests {
         assert!(create_directory(&theirs.join("directory/deep"), 0o700).is_err());
         assert_eq!(fs::read(&ours).unwrap(), b"ours");
         assert!(!home.path().join("new").exists() && !home.path().join("deep").exists());
+    }
+
+    #[test]
+    fn what_is_tried_is_as_it_was_afterwards() {
+        let home = tempfile::tempdir().unwrap();
+        let (new, old) = (home.path().join("new"), home.path().join("old"));
+        fs::write(&old, "old").unwrap();
+        try_to_write(&new).unwrap();
+        try_to_write(&old).unwrap();
+        assert!(!new.exists());
+        assert_eq!(fs::read(&old).unwrap(), b"old");
+        assert!(try_to_write(&home.path().join("no/such")).is_err());
+        let link = home.path().join("link");
+        symlink(&old, &link).unwrap();
+        try_to_write(&link).unwrap();
+        assert!(link.is_symlink() && old.exists());
+    }
+
+    /// A limit on files is a disk that is full.
+    #[test]
+    fn no_part_of_a_new_file_is_left() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        const LIMIT: u64 = 64 << 10;
+        let home = tempfile::tempdir().unwrap();
+        let (new, old) = (home.path().join("new"), home.path().join("old"));
+        fs::write(&old, "old").unwrap();
+        let before = getrlimit(Resource::Fsize);
+        // SAFETY: nothing in this program waits for this signal; ignored, the write says why.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        setrlimit(Resource::Fsize, Rlimit { current: Some(LIMIT), ..before }).unwrap();
+        let text = vec![b'x'; 2 * LIMIT as usize];
+        let written = [&new, &old].map(|path| write(path, &text));
+        setrlimit(Resource::Fsize, before).unwrap();
+        assert!(written.iter().all(Result::is_err), "{written:?}");
+        assert!(!new.exists() && old.exists());
+    }
+
+    #[test]
+    fn what_took_the_place_of_a_new_file_is_not_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        let (file, is_new) = open_or_make(&path, OpenOptions::new().append(true)).unwrap();
+        assert!(is_new);
+        fs::rename(&path, home.path().join("moved")).unwrap();
+        fs::write(&path, "another's").unwrap();
+        remove_made(&path, &file).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"another's");
+    }
+
+    #[test]
+    fn a_try_in_a_users_directory_is_his_and_follows_no_link_of_his() {
+        let Some((home, theirs)) = theirs() else { return };
+        try_to_write(&theirs.join("new")).unwrap();
+        symlink(home.path().join("new"), theirs.join("dangling")).unwrap();
+        assert!(try_to_write(&theirs.join("dangling")).is_err());
+        let left: Vec<_> = fs::read_dir(&theirs).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["dangling"]);
+        assert!(!home.path().join("new").exists());
     }
 
     #[test]

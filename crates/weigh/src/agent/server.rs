@@ -50,6 +50,8 @@ pub struct AgentServer {
     sessions: Vec<AgentSession>,
     experiment: Option<Experiment>,
     refused: u64,
+    /// Whether all that the latest experiment had changed was put back; another begins only then.
+    is_as_before: bool,
 }
 
 /// Somebody who has not proved anything.
@@ -100,14 +102,15 @@ impl AgentServer {
             sessions,
             experiment: None,
             refused: 0,
+            is_as_before: true,
         })
     }
 
-    /// Serves until it is interrupted; then all is ended and put back.
+    /// Serves until it is interrupted; then all is ended and put back. Whether the system is as it was.
     ///
     /// # Errors
     /// Where the socket fails.
-    pub fn serve(&mut self, interrupted: &Arc<AtomicBool>, log: Log) -> io::Result<()> {
+    pub fn serve(&mut self, interrupted: &Arc<AtomicBool>, log: Log) -> io::Result<bool> {
         orphans::adopt()?;
         let served = loop {
             if interrupted.load(Ordering::Relaxed) {
@@ -125,7 +128,7 @@ impl AgentServer {
             }
         };
         self.end("the agent is stopped", log);
-        served
+        served.map(|()| self.is_as_before)
     }
 
     fn wait(&self) -> io::Result<()> {
@@ -297,7 +300,10 @@ impl AgentServer {
         let from = experiment.from;
         let left = experiment.station.close();
         log(&format!("{from}: the experiment has ended: {why}"));
-        left.into_iter().for_each(|left| log(&left));
+        self.is_as_before = left.is_none();
+        left.into_iter().for_each(|left| {
+            log(&format!("the system is not as it was: {left}; `weigh restore` tries again"));
+        });
     }
 }
 

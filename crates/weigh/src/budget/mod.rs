@@ -54,7 +54,8 @@ pub struct BudgetRequest {
 /// What came of it, and what could not be put back.
 #[derive(Debug)]
 pub struct BudgetOutcome {
-    pub report: BudgetReport,
+    /// `None` where it was interrupted before anything was measured.
+    pub report: Option<BudgetReport>,
     pub left: Option<String>,
 }
 
@@ -100,10 +101,14 @@ fn measure(
     station: &mut Station,
     interrupted: &Arc<AtomicBool>,
     announce: &mut dyn FnMut(&str),
-) -> Result<BudgetReport, String> {
+) -> Result<Option<BudgetReport>, String> {
     let work = request.subject.resolve(station.bench(interrupted).0)?;
     let (machine, warnings) = station.look(&std::env::temp_dir());
-    let counted = count(request, station.bench(interrupted), &work, announce).map_err(reason)?;
+    let counted = match count(request, station.bench(interrupted), &work, announce) {
+        Ok(counted) => counted,
+        Err(Stop::Interrupted | Stop::NextBoot) => return Ok(None),
+        Err(Stop::Failed(reason) | Stop::NotKept(reason)) => return Err(reason),
+    };
     let Counted { per_operation, compressed, .. } = counted;
     let mut report = BudgetReport {
         schema: SCHEMA,
@@ -136,7 +141,7 @@ fn measure(
         Err(Stop::Interrupted | Stop::NextBoot) => report.interrupted = true,
         Err(Stop::Failed(reason) | Stop::NotKept(reason)) => report.failure = Some(reason),
     }
-    Ok(report)
+    Ok(Some(report))
 }
 
 /// What was counted while no record was dropped.
@@ -235,11 +240,4 @@ fn under_load(
     announce("Measuring the memory that a full backlog takes…");
     report.backlog_bytes_per_record = backlog_memory::bytes_per_record(treated)?;
     Ok(())
-}
-
-fn reason(stop: Stop) -> String {
-    match stop {
-        Stop::Interrupted | Stop::NextBoot => "interrupted before anything was measured".into(),
-        Stop::Failed(reason) | Stop::NotKept(reason) => reason,
-    }
 }

@@ -353,11 +353,11 @@ mod tests {
             let words: Vec<String> = words.split(' ').map(Into::into).collect();
             arguments(&words).unwrap().1
         };
-        let typed = again(
-            "weigh compare none -w pipe --json - --as unixbench -v --database x --copies all",
-        );
+        let typed =
+            again("weigh compare none -w pipe --json - --as unixbench --database x --copies all");
         let drawn = typed.with("--copies", 2).with("--seed", 7);
         assert_eq!(drawn.to_string(), "weigh compare none -w pipe --copies 2 --seed 7");
+        assert_eq!(again("weigh compare none -v").to_string(), "weigh compare none");
         let typed = again("weigh run app:web.cookie --clients=8").with("--copies", 8);
         assert_eq!(typed.to_string(), "weigh run app:web.cookie --clients 8");
         let typed = again("weigh calibrate --repeat 3 --planted 1% --json x").without("--repeat");

@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Zoned;
 
 use super::pairing::listen_for_signals;
-use super::{output, value};
+use super::{INTERRUPTED, exit_status, output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
 use crate::far::{dial, read_secret};
 use crate::treatment::guard::put_back_what_was_left;
@@ -43,7 +43,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "new_token")]
     token_file: Option<PathBuf>,
     /// Make a token file, and do nothing else
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "token_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "token_file", "longest"])]
     new_token: Option<PathBuf>,
     /// End an experiment that takes longer
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = value::duration)]
@@ -72,8 +72,9 @@ impl AgentArgs {
         };
         let mut server = AgentServer::new(listener, secret, AgentLimits { longest: self.longest })
             .map_err(wrong)?;
-        server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
-        Ok(0)
+        let is_as_before =
+            server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
+        Ok(exit_status(is_as_before, INTERRUPTED))
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use super::ask::ask;
 use super::audience::Terminal;
 use super::pairing::listen_for_signals;
-use super::{Context, ERROR, INTERRUPTED, output};
+use super::{Context, ERROR, INTERRUPTED, exit_status, output};
 use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
@@ -110,8 +110,11 @@ fn check(request: &Request) -> Result<(), String> {
     if request.arms.len() != 2 {
         return only("one treatment, and its baseline");
     }
-    if request.command.is_some() || request.around.has_lines() {
-        return only("what -w names: a command, --setup and their like are not started by a boot");
+    let around = &request.around;
+    if request.command.is_some() || around.has_lines() || around.profiler.is_some() {
+        return only(
+            "what -w names: a command, --setup, --profiler and their like are not started by a boot",
+        );
     }
     if !request.fixtures.is_empty() || request.agents.is_some() || !request.beside.is_empty() {
         return only("what this machine has by itself: no --fixture, --beside, --active");
@@ -191,17 +194,18 @@ fn given_up(store: &Store, id: &str, problem: String) -> String {
 }
 
 fn tell(done: &Done, store: &Store) -> Result<u8, String> {
-    output::tell_what_is_left(done.left.as_deref());
+    let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let stored = done.load(store)?;
     if let Some(reason) = &stored.failure {
         output::problem(&format!("the experiment failed: {reason}"));
     }
     output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
-    Ok(match done.state {
+    let status = match done.state {
         State::Failed => ERROR,
         State::Interrupted => INTERRUPTED,
         _ => 0,
-    })
+    };
+    Ok(exit_status(is_as_before, status))
 }
 
 /// Go on with an experiment of boots, after one

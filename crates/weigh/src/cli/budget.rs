@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
+use super::documents::Documents;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, copies, output};
+use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::format;
 use crate::profile::record::SyscallProfile;
@@ -94,22 +95,30 @@ impl BudgetArgs {
         let interrupted = listen_for_signals()?;
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        if let Some(path) = &self.json {
-            let json = serde_json::to_string_pretty(&done.report).map_err(|e| e.to_string())?;
-            output::write_json(path, &(json + "\n"))?;
-        }
-        if self.json.as_deref() != Some(Path::new("-")) {
+        let Some(report) = &done.report else {
+            output::problem("interrupted before anything was measured");
+            return Ok(exit_status(is_as_before, INTERRUPTED));
+        };
+        // It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
+        let mut documents = Documents::default();
+        documents.json(self.json.as_deref(), || {
+            let json = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
+            Ok(json + "\n")
+        });
+        let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            output::print(&render(&done.report, output::width(), colour))?;
-        }
-        if let Some(failure) = &done.report.failure {
+            render(report, output::width(), colour)
+        });
+        if let Some(failure) = &report.failure {
             output::problem(failure);
         }
-        Ok(match done.report.interrupted {
+        written?;
+        let status = match report.interrupted {
             true => INTERRUPTED,
-            false if is_as_before && done.report.failure.is_none() => 0,
+            false if report.failure.is_none() => 0,
             false => super::ERROR,
-        })
+        };
+        Ok(exit_status(is_as_before, status))
     }
 
     /// What is launched; `None` where the user does not agree to it.

@@ -2,16 +2,17 @@
 //! change cost before it is seen here?
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
+use super::documents::Documents;
 use super::naming::Names;
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, copies, output, value};
+use super::{Context, INTERRUPTED, copies, exit_status, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::calibration::history;
 use crate::experiment::request::{Plan, Request};
@@ -94,6 +95,9 @@ impl CalibrateArgs {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
+        if let Some(path) = &self.json {
+            output::check_writable(path)?;
+        }
         copies::refuse_many(&self.workloads)?;
         let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
         let store = context.open_store()?;
@@ -105,23 +109,23 @@ impl CalibrateArgs {
             calibration.planted =
                 Some(PlantedExperiments::of(&made.planted, ppm, calibration.alpha));
         }
-        if let Some(path) = &self.json {
-            output::write_json(path, &calibration.json())?;
-        }
-        if self.json.as_deref() != Some(Path::new("-")) {
+        let mut documents = Documents::default();
+        documents.json(self.json.as_deref(), || Ok(calibration.json()));
+        let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            output::print(&calibration_text::render(&calibration, output::width(), colour))?;
-        }
+            calibration_text::render(&calibration, output::width(), colour)
+        });
         for workload in &made.failed {
             output::problem(&format!("{workload} failed; `weigh show` tells why"));
         }
-        made.not_kept.map_or(Ok(()), Err)?;
-        Ok(match made.last {
+        made.not_kept.map_or(Ok(()), Err).and(written)?;
+        let status = match made.last {
             Some(State::Failed) => super::ERROR,
             Some(State::Interrupted) => INTERRUPTED,
-            _ if made.has_left || !made.failed.is_empty() => super::ERROR,
+            _ if !made.failed.is_empty() => super::ERROR,
             _ => 0,
-        })
+        };
+        Ok(exit_status(!made.has_left, status))
     }
 
     /// All experiments, until one does not end as it should.

@@ -143,9 +143,9 @@ pub struct CompareArgs {
     /// Do not ask for confirmation of more than 16 copies per CPU, or before this machine reboots (boot:…)
     #[arg(long)]
     yes: bool,
-    /// How this machine gets into its boots, where arms are boots of it (boot:…)
-    #[arg(long, value_enum, default_value_t = Mechanism::Kexec)]
-    reboot_by: Mechanism,
+    /// How this machine gets into its boots, where arms are boots of it (boot:…) [default: kexec]
+    #[arg(long, value_enum)]
+    reboot_by: Option<Mechanism>,
     /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -199,6 +199,11 @@ impl CompareArgs {
         if self.go_on.is_none() && are_boots(&labels) {
             return self.by_boots(context);
         }
+        if self.reboot_by.is_some() {
+            return Err("--reboot-by is for arms that are boots of this machine (boot:…), and there is none: \
+                        leave it out"
+                .into());
+        }
         let request = || self.request(&context.again);
         self.pairing.measure(self.go_on.as_deref(), request, &self.files, context)
     }
@@ -216,7 +221,8 @@ impl CompareArgs {
         self.in_sequence = true;
         self.no_detail = true;
         self.sample.get_or_insert(Duration::from_millis(SAMPLE_MS));
-        boots::begin(&self.request(&context.again)?, self.reboot_by, self.yes, context)
+        let mechanism = self.reboot_by.unwrap_or_default();
+        boots::begin(&self.request(&context.again)?, mechanism, self.yes, context)
     }
 
     /// How long a sample is, unless the first pairs choose it.

@@ -8,7 +8,7 @@ use clap::Args;
 use super::again::OUTPUT;
 use super::formats::FormatFiles;
 use super::show::Privacy;
-use super::{Context, github, output};
+use super::{Context, documents, github, output};
 use crate::report::ReportFormat;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::formats::html;
@@ -28,7 +28,7 @@ pub struct Files {
     github_summary: Option<Option<PathBuf>>,
     /// Print in the form of a well-known table, without verdicts: unixbench, lmbench, nitzberg, smalley,
     /// whitcher or reaim
-    #[arg(long = "as", value_name = "TABLE")]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
@@ -48,7 +48,8 @@ impl Files {
     /// # Errors
     /// A sentence that names the file that cannot be written.
     pub fn check(&self) -> Result<(), String> {
-        self.formats.0.iter().try_for_each(|(_, path)| output::check_writable(path))?;
+        let files = self.formats.0.iter().map(|(format, path)| (format.name, path.as_path()));
+        documents::check(files)?;
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }
 
@@ -80,7 +81,7 @@ impl Files {
             html = written.map_err(|problem| problems.push(problem)).ok();
         }
         // Where a report goes to stdout, nothing else may.
-        if formats.iter().all(|(_, path)| path.as_os_str() != "-") {
+        if !formats.iter().any(|(_, path)| documents::is_stdout(path)) {
             problems.extend(self.print(summary, html.as_deref(), context).err());
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }

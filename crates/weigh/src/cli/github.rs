@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::output;
+use super::{documents, output};
 use crate::format;
 use crate::printable;
 use crate::report::formats::markdown;
@@ -26,6 +26,14 @@ pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
             "{VARIABLE} is not set, as it is within GitHub Actions; name a file: --github-summary=FILE"
         )
     })?;
+    // As a file it would be one whose name is a dash.
+    if documents::is_stdout(&path) {
+        return Err(
+            "--github-summary adds the report to a file: to have it on stdout, use --markdown - \
+                    instead"
+                .into(),
+        );
+    }
     output::check_writable(&path)?;
     Ok(path)
 }

@@ -126,10 +126,13 @@ impl Mixes {
         }
     }
 
-    /// The same where clients may ask for so long: then the rate is theirs.
+    /// The same where clients may ask for so long: then the rate is theirs. They do not think.
     pub fn sizes_of_run(&self, is_of_clients: bool) -> JobSizes {
         let sizes = self.sizes();
-        let pace = if is_of_clients { JobPace::AtOnce } else { sizes.pace };
+        let pace = match sizes.pace {
+            JobPace::Arriving(_) if is_of_clients => JobPace::AtOnce,
+            pace => pace,
+        };
         JobSizes { pace, ..sizes }
     }
 
@@ -184,5 +187,30 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     match path.is_dir() {
         true => Ok(path),
         false => Err("there is no such directory".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        mixes: Mixes,
+    }
+
+    #[test]
+    fn of_clients_that_ask_for_so_long_the_rate_is_theirs_and_nothing_else() {
+        let pace = |words: &[&str], is_of_clients| {
+            let line = Line::try_parse_from([&["weigh"], words].concat()).unwrap();
+            line.mixes.sizes_of_run(is_of_clients).pace
+        };
+        assert_eq!(pace(&["--rate", "5"], true), JobPace::AtOnce);
+        assert_eq!(pace(&["--rate", "5"], false), JobPace::Arriving(5000));
+        // So it is refused where nothing uses it.
+        assert_eq!(pace(&["--think", "10ms"], true), JobPace::Thinking(10_000));
     }
 }

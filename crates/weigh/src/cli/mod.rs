@@ -21,6 +21,7 @@ mod complete;
 mod copies;
 mod diff;
 mod doctor;
+mod documents;
 mod export;
 mod files;
 mod forget;
@@ -60,6 +61,11 @@ pub const INCONCLUSIVE: u8 = 3;
 pub const ABOVE_LIMIT: u8 = 1;
 /// As a shell reports a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
+
+/// Of what was measured. A system that is not as it was is an error, whatever else became of it.
+fn exit_status(is_as_before: bool, of_measured: u8) -> u8 {
+    if is_as_before { of_measured } else { ERROR }
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -249,6 +255,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_could_not_be_put_back_is_an_error_whatever_else_became_of_it() {
+        for status in [0, ABOVE_LIMIT, ERROR, INCONCLUSIVE, INTERRUPTED] {
+            assert_eq!(exit_status(true, status), status);
+            assert_eq!(exit_status(false, status), ERROR);
+        }
     }
 
     #[test]

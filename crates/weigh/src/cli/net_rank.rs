@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
+use super::documents::{self, Documents};
 use super::{Context, output};
 use crate::experiment::run_report;
 use crate::report;
@@ -54,9 +55,10 @@ pub struct RankArgs {
 
 impl RankArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        if let Some(path) = &self.html {
-            output::check_writable(path)?;
-        }
+        let json = self.json.then_some(Path::new("-"));
+        let html = self.html.as_deref();
+        let files = [("json", json), ("html", html)];
+        documents::check(files.into_iter().filter_map(|(option, path)| Some((option, path?))))?;
         for (of, _) in self.price.iter().chain(&self.index) {
             if !self.runs.contains(of) {
                 return Err(format!("`{of}` is none of what is ranked: {}", self.runs.join(", ")));
@@ -64,16 +66,13 @@ impl RankArgs {
         }
         let candidates = self.runs.iter().map(|run| self.candidate(run, context));
         let rank = NetRank::of(candidates.collect::<Result<_, _>>()?)?;
-        if let Some(path) = &self.html {
-            output::write_report(path, &report::net_rank::html(&rank)?)?;
-        }
-        if self.json {
+        let mut documents = Documents::default();
+        documents.report(html, || report::net_rank::html(&rank));
+        documents.json(json, || {
             let text = serde_json::to_string_pretty(&rank).map_err(|error| error.to_string())?;
-            output::print_json(&(text + "\n"))?;
-        } else {
-            output::print(&report::net_rank::text(&rank, output::width()))?;
-        }
-        Ok(0)
+            Ok(text + "\n")
+        });
+        documents.print(|| report::net_rank::text(&rank, output::width())).map(|()| 0)
     }
 
     fn candidate(&self, run: &str, context: &Context) -> Result<Candidate, String> {

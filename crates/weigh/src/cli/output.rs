@@ -83,7 +83,7 @@ pub fn tell_what_is_left(left: Option<&str>) -> bool {
     left.is_none()
 }
 
-/// Creates a file that a report will go to.
+/// Whether a report can go to this file, which is not there afterwards if it was not before.
 ///
 /// # Errors
 /// A sentence with the file.
@@ -91,8 +91,7 @@ pub fn check_writable(path: &Path) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return Ok(());
     }
-    let opened = owner::open_to_write(path, std::fs::OpenOptions::new().append(true));
-    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    owner::try_to_write(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// Writes a report as its format has to be.

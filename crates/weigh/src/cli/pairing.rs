@@ -11,7 +11,7 @@ use clap::Args;
 use super::audience::Terminal;
 use super::files::Files;
 use super::naming::Names;
-use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, go_on, output, value};
+use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
@@ -184,11 +184,11 @@ impl Pairing {
         tell_errors(&summary);
         tell_what_is_above(&summary);
         done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
-        Ok(match (is_as_before, exit_code(&summary, &stored.header.metrics)) {
-            (false, _) => super::ERROR,
-            (true, INCONCLUSIVE) if self.inconclusive_ok => 0,
-            (true, code) => code,
-        })
+        let status = match exit_code(&summary, &stored.header.metrics) {
+            INCONCLUSIVE if self.inconclusive_ok => 0,
+            status => status,
+        };
+        Ok(exit_status(is_as_before, status))
     }
 }
 

@@ -15,7 +15,6 @@ use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
 use crate::report;
 use crate::shell::command_line;
-use trust::owner;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +61,8 @@ pub struct ProfileArgs {
     /// Write a profile even if the command fails
     #[arg(long, conflicts_with = "pid")]
     ignore_failure: bool,
-    /// Run this with `sh` before each of the two runs; it is not counted
+    /// Run this with `sh` before each of the two runs; it is not counted, and --for is no limit to it.
+    /// Processes that it leaves running are killed
     #[arg(long, value_name = "LINE", conflicts_with = "pid")]
     prepare: Option<String>,
     /// The command, after `--`
@@ -72,7 +72,6 @@ pub struct ProfileArgs {
 
 impl ProfileArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        let is_new = !self.output.exists();
         output::check_writable(&self.output)?;
         let interrupted = listen_for_signals()?;
         if self.pid.is_none() {
@@ -92,28 +91,28 @@ impl ProfileArgs {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),
         };
-        let written = done.and_then(|measured| self.write(&measured, context));
-        if written.is_err() && is_new {
-            // The empty file of the check is no profile.
-            let _ = owner::as_owner(&self.output, || std::fs::remove_file(&self.output));
+        match done? {
+            Some(measured) => self.write(&measured, context)?,
+            None => output::problem("interrupted before anything was counted: there is no profile"),
         }
-        written?;
         Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
     }
 
-    fn run_twice(&self, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+    /// `None` where it was interrupted before anything was counted.
+    fn run_twice(&self, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
         let to_stderr = self.output == Path::new("-");
         let job = ProfiledCommand { words: &self.command, time: self.time, interrupted, to_stderr };
         let shown = crate::format::label(&command_line(self.command.iter().map(String::as_str)));
         let problem = |error: io::Error| format!("cannot run {shown}: {error}");
-        self.run_before(interrupted)?;
+        if !self.run_before(interrupted)? {
+            return Ok(None);
+        }
         output::note(&format!("1 of 2: {shown}, without counting{}", self.limit()));
         let plain = job.run().map_err(problem)?;
         self.check(&shown, &plain)?;
-        if interrupted.load(Ordering::Relaxed) {
-            return Err("interrupted before anything was counted: there is no profile".into());
+        if interrupted.load(Ordering::Relaxed) || !self.run_before(interrupted)? {
+            return Ok(None);
         }
-        self.run_before(interrupted)?;
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let counted = job.count().map_err(|error| format!("cannot count {shown}: {error}"))?;
         self.check(&shown, &counted)?;
@@ -129,22 +128,25 @@ impl ProfileArgs {
                  nothing left to do, as in a build? Use `--prepare` to reset things before each run",
             );
         }
-        Ok(measured)
+        Ok(Some(measured))
     }
 
-    fn run_before(&self, interrupted: &AtomicBool) -> Result<(), String> {
-        let Some(line) = &self.prepare else { return Ok(()) };
+    /// Whether the command may be run now; not after an interrupt.
+    fn run_before(&self, interrupted: &AtomicBool) -> Result<bool, String> {
+        let Some(line) = &self.prepare else { return Ok(true) };
         let words = ["/bin/sh", "-c", line].map(String::from);
-        let job = ProfiledCommand { words: &words, time: self.time, interrupted, to_stderr: true };
+        let job = ProfiledCommand { words: &words, time: None, interrupted, to_stderr: true };
         let done =
-            job.run().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
+            job.run_alone().map_err(|error| format!("cannot run `--prepare` ({line}): {error}"))?;
         match done.counts.status {
-            0 => Ok(()),
+            _ if interrupted.load(Ordering::Relaxed) => Ok(false),
+            0 => Ok(true),
             status => Err(format!("`--prepare` ({line}) {}", how_it_ended(status))),
         }
     }
 
-    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<ProfileRuns, String> {
+    /// As [`Self::run_twice`].
+    fn watch(&self, process: i32, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
         let time = self.time.unwrap_or_default();
         let problem = |error: io::Error| match error.raw_os_error() {
             Some(libc::ESRCH) => format!("there is no process {process}, or it has ended"),
@@ -160,11 +162,11 @@ impl ProfileArgs {
         output::note(&format!("1 of 2: process {process}, without counting{}", self.limit()));
         let plain = watch::plain(process, time, interrupted).map_err(problem)?;
         if interrupted.load(Ordering::Relaxed) {
-            return Err("interrupted before anything was counted: there is no profile".into());
+            return Ok(None);
         }
         output::note(&format!("2 of 2: the same, counted{}", self.limit()));
         let (counts, counted) = watch::counted(process, time, interrupted).map_err(problem)?;
-        Ok(ProfileRuns { counts, plain, counted, is_same_work: false })
+        Ok(Some(ProfileRuns { counts, plain, counted, is_same_work: false }))
     }
 
     fn limit(&self) -> String {

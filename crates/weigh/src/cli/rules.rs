@@ -1,14 +1,15 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::again::OUTPUT;
+use super::documents::{self, Documents};
 use super::pairing::listen_for_signals;
-use super::{Context, INTERRUPTED, output, value};
+use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
@@ -65,9 +66,8 @@ pub struct RulesArgs {
 impl RulesArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let profile = self.profile.as_deref().map(SyscallProfile::read).transpose()?;
-        for path in [&self.json, &self.html].into_iter().flatten() {
-            output::check_writable(path)?;
-        }
+        let files = [("json", &self.json), ("html", &self.html)].into_iter();
+        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))?;
         let request = RulesRequest {
             paths: self.paths.clone(),
             top: self.top.into(),
@@ -86,26 +86,19 @@ impl RulesArgs {
             Some(report) => self.write(report, context)?,
             None => output::problem("interrupted before anything was measured"),
         }
-        Ok(match (is_as_before, done.is_cut_short) {
-            (false, _) => super::ERROR,
-            (true, true) => INTERRUPTED,
-            (true, false) => 0,
-        })
+        Ok(exit_status(is_as_before, if done.is_cut_short { INTERRUPTED } else { 0 }))
     }
 
+    /// It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
-        if let Some(path) = &self.json {
-            output::write_json(path, &json::write(report).map_err(|error| error.to_string())?)?;
-        }
-        if let Some(path) = &self.html {
-            output::write_report(path, &html::page(report).map_err(|error| error.to_string())?)?;
-        }
-        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if !is_taken(&self.json) && !is_taken(&self.html) {
+        let mut documents = Documents::default();
+        documents
+            .json(self.json.as_deref(), || json::write(report).map_err(|error| error.to_string()));
+        documents
+            .report(self.html.as_deref(), || html::page(report).map_err(|error| error.to_string()));
+        documents.print(|| {
             let colour = output::wants_colour(context.color, &io::stdout());
-            let text = terminal::show(report, self.top.into(), output::width(), colour);
-            output::print(&text)?;
-        }
-        Ok(())
+            terminal::show(report, self.top.into(), output::width(), colour)
+        })
     }
 }

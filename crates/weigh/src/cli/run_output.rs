@@ -11,7 +11,7 @@ use super::again::OUTPUT;
 use super::audience::Terminal;
 use super::files::default_html;
 use super::show::{self, Privacy};
-use super::{Context, INTERRUPTED, output};
+use super::{Context, INTERRUPTED, documents, exit_status, output};
 use crate::experiment::request::Request;
 use crate::experiment::run_report;
 use crate::experiment::session::{Done, execute};
@@ -30,7 +30,7 @@ pub struct RunOutput {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
     /// Print in the form of a well-known table: unixbench, lmbench, smalley, whitcher or reaim
-    #[arg(long = "as", value_name = "TABLE", help_heading = OUTPUT)]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose", help_heading = OUTPUT)]
     dialect: Option<Dialect>,
     /// Write the report as one HTML file, with charts [default: in the XDG data directory]
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
@@ -45,8 +45,8 @@ pub struct RunOutput {
 impl RunOutput {
     /// Before anything is measured.
     pub fn check(&self) -> Result<(), String> {
-        let files = [&self.json, &self.html].into_iter().flatten();
-        files.into_iter().try_for_each(|path| output::check_writable(path))
+        let files = [("json", &self.json), ("html", &self.html)].into_iter();
+        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))
     }
 
     /// Measures, and gives the exit status.
@@ -68,12 +68,13 @@ impl RunOutput {
         let written = self.write(&stored, context);
         done.not_kept.map_or(Ok(()), Err).and(written)?;
         tell_errors(&stored);
-        Ok(match done.state {
+        let status = match done.state {
             State::Failed => super::ERROR,
             State::Interrupted => INTERRUPTED,
-            _ if !is_as_before || !stored.failures.is_empty() => super::ERROR,
+            _ if !stored.failures.is_empty() => super::ERROR,
             _ => 0,
-        })
+        };
+        Ok(exit_status(is_as_before, status))
     }
 
     /// The files, and the report on the terminal unless one of them goes to stdout.
@@ -88,8 +89,7 @@ impl RunOutput {
             output::write_report(&path, &run_page::render(report)?).map(|()| path)
         });
         let mut problems: Vec<String> = json.and_then(Result::err).into_iter().collect();
-        let is_stdout = |path: &&PathBuf| path.as_os_str() == "-";
-        if ![&self.json, &self.html].into_iter().flatten().any(|path| is_stdout(&path)) {
+        if ![&self.json, &self.html].into_iter().flatten().any(|path| documents::is_stdout(path)) {
             let colour = output::wants_colour(context.color, &std::io::stdout());
             let path = html.as_ref().ok().map(|path| path.display().to_string());
             let (width, is_verbose) = (output::width(), self.verbose);

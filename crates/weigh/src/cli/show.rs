@@ -34,7 +34,7 @@ pub struct ShowArgs {
     /// [default: latest]
     id: Option<String>,
     /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley, whitcher or reaim
-    #[arg(long = "as", value_name = "TABLE")]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
     dialect: Option<Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]

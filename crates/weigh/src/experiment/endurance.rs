@@ -18,7 +18,7 @@ impl Session<'_> {
     /// So many passes over each work, one work after the other.
     ///
     /// # Errors
-    /// Where the experiment cannot go on.
+    /// Where the experiment cannot go on; and at the end, where servers ended before their passes did.
     pub(super) fn endure(
         &self,
         host: &mut Host,
@@ -28,41 +28,56 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let target_ms = self.request.sample_ms.unwrap_or(1000);
         let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
+        let mut gone = Vec::new();
         for &work in works {
-            let name = self.works[work].name().to_string();
-            let mut firsts = Firsts::default();
-            // The servers of the look at all workloads had another life.
-            match host.begin_passes(work) {
-                Ok(()) => {}
-                Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
-                    host.keep_failure(work, 0, &reason)?;
-                    continue;
-                }
+            gone.extend(self.endure_one(host, work, (passes, length), audience)?);
+        }
+        // A failure of the workload would take the row of the passes before; this leaves it.
+        if gone.is_empty() { Ok(()) } else { Err(Stop::Failed(gone.join(" "))) }
+    }
+
+    /// All passes over a work; where there was a result and then no server, a sentence about that.
+    fn endure_one(
+        &self,
+        host: &mut Host,
+        work: usize,
+        (passes, length): (usize, Length),
+        audience: &mut dyn Audience,
+    ) -> Result<Option<String>, Stop> {
+        let name = self.works[work].name().to_string();
+        let (mut firsts, mut course) = (Firsts::default(), Course::default());
+        // The servers of the look at all workloads had another life.
+        match host.begin_passes(work) {
+            Ok(()) => {}
+            Err(SampleError::Stop(stop)) => return Err(stop),
+            Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                host.keep_failure(work, 0, &reason)?;
+                return Ok(None);
             }
-            let mut are_there = true;
-            for number in 0..passes {
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Err(Stop::Interrupted);
-                }
-                let slot =
-                    Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
-                let pass = host.pass(&slot, length)?;
-                let line = line(&name, number + 1, passes, &pass);
-                audience.announce(&line);
-                host.add_fact(line)?;
-                for sentence in firsts.of(&name, number + 1, &pass) {
-                    self.warn(audience, sentence)?;
-                }
-                are_there = pass.are_there;
-                if !are_there {
-                    self.warn(audience, gone(&name, number + 1, passes))?;
-                    break;
-                }
+        }
+        for number in 0..passes {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
             }
-            if !are_there {
-                continue;
+            let slot = Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
+            let pass = host.pass(&slot, length)?;
+            let line = line(&name, number + 1, passes, &pass);
+            audience.announce(&line);
+            host.add_fact(line)?;
+            for sentence in firsts.of(&name, number + 1, &pass) {
+                self.warn(audience, sentence)?;
             }
+            course.add(&pass);
+            if !pass.are_there {
+                let sentence = gone(&name, number + 1, passes);
+                self.warn(audience, sentence.clone())?;
+                course.gone = Some(sentence);
+                break;
+            }
+        }
+        let (failure, gone) = course.ending();
+        failure.map_or(Ok(()), |reason| host.keep_failure(work, 0, &reason))?;
+        if course.gone.is_none() {
             let (failed, all) = host.stop_servers();
             let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
             match failed {
@@ -70,7 +85,34 @@ impl Session<'_> {
                 _ => self.warn(audience, sentence)?,
             }
         }
-        Ok(())
+        Ok(gone)
+    }
+}
+
+/// What the passes over a work came to.
+#[derive(Default)]
+struct Course {
+    has_sample: bool,
+    /// Why the first pass that has no sample has none.
+    problem: Option<String>,
+    /// That its servers ended, in a sentence.
+    gone: Option<String>,
+}
+
+impl Course {
+    fn add(&mut self, pass: &PassFound) {
+        self.has_sample |= pass.good_rate.is_some();
+        let problem = self.problem.take();
+        self.problem = problem.or_else(|| pass.problem.clone());
+    }
+
+    /// Why there is no result at all; or, where there is one, that its servers ended before all passes did.
+    fn ending(&self) -> (Option<String>, Option<String>) {
+        if self.has_sample {
+            return (None, self.gone.clone());
+        }
+        let why = self.problem.as_deref().unwrap_or("none was taken");
+        (Some(format!("in no pass was there a good answer: {why}")), None)
     }
 }
 
@@ -148,5 +190,40 @@ impl Firsts {
             sentences.push(format!("{name}: pass {number} has no result: {problem}."));
         }
         sentences
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::held::Held;
+
+    fn pass(good_rate: Option<f64>, problem: Option<&str>) -> PassFound {
+        PassFound {
+            started_s: 0.0,
+            good_rate,
+            p99_ns: None,
+            unsent: 0.0,
+            wrong: None,
+            held: Held::default(),
+            problem: problem.map(str::to_owned),
+            are_there: true,
+        }
+    }
+
+    fn ending(passes: &[PassFound], gone: Option<&str>) -> (Option<String>, Option<String>) {
+        let mut course = Course { gone: gone.map(str::to_owned), ..Course::default() };
+        passes.iter().for_each(|pass| course.add(pass));
+        course.ending()
+    }
+
+    #[test]
+    fn passes_without_any_sample_are_a_failure_and_servers_that_ended_are_told() {
+        let (good, bad) = (|| pass(Some(9.0), None), || pass(None, Some("it hangs")));
+        let failed = || Some("in no pass was there a good answer: it hangs".to_owned());
+        assert_eq!(ending(&[good(), bad()], None), (None, None));
+        assert_eq!(ending(&[bad(), bad()], None), (failed(), None));
+        assert_eq!(ending(&[bad()], Some("they ended")), (failed(), None));
+        assert_eq!(ending(&[good(), bad()], Some("they ended")), (None, Some("they ended".into())));
     }
 }

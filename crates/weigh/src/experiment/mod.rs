@@ -71,5 +71,6 @@ mod surroundings;
 mod sweep;
 mod taken;
 mod times;
+mod unused_options;
 pub mod work;
 mod wrong;

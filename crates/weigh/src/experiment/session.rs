@@ -21,6 +21,7 @@ use super::request::{Audience, Plan, Request};
 use super::resolve::{cells_of, resolve};
 use super::schedule::TURNS_SCALE;
 use super::sweep::sweeps_of;
+use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use crate::format;
 use crate::result::summary::State;
@@ -290,25 +291,11 @@ fn works_of(
         },
     };
     check_asking(&request.plan, &works)?;
-    Ok(WhatIsMeasured { directory, works })
-}
-
-/// A pass of endurance and a search for capacity are over servers: what asks none has no clients, no rate of
-/// requests and no answers.
-fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
-    let option = match plan {
-        Plan::Endure { .. } => "--for",
-        Plan::Capacity { .. } => "--capacity",
-        _ => return Ok(()),
-    };
-    match works.iter().find(|work| !work.asks()) {
-        Some(work) => Err(format!(
-            "`{}` asks no server, and {option} is for workloads that do, such as app:web.page (`weigh list \
-             workloads app`)",
-            work.name()
-        )),
-        None => Ok(()),
+    // What was stored is measured as it was.
+    if origin.is_none() {
+        check_used(request, &works)?;
     }
+    Ok(WhatIsMeasured { directory, works })
 }
 
 fn current_directory() -> Result<PathBuf, String> {

@@ -116,7 +116,7 @@ pub(super) fn count_and_tell(
 }
 
 /// Waits for a child or tracee of this thread; those of others are none of its business.
-fn wait_for(process: pid_t) -> io::Result<(pid_t, c_int)> {
+pub(super) fn wait_for(process: pid_t) -> io::Result<(pid_t, c_int)> {
     loop {
         match wait_once(process, 0) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use libc::{c_int, pid_t};
 
 use super::cpu_time::{CpuTime, of_children, tree};
-use super::ptrace::{self, Counts, wait_once};
+use super::ptrace::{self, Counts, wait_for, wait_once};
+use crate::orphans;
 
 /// What a command gets to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -59,7 +60,23 @@ impl ProfiledCommand<'_> {
         })
     }
 
-    /// The same, with its system calls counted.
+    /// Runs the command until it itself has ended, and then ends what it left running, as `weigh compare`
+    /// does with what is run before a launch.
+    ///
+    /// # Errors
+    /// Where it cannot be executed.
+    pub fn run_alone(&self) -> io::Result<CommandRun> {
+        self.measure(|command, tell| {
+            let child = command.spawn()?;
+            let root = child.id().cast_signed();
+            tell(root);
+            let (_, status) = wait_for(root)?;
+            orphans::end_strays();
+            Ok(Counts { status, ..Counts::default() })
+        })
+    }
+
+    /// The same as [`Self::run`], with its system calls counted.
     ///
     /// # Errors
     /// Where it cannot be executed, or not be traced.

@@ -1,0 +1,47 @@
+//! Options about servers and other machines that nothing uses are refused before anything is measured: who
+//! gave one would take the numbers for those of what it says.
+
+use super::request::{Plan, Request};
+use super::work::Work;
+use crate::station::client::WhoIsTreated;
+
+/// # Errors
+/// A sentence, where none of these works uses an option that was given.
+pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
+    let is_net = |work: &Work| matches!(work, Work::Net(_));
+    if request.agents.is_some() && !works.iter().any(is_net) {
+        return Err("nothing that is measured is a network grid, which --active, --passive and --token-file \
+                    are for: leave them out, or name a grid, such as -w net:quick"
+            .into());
+    }
+    let has_client = |work: &Work| work.asks() || !work.needs().is_empty();
+    if request.treated == WhoIsTreated::Client && !works.iter().any(has_client) {
+        return Err(
+            "nothing that is measured asks a server, so there is no client: leave --treat out, or \
+                    name a workload that does (`weigh list workloads app`)"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
+/// A pass of endurance and a search for capacity are over servers: what asks none has no clients, no rate of
+/// requests and no answers.
+///
+/// # Errors
+/// A sentence that names the workload.
+pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
+    let option = match plan {
+        Plan::Endure { .. } => "--for",
+        Plan::Capacity { .. } => "--capacity",
+        _ => return Ok(()),
+    };
+    match works.iter().find(|work| !work.asks()) {
+        Some(work) => Err(format!(
+            "`{}` asks no server, and {option} is for workloads that do, such as app:web.page (`weigh list \
+             workloads app`)",
+            work.name()
+        )),
+        None => Ok(()),
+    }
+}
