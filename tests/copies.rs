@@ -80,8 +80,9 @@ fn the_rates_of_the_copies_add_up() {
 fn no_copy_starts_before_the_last_is_ready() {
     let _turn = Turn::share();
     let bench = Bench::new();
-    // Where we come too late, both had begun.
-    assert!((0..5).any(|_| waits_for_one_that_is_stopped(&bench)));
+    // Where we come too late, which is rare, both had begun.
+    let waits = || waits_for_one_that_is_stopped(&bench);
+    assert!(waits() || (waits() && waits()));
 }
 
 /// Whether a copy waits for the other, which is stopped in its warm-up; then both are let go.

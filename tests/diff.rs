@@ -83,12 +83,12 @@ fn the_exit_status_of_two_runs_is_about_their_rates() {
 fn a_row_that_is_gone_does_not_pass_a_limit() {
     let _turn = Turn::share();
     let home = Home::new();
-    let run = |workloads: &[&str]| {
+    let run = |samples: &str, workloads: &[&str]| {
         let run =
-            [&["run", "--samples", "3", "--sample", "20ms", "--json", "-"], workloads].concat();
+            [&["run", "--samples", samples, "--sample", "20ms", "--json", "-"], workloads].concat();
         home.succeed(&run).json()["id"].as_str().unwrap().to_owned()
     };
-    let (before, after) = (run(&["getppid", "stat"]), run(&["getppid"]));
+    let (before, after) = (run("8", &["getppid", "stat"]), run("8", &["getppid"]));
     let outcome = diff(&home, [&before, &after], &["--fail-above", "99%"]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     let gone =
@@ -100,6 +100,11 @@ fn a_row_that_is_gone_does_not_pass_a_limit() {
         let passed = diff(&home, ids.map(String::as_str), more);
         assert_eq!(passed.code, Some(0), "{passed:#?}");
     }
+    // Nor does one that has no interval.
+    let few = run("3", &["getppid"]);
+    let open = diff(&home, [&few, &after], &["--fail-above", "99%"]);
+    assert_eq!(open.code, Some(2), "{open:#?}");
+    assert!(open.stderr.contains("3 samples and 8 samples are too few"), "{open:#?}");
 }
 
 #[test]

@@ -12,7 +12,6 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use support::audit::Audit;
 use support::processes::{Held, signal};
-
 use support::{Home, Running, Turn, is_root, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);

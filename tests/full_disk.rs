@@ -132,7 +132,6 @@ fn of_the_reports_keeps_nothing_from_the_terminal() {
     }
 }
 
-/// Whatever it is that cannot be opened, the message says why.
 /// Half an hour of rules, or a budget, would have to be measured again.
 #[test]
 fn of_the_json_keeps_nothing_from_the_terminal() {
@@ -156,6 +155,7 @@ fn of_the_json_keeps_nothing_from_the_terminal() {
     }
 }
 
+/// Whatever it is that cannot be opened, the message says why.
 #[test]
 fn too_few_open_files_are_called_that() {
     let _turn = Turn::share();

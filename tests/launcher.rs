@@ -202,7 +202,7 @@ fn what_may_not_be_killed_fails_and_is_not_waited_for() {
     let mut job = bench.job("exec setpriv --reuid 65534 --clear-groups sleep 1000");
     job.timeout_ms = 1000;
     let problem = launcher.run(&job, &NEVER).unwrap_err().to_string();
-    assert!(problem.contains("goes on 10 s after SIGKILL was sent"), "{problem}");
+    assert!(problem.contains("goes on 10 s after it was sent SIGKILL"), "{problem}");
     bench.alive().into_iter().for_each(|pid| kill(pid, Signal::KILL));
     // And the next one is run.
     let launched = launcher.run(&bench.job("echo out"), &NEVER).unwrap();

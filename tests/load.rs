@@ -159,7 +159,8 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
     home.succeed(&["run", label, "--samples", "3", "--jobs", "400"]).assert_says(&["driver"]);
 }
 
-/// The search, its points as rows of both arms, and a verdict on the peak, which a filter makes much lower.
+/// The search, its points in both arms, and the peak, which a filter makes much lower. There is a verdict on
+/// it in check-hard.
 #[test]
 fn the_peak_of_a_mix_is_sought_in_both_arms() {
     let _turn = Turn::share();

@@ -93,7 +93,7 @@ fn equal_commands_are_not_different() {
     let _turn = Turn::share();
     let home = Home::new();
     let words = ["versus", "-N", "sleep 0.02", "sleep 0.02", "--margin", "40%", "--budget", "5s"];
-    // A verdict may be wrong by chance: of one in twenty at most.
+    // One may be wrong by chance, of one in twenty at most; two of three have a chance of less than 1 %.
     let is_right = || {
         assert_done(&home.run(&words));
         let json = home.json();
@@ -101,7 +101,8 @@ fn equal_commands_are_not_different() {
         assert!(row["pairs"].as_u64().unwrap() > 0, "{json:#}");
         ["equivalent", "inconclusive"].contains(&row["verdict"].as_str().unwrap())
     };
-    assert!((0..3).any(|_| is_right()), "{:#}", home.json());
+    let (first, second) = (is_right(), is_right());
+    assert!(if first == second { first } else { is_right() }, "{:#}", home.json());
 }
 
 #[test]

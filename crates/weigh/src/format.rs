@@ -9,7 +9,7 @@ mod percent;
 
 pub use duration::{added_instructions, added_ns, change_ns, factor, time_ns};
 pub use number::{number, number_with};
-pub use percent::{at_most, confidence, interval, margin, percent, signed, unsigned};
+pub use percent::{at_most, confidence, end, interval, margin, percent, signed, unsigned};
 
 use std::fmt::Display;
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// A worker's output is part of a line, 128 KiB of it at most. What a guest or another machine sends may be
-/// anything.
+/// A worker's output is part of a line: of stdout and stderr 64 KiB each, before they are escaped. What a
+/// guest or another machine sends may be anything.
 const LONGEST_LINE: usize = 16 << 20;
 /// What is done at once takes no longer, on the busiest of machines.
 pub const PROMPTLY: Duration = Duration::from_secs(60);

@@ -50,8 +50,6 @@ pub struct AgentServer {
     sessions: Vec<AgentSession>,
     experiment: Option<Experiment>,
     refused: u64,
-    /// Whether all that the latest experiment had changed was put back; another begins only then.
-    is_as_before: bool,
 }
 
 /// Somebody who has not proved anything.
@@ -102,15 +100,14 @@ impl AgentServer {
             sessions,
             experiment: None,
             refused: 0,
-            is_as_before: true,
         })
     }
 
-    /// Serves until it is interrupted; then all is ended and put back. Whether the system is as it was.
+    /// Serves until it is interrupted; then all is ended and put back.
     ///
     /// # Errors
     /// Where the socket fails.
-    pub fn serve(&mut self, interrupted: &Arc<AtomicBool>, log: Log) -> io::Result<bool> {
+    pub fn serve(&mut self, interrupted: &Arc<AtomicBool>, log: Log) -> io::Result<()> {
         orphans::adopt()?;
         let served = loop {
             if interrupted.load(Ordering::Relaxed) {
@@ -128,7 +125,7 @@ impl AgentServer {
             }
         };
         self.end("the agent is stopped", log);
-        served.map(|()| self.is_as_before)
+        served
     }
 
     fn wait(&self) -> io::Result<()> {
@@ -300,7 +297,6 @@ impl AgentServer {
         let from = experiment.from;
         let left = experiment.station.close();
         log(&format!("{from}: the experiment has ended: {why}"));
-        self.is_as_before = left.is_none();
         left.into_iter().for_each(|left| {
             log(&format!("the system is not as it was: {left}; `weigh restore` tries again"));
         });

@@ -72,9 +72,13 @@ impl AgentArgs {
         };
         let mut server = AgentServer::new(listener, secret, AgentLimits { longest: self.longest })
             .map_err(wrong)?;
-        let is_as_before =
-            server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
-        Ok(exit_status(is_as_before, INTERRUPTED))
+        server.serve(&interrupted, &mut log).map_err(|error| error.to_string())?;
+        // Where it could not be put back at the time, perhaps it can now.
+        let restored = put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note);
+        if let Err(left) = &restored {
+            output::problem(left);
+        }
+        Ok(exit_status(restored.is_ok(), INTERRUPTED))
     }
 }
 

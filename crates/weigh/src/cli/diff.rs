@@ -19,8 +19,8 @@ Examples:
   weigh compare seccomp:compares=500 --base seccomp:compares=50
       Better where possible: both in one experiment, in pairs.
 
-Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error, or with --fail-above a row of the
-earlier experiment cannot be judged: it failed, is not there, is not compared or not judged.";
+Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error, or with --fail-above
+whether a row of BEFORE got worse cannot be told: it failed, is gone, is not compared or not judged.";
 
 /// Compare two stored experiments, which were not paired
 ///
@@ -75,8 +75,7 @@ fn exit_code(diff: &Diff, limit_pct: f64) -> u8 {
             open.join("; ")
         ));
     }
-    let decisive = diff.results.iter().map(|row| row.effect.unwrap_or(row.rate));
-    match decisive.into_iter().any(|change| change.is_worse_by(limit_pct)) {
+    match diff.results.iter().any(|row| row.decisive().is_worse_by(limit_pct)) {
         true => ABOVE_LIMIT,
         false if !open.is_empty() => ERROR,
         false => 0,

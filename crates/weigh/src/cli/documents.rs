@@ -11,13 +11,15 @@ pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Before anything is measured: whether these files, each of an option, can be written.
+/// Before anything is measured: whether these files, each of an option that may be given, can be written.
 ///
 /// # Errors
 /// A sentence that names the file that cannot be, or the options that both want stdout.
-pub fn check<'a>(files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<(), String> {
+pub fn check<'a>(
+    files: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Result<(), String> {
     let mut on_stdout = None;
-    for (option, path) in files {
+    for (option, path) in files.into_iter().filter_map(|(option, path)| Some((option, path?))) {
         if !is_stdout(path) {
             output::check_writable(path)?;
         } else if let Some(first) = on_stdout.replace(option) {
@@ -80,7 +82,7 @@ mod tests {
     #[test]
     fn one_document_has_stdout() {
         let of = |files: &[(&str, &str)]| {
-            check(files.iter().map(|(option, path)| (*option, Path::new(*path))))
+            check(files.iter().map(|(option, path)| (*option, Some(Path::new(*path)))))
         };
         assert_eq!(of(&[("json", "-")]), Ok(()));
         let refused = of(&[("json", "-"), ("html", "-")]).unwrap_err();

@@ -48,7 +48,7 @@ impl Files {
     /// # Errors
     /// A sentence that names the file that cannot be written.
     pub fn check(&self) -> Result<(), String> {
-        let files = self.formats.0.iter().map(|(format, path)| (format.name, path.as_path()));
+        let files = self.formats.0.iter().map(|(format, path)| (format.name, Some(path.as_path())));
         documents::check(files)?;
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }

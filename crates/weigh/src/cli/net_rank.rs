@@ -57,8 +57,7 @@ impl RankArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let json = self.json.then_some(Path::new("-"));
         let html = self.html.as_deref();
-        let files = [("json", json), ("html", html)];
-        documents::check(files.into_iter().filter_map(|(option, path)| Some((option, path?))))?;
+        documents::check([("json", json), ("html", html)])?;
         for (of, _) in self.price.iter().chain(&self.index) {
             if !self.runs.contains(of) {
                 return Err(format!("`{of}` is none of what is ranked: {}", self.runs.join(", ")));

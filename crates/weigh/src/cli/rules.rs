@@ -66,8 +66,7 @@ pub struct RulesArgs {
 impl RulesArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let profile = self.profile.as_deref().map(SyscallProfile::read).transpose()?;
-        let files = [("json", &self.json), ("html", &self.html)].into_iter();
-        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))?;
+        documents::check([("json", self.json.as_deref()), ("html", self.html.as_deref())])?;
         let request = RulesRequest {
             paths: self.paths.clone(),
             top: self.top.into(),

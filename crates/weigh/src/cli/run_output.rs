@@ -45,8 +45,7 @@ pub struct RunOutput {
 impl RunOutput {
     /// Before anything is measured.
     pub fn check(&self) -> Result<(), String> {
-        let files = [("json", &self.json), ("html", &self.html)].into_iter();
-        documents::check(files.filter_map(|(option, path)| Some((option, path.as_deref()?))))
+        documents::check([("json", self.json.as_deref()), ("html", self.html.as_deref())])
     }
 
     /// Measures, and gives the exit status.

@@ -3,11 +3,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::how_taken::HowTaken;
+use super::how_taken::{HowTaken, is_of_mix};
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
 use super::summarise::summarise;
+use crate::format;
 use crate::machine::described::machine_changes;
 use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use crate::result::scheme::Scheme;
@@ -66,12 +67,19 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     let (of_before, of_after) = (gather(before), gather(after));
     let how = [before, after].map(HowTaken::of);
     let is_of_one_start = how.iter().flatten().any(HowTaken::is_of_one_start);
-    let (mut results, mut not_compared) = (Vec::new(), Vec::new());
+    let (mut results, mut not_compared, mut not_judged) = (Vec::new(), Vec::new(), Vec::new());
     for row in &of_before {
         let Some(other) = of_after.iter().find(|other| other.is_same(row)) else { continue };
         match why_not_compared((before, row), (after, other), &how) {
             Some(reason) => not_compared.push(format!("{row}: {reason}")),
-            None => results.push(hold_against((before, row), (after, other), is_of_one_start)),
+            None => {
+                let held = hold_against((before, row), (after, other), is_of_one_start);
+                if held.decisive().high_pct.is_none() {
+                    not_judged
+                        .push(format!("{row}: {}", why_no_interval(row, other, is_of_one_start)));
+                }
+                results.push(held);
+            }
         }
     }
     if let (true, Some(first)) = (results.is_empty(), not_compared.first()) {
@@ -85,8 +93,8 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     }
     let gone = only_in(&of_before, &of_after);
     let come = only_in(&of_after, &of_before);
-    let missing_later = gone.clone().map(|row| format!("{row}: {}", why_missing(row, after)));
-    let missing_later = missing_later.collect();
+    let missed = gone.clone().filter(|row| !was_sought(row, how[0].as_ref(), &of_before));
+    let missing_later = missed.map(|row| format!("{row}: {}", why_missing(row, after))).collect();
     let gone = gone.map(|row| format!("{row}: {}", before.id));
     let only_in_one = gone.chain(come.map(|row| format!("{row}: {}", after.id))).collect();
     Ok(Diff {
@@ -95,14 +103,11 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         after: side(after),
         alpha: ALPHA,
         caveat: caveat(&results),
-        not_judged: match is_of_one_start {
-            true => results.iter().map(not_judged).collect(),
-            false => Vec::new(),
-        },
         machine: machine_changes(&before.header.machine, &after.header.machine),
         results,
         only_in_one,
         not_compared,
+        not_judged,
         missing_later,
     })
 }
@@ -115,13 +120,28 @@ fn only_in<'a>(
     rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)))
 }
 
-fn not_judged(row: &DiffRow) -> String {
-    format!(
-        "{} under {} ({}): all its passes are over one start of the server, so how they scatter does not \
-         tell how far another start would be, and there is no interval: compare several starts (weigh run \
-         without --for)",
-        row.workload, row.treatment, row.unit
-    )
+/// Whether it is a load point that a search for a peak came to by itself: another search may come to others.
+fn was_sought(row: &RowOfOne, how: Option<&HowTaken>, rows: &[RowOfOne]) -> bool {
+    let is_peak = |other: &RowOfOne| {
+        other.workload.name == row.workload.name && other.workload.load.is_none()
+    };
+    is_of_mix(&row.workload)
+        && row.workload.load.is_some()
+        && (how.is_some_and(HowTaken::chooses_its_loads) || rows.iter().any(is_peak))
+}
+
+fn why_no_interval(before: &RowOfOne, after: &RowOfOne, is_of_one_start: bool) -> String {
+    if is_of_one_start {
+        return "all its passes are over one start of the server, so how they scatter does not tell how far \
+                another start would be, and there is no interval: compare several starts (weigh run without \
+                --for)"
+            .to_owned();
+    }
+    let count = |row: &RowOfOne| match row.log_ratios.len() {
+        0 => format::plural(row.rates.len(), "sample"),
+        pairs => format::plural(pairs, "pair"),
+    };
+    format!("{} and {} are too few for an interval", count(before), count(after))
 }
 
 /// Why the later experiment has no such row.
@@ -336,7 +356,7 @@ mod tests {
             }
         }
         let refused = diff(&of(&plans[0]), &of(&plans[4])).unwrap_err();
-        assert!(refused.contains("as fast as it goes, sample by sample in k3f9qx"), "{refused}");
+        assert!(refused.contains("it was measured sample by sample in k3f9qx"), "{refused}");
         assert!(refused.contains("a p99 of 50 ms (--capacity) in k3f9qx"), "{refused}");
         // How many samples there are is no difference, nor is a request that was not kept.
         let mut of_before = of(&Plan::Run { passes: 3 });

@@ -4,6 +4,7 @@
 use std::mem::discriminant;
 
 use super::origin::Origin;
+use super::ramp::RampGoal;
 use super::request::Plan;
 use crate::format;
 use crate::result::work_name::WorkName;
@@ -44,16 +45,26 @@ impl HowTaken {
         matches!(self.plan, Plan::Endure { .. })
     }
 
+    /// Whether it went on to further load points until what it sought was found.
+    pub fn chooses_its_loads(&self) -> bool {
+        matches!(&self.plan, Plan::Ramp(plan) if plan.goal != RampGoal::AllPoints)
+    }
+
     /// Behind "it was measured".
     pub fn words(&self, work: &WorkName) -> String {
-        let rate = |per_1000s: u64| format!("{} a second begun", per_1000s as f64 / 1000.0);
+        let rate = |per_1000s: u64, what: &str| {
+            format!("{} {what} a second begun", per_1000s as f64 / 1000.0)
+        };
         let plan = match &self.plan {
             Plan::Compare { .. } => "in pairs".to_owned(),
-            Plan::Run { .. } => "as fast as it goes, sample by sample".to_owned(),
+            Plan::Run { .. } => "sample by sample".to_owned(),
             Plan::Classic => "as the suite's original does (--classic)".to_owned(),
             Plan::Endure { per_1000s: 0, .. } => "in passes over one start (--for)".to_owned(),
             Plan::Endure { per_1000s, .. } => {
-                format!("in passes over one start, with {} (--for, --rate)", rate(*per_1000s))
+                format!(
+                    "in passes over one start, with {} (--for, --rate)",
+                    rate(*per_1000s, "requests")
+                )
             }
             Plan::Capacity { p99_ns } => format!(
                 "at the highest rate with a p99 of {} (--capacity)",
@@ -68,12 +79,13 @@ impl HowTaken {
             JobPace::Thinking(us) => {
                 format!(", with {} between jobs", format::seconds(us as f64 / 1e6))
             }
-            JobPace::Arriving(per_1000s) => format!(", with {}", rate(per_1000s)),
+            JobPace::Arriving(per_1000s) => format!(", with {}", rate(per_1000s, "jobs")),
         };
         plan + &pace
     }
 }
 
-fn is_of_mix(work: &WorkName) -> bool {
+/// Whether it is users of a mix.
+pub fn is_of_mix(work: &WorkName) -> bool {
     work.name.starts_with(mix::PREFIX)
 }

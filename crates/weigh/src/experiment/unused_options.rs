@@ -3,6 +3,7 @@
 
 use super::request::{Plan, Request};
 use super::work::Work;
+use crate::result::work_name::APP;
 use crate::station::client::WhoIsTreated;
 
 /// # Errors
@@ -14,7 +15,8 @@ pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
                     are for: leave them out, or name a grid, such as -w net:quick"
             .into());
     }
-    let has_client = |work: &Work| work.asks() || !work.needs().is_empty();
+    let asks_beside = |work: &Work| work.needs().iter().any(|label| label.contains(APP));
+    let has_client = |work: &Work| work.asks() || asks_beside(work);
     if request.treated == WhoIsTreated::Client && !works.iter().any(has_client) {
         return Err(
             "nothing that is measured asks a server, so there is no client: leave --treat out, or \

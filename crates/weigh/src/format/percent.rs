@@ -9,8 +9,11 @@ pub fn percent(pct: f64) -> String {
 
 /// A signed percentage without its unit.
 pub fn signed(pct: f64) -> String {
-    let digits = unsigned(pct);
-    if !pct.is_finite() || !digits.contains(|c: char| ('1'..='9').contains(&c)) {
+    with_sign(pct, unsigned(pct))
+}
+
+fn with_sign(pct: f64, digits: String) -> String {
+    if !pct.is_finite() || !is_above_0(&digits) {
         return digits;
     }
     format!("{}{digits}", if pct < 0.0 { "−" } else { "+" })
@@ -52,23 +55,21 @@ fn decimals(size: f64) -> usize {
     }
 }
 
-/// The end of an interval that is not 0, so that it does not read as if it were.
-fn end(pct: f64) -> String {
+/// The size of an end of an interval: one that is not 0 does not read as if it were.
+pub fn end(pct: f64) -> String {
     let exact = (3..=5).map(|decimals| format!("{:.decimals$}", pct.abs()));
-    let is_shown = |digits: &String| digits.contains(|c: char| ('1'..='9').contains(&c));
-    let sign = if pct < 0.0 { "−" } else { "+" };
-    match signed(pct) {
-        text if is_shown(&text) || pct == 0.0 => text,
-        text => {
-            exact.filter(is_shown).map(|digits| format!("{sign}{digits}")).next().unwrap_or(text)
-        }
-    }
+    let shown = std::iter::once(unsigned(pct)).chain(exact).find(|digits| is_above_0(digits));
+    shown.unwrap_or_else(|| unsigned(pct))
+}
+
+fn is_above_0(digits: &str) -> bool {
+    digits.contains(|c: char| ('1'..='9').contains(&c))
 }
 
 /// An interval of an effect: `[−85.6, −84.9]`; an end without a bound is infinite.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let shown = |bound: Option<f64>, unbounded: &str| match bound {
-        Some(pct) if pct.is_finite() => end(pct),
+        Some(pct) if pct.is_finite() => with_sign(pct, end(pct)),
         _ => unbounded.to_owned(),
     };
     format!("[{}, {}]", shown(low, "−∞"), shown(high, "+∞"))

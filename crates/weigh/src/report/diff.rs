@@ -57,24 +57,26 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
 }
 
 fn sentence(diff: &Diff) -> String {
-    let rates = diff.results.iter().filter(|row| row.rate.is_beyond_noise).count();
+    let rates = diff.results.iter().map(|row| row.rate);
     let effects = diff.results.iter().filter_map(|row| row.effect);
-    let differing = effects.clone().filter(|effect| effect.is_beyond_noise).count();
-    let rows = diff.results.len() - diff.not_judged.len();
-    if rows == 0 {
-        return format!(
-            "From {} to {}, no change can be judged: the passes of each are over one start of the server.",
-            diff.before.id, diff.after.id
-        );
+    let judged = [counts(rates), counts(effects)];
+    let ids = format!("From {} to {}", diff.before.id, diff.after.id);
+    match judged {
+        [(_, 0), (_, 0)] => format!("{ids}, no change can be judged: no row has an interval."),
+        [(changed, of), (_, 0)] => {
+            format!("{ids}, {changed} of {of} baseline rates changed by more than the noise.")
+        }
+        [(changed, of), (differing, count)] => format!(
+            "{ids}, {changed} of {of} baseline rates changed by more than the noise, and {differing} of \
+             {count} effects."
+        ),
     }
-    let effects = match effects.count() {
-        0 => String::new(),
-        count => format!(", and {differing} of {count} effects"),
-    };
-    format!(
-        "From {} to {}, {rates} of {rows} baseline rates changed by more than the noise{effects}.",
-        diff.before.id, diff.after.id
-    )
+}
+
+/// How many leave out 0, of those that have an interval.
+fn counts(changes: impl Iterator<Item = Change>) -> (usize, usize) {
+    let judged: Vec<Change> = changes.filter(|change| change.high_pct.is_some()).collect();
+    (judged.iter().filter(|change| change.is_beyond_noise).count(), judged.len())
 }
 
 /// A column of rates takes the unit; effects are per cent already.
@@ -192,6 +194,10 @@ mod tests {
     fn what_has_no_interval_is_not_called_the_same() {
         let mut diff = diff();
         diff.results.truncate(1);
+        let row = &mut diff.results[0];
+        for change in [Some(&mut row.rate), row.effect.as_mut()].into_iter().flatten() {
+            (change.low_pct, change.high_pct, change.is_beyond_noise) = (None, None, false);
+        }
         diff.not_judged =
             vec!["getppid under seccomp (ops/s): all its passes are over one start".into()];
         let text = text(&diff, 200, false);

@@ -181,8 +181,8 @@ pub(super) fn amount(row: &Row) -> (String, String) {
     let slower = row.effect_pct < 0.0;
     let bare = |end: Option<f64>| match end.filter(|pct| pct.is_finite()) {
         None => None,
-        Some(pct) if (pct < 0.0) == slower => Some(format::unsigned(pct)),
-        Some(pct) => Some(format!("−{}", format::unsigned(pct))),
+        Some(pct) if (pct < 0.0) == slower => Some(format::end(pct)),
+        Some(pct) => Some(format!("−{}", format::end(pct))),
     };
     let (near, far) = if slower {
         (bare(row.high_pct), bare(row.low_pct))

@@ -28,7 +28,7 @@ pub struct Diff {
     pub only_in_one: Vec<String>,
     /// Rows that both have, with the reason why they cannot be compared.
     pub not_compared: Vec<String>,
-    /// Rows of `results` that have no interval, and why.
+    /// Rows of `results` whose effect (of a run: rate) has no interval, and why.
     pub not_judged: Vec<String>,
     /// Those of `only_in_one` that the later one lacks, with the reason where that is known.
     #[serde(skip)]
@@ -64,6 +64,13 @@ pub struct DiffRow {
     /// Of the treated rate over the baseline's; absent for runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Change>,
+}
+
+impl DiffRow {
+    /// What a limit is about.
+    pub fn decisive(&self) -> Change {
+        self.effect.unwrap_or(self.rate)
+    }
 }
 
 /// A number before and after.

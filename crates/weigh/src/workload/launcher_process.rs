@@ -70,6 +70,9 @@ fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
         let answer = match launch(desk, &job, executed.clone(), stamp) {
             Ok(Some(launched)) => LauncherAnswer::Launched(Box::new(launched)),
             Ok(None) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                LauncherAnswer::Error(error.to_string())
+            }
             Err(error) => LauncherAnswer::Error(format!(
                 "cannot run `{}`{}: {error}",
                 executed.first().map_or("", String::as_str),
@@ -296,12 +299,13 @@ fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
     let deadline = Instant::now() + orphans::LIMIT;
     if !orphans::wait_until(deadline, || has_ended(worker).unwrap_or(true)) {
-        let pid = worker.as_raw_nonzero();
-        return Err(io::Error::other(format!(
-            "process {pid} goes on {} s after SIGKILL was sent; it runs as another user, or waits for a \
-             device",
-            orphans::LIMIT.as_secs()
-        )));
+        let problem = format!(
+            "it did not end (see `--timeout`), and goes on {} s after it was sent SIGKILL, because it runs \
+             as another user or waits for a device: end process {} yourself",
+            orphans::LIMIT.as_secs(),
+            worker.as_raw_nonzero()
+        );
+        return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
     }
     orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get() || desk.is_keeper(pid));
     Ok(())
