@@ -202,10 +202,14 @@ fn a_ramp_finds_a_peak_with_its_interval() {
         "mine.toml",
         format!("name = \"mine\"\nsummary = \"stat and a copied file\"\n{tests}"),
     );
-    // It ends as soon as the interval is narrow, which on a busy machine it never is.
-    let arguments =
-        ["load", "./mine.toml", "--jobs", "500", "--budget", "30s", "--precision", "40%"];
-    let outcome = home.succeed(&arguments);
+    // It ends as soon as the interval is narrow, which on a busy machine it never is; there the search goes to
+    // many users too, and leaves no time for fresh samples.
+    let arguments = ["load", "./mine.toml", "--jobs", "500", "--precision", "40%", "--budget"];
+    let within = |budget| home.succeed(&[&arguments[..], &[budget]].concat());
+    let mut outcome = within("30s");
+    if !outcome.stdout.contains("jobs/min [") {
+        outcome = within("180s");
+    }
     outcome.assert_says(&["`load:./mine.toml` peaks with", "jobs/min [", "Crossover"]);
     let json = home.json();
     let loads = &json["loads"][0];
