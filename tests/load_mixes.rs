@@ -202,8 +202,8 @@ fn a_ramp_finds_a_peak_with_its_interval() {
         "mine.toml",
         format!("name = \"mine\"\nsummary = \"stat and a copied file\"\n{tests}"),
     );
-    // It ends as soon as the interval is narrow, which on a busy machine it never is; there the search goes to
-    // many users too, and leaves no time for fresh samples.
+    // It ends as soon as the interval is narrow, which on a busy machine it never is; there the search, which
+    // goes to many users then, may leave no time for fresh samples.
     let arguments = ["load", "./mine.toml", "--jobs", "500", "--precision", "40%", "--budget"];
     let within = |budget| home.succeed(&[&arguments[..], &[budget]].concat());
     let mut outcome = within("30s");
