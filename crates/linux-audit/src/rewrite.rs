@@ -224,12 +224,10 @@ fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
 /// Calls that no rule asks for by name, nor could match by `perm=`.
 fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal> {
     let exit = || rules.iter().filter(|rule| rule.list == RuleList::Exit);
-    let every = |rule: &&Decoded| {
-        rule.syscalls.is_all()
-            && rule.field(field::WATCH).is_none()
-            && rule.action == Action::Always
-    };
-    if !exit().any(|rule| every(&rule)) {
+    let asks_for_all = |rule: &&Decoded| rule.syscalls.is_all() && rule.action == Action::Always;
+    // The kernel finds watches of one file by its inode: an exemption makes those no cheaper.
+    let is_worthwhile = exit().filter(asks_for_all).any(|rule| rule.field(field::WATCH).is_none());
+    if !is_worthwhile {
         return None;
     }
     let is_needed = |name: &str, number: u32| {
@@ -244,7 +242,9 @@ fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal
         .filter(|(name, number)| !is_needed(name, *number))
         .map(|(name, _)| *name)
         .collect();
-    let losing = exit().filter(every).filter(|rule| rule.field(field::PERM).is_none()).count();
+    // Without `perm=` a watch sees also calls as stat(2), and an exemption goes before it.
+    let losing =
+        exit().filter(asks_for_all).filter(|rule| rule.field(field::PERM).is_none()).count();
     (!names.is_empty()).then(|| Proposal {
         title: format!("exempt the most frequent calls: {}", names.join(", ")),
         replaces: Vec::new(),
@@ -295,5 +295,26 @@ mod tests {
         let proposal = exempt_calls(&[every, named], &hot).unwrap();
         assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S read"]);
         assert!(proposal.gives_up.unwrap().contains("(1 of them)"));
+    }
+
+    #[test]
+    fn what_an_exemption_takes_from_watches_without_perm_is_said() {
+        use super::super::rule_fields::{Field, Operator};
+        let watch = crate::rule::Rule::watch(std::path::Path::new("/etc/shadow"), "k").decode();
+        let mut without_perm = watch.clone();
+        without_perm.fields.retain(|field| field.kind != field::PERM);
+        let mut directory = watch.clone();
+        directory.fields[0] = Field {
+            kind: field::DIR,
+            name: "dir",
+            operator: Operator::Equal,
+            number: 4,
+            text: Some("/etc".into()),
+        };
+        let hot = [("newfstatat", 262)];
+        assert_eq!(exempt_calls(&[watch.clone(), without_perm.clone()], &hot), None);
+        let gives_up = |rules: &[Decoded]| exempt_calls(rules, &hot).unwrap().gives_up;
+        assert_eq!(gives_up(&[directory.clone(), watch]), None);
+        assert!(gives_up(&[directory, without_perm]).unwrap().contains("(1 of them)"));
     }
 }
