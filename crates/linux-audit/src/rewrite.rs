@@ -1,7 +1,7 @@
 //! Other ways to write audit rules, which may cost less. Whether they do is for measuring.
 
 use super::perm_calls::{NEWEST_KERNEL, calls};
-use super::rule::field;
+use super::rule::{Rule, field};
 use super::rule_fields::{Action, Decoded, RuleList};
 use super::rule_set::RuleLine;
 
@@ -33,18 +33,20 @@ impl Proposal {
     }
 }
 
-/// What could be written otherwise. `hot_calls` are names and numbers of the system calls that the
+/// What could be written otherwise. `host` are the rules that are in force besides those of the lines;
+/// an exemption holds for them too. `hot_calls` are names and numbers of the system calls that the
 /// programs make most.
-pub fn proposals(lines: &[RuleLine], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
+pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
     let rules: Vec<Decoded> =
         lines.iter().flat_map(|line| &line.rules).map(|rule| rule.decode()).collect();
+    let host: Vec<Decoded> = host.iter().map(|rule| rule.decode()).collect();
     let mut proposals = Vec::new();
     if cfg!(target_arch = "x86_64") {
         proposals.extend(listed_calls(lines));
     }
     proposals.extend(cheap_conditions_first(lines));
-    proposals.extend(exempt_tmpfs(&rules));
-    proposals.extend(exempt_calls(&rules, hot_calls));
+    proposals.extend(exempt_tmpfs(&rules, &host));
+    proposals.extend(exempt_calls(&rules, &host, hot_calls));
     proposals
 }
 
@@ -205,8 +207,8 @@ fn cost_rank(option: &str, value: &str) -> u8 {
     }
 }
 
-fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
-    let is_exempt = rules.iter().any(|rule| rule.list == RuleList::Filesystem);
+fn exempt_tmpfs(rules: &[Decoded], host: &[Decoded]) -> Option<Proposal> {
+    let is_exempt = rules.iter().chain(host).any(|rule| rule.list == RuleList::Filesystem);
     let concerns_paths = rules.iter().any(|rule| rule.list == RuleList::Exit);
     (concerns_paths && !is_exempt).then(|| Proposal {
         title: "record no paths on tmpfs".into(),
@@ -222,12 +224,17 @@ fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
 }
 
 /// Calls that no rule asks for by name, nor could match by `perm=`.
-fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal> {
-    let exit = || rules.iter().filter(|rule| rule.list == RuleList::Exit);
+fn exempt_calls(
+    rules: &[Decoded],
+    host: &[Decoded],
+    hot_calls: &[(&str, u32)],
+) -> Option<Proposal> {
+    let of_exit = |rule: &&Decoded| rule.list == RuleList::Exit;
+    let exit = || rules.iter().chain(host).filter(of_exit);
     let asks_for_all = |rule: &&Decoded| rule.syscalls.is_all() && rule.action == Action::Always;
     // The kernel finds watches of one file by its inode: an exemption makes those no cheaper.
-    let is_worthwhile = exit().filter(asks_for_all).any(|rule| rule.field(field::WATCH).is_none());
-    if !is_worthwhile {
+    let mut slow = rules.iter().filter(of_exit).filter(asks_for_all);
+    if !slow.any(|rule| rule.field(field::WATCH).is_none()) {
         return None;
     }
     let is_needed = |name: &str, number: u32| {
@@ -258,6 +265,7 @@ fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule_set::LineOutcome;
     use super::*;
 
     #[test]
@@ -287,12 +295,11 @@ mod tests {
 
     #[test]
     fn calls_that_a_rule_needs_are_not_exempted() {
-        use crate::rule::Rule;
         let hot = [("read", 0), ("getppid", 110)];
         let every = Rule::always_exit(7, "k").decode();
         let named = Rule::always_exit_of(&[110], 7).decode();
-        assert_eq!(exempt_calls(std::slice::from_ref(&named), &hot), None);
-        let proposal = exempt_calls(&[every, named], &hot).unwrap();
+        assert_eq!(exempt_calls(std::slice::from_ref(&named), &[], &hot), None);
+        let proposal = exempt_calls(&[every, named], &[], &hot).unwrap();
         assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S read"]);
         assert!(proposal.gives_up.unwrap().contains("(1 of them)"));
     }
@@ -300,7 +307,7 @@ mod tests {
     #[test]
     fn what_an_exemption_takes_from_watches_without_perm_is_said() {
         use super::super::rule_fields::{Field, Operator};
-        let watch = crate::rule::Rule::watch(std::path::Path::new("/etc/shadow"), "k").decode();
+        let watch = Rule::watch(std::path::Path::new("/etc/shadow"), "k").decode();
         let mut without_perm = watch.clone();
         without_perm.fields.retain(|field| field.kind != field::PERM);
         let mut directory = watch.clone();
@@ -312,9 +319,36 @@ mod tests {
             text: Some("/etc".into()),
         };
         let hot = [("newfstatat", 262)];
-        assert_eq!(exempt_calls(&[watch.clone(), without_perm.clone()], &hot), None);
-        let gives_up = |rules: &[Decoded]| exempt_calls(rules, &hot).unwrap().gives_up;
+        assert_eq!(exempt_calls(&[watch.clone(), without_perm.clone()], &[], &hot), None);
+        let gives_up = |rules: &[Decoded]| exempt_calls(rules, &[], &hot).unwrap().gives_up;
         assert_eq!(gives_up(&[directory.clone(), watch]), None);
         assert!(gives_up(&[directory, without_perm]).unwrap().contains("(1 of them)"));
+    }
+
+    #[test]
+    fn an_exemption_spares_the_rules_that_are_in_force_besides() {
+        let line = RuleLine {
+            file: "a.rules".into(),
+            number: 1,
+            text: "-a always,exit -S all -F auid=7 -k k".into(),
+            outcome: LineOutcome::Loaded,
+            warnings: Vec::new(),
+            rules: vec![Rule::always_exit(7, "k")],
+            is_prepended: false,
+            is_confined: false,
+        };
+        let present = RuleLine { outcome: LineOutcome::Present, rules: Vec::new(), ..line.clone() };
+        let exemption = |lines: &[RuleLine], host: &[Rule]| {
+            proposals(lines, host, &[("sendto", 44), ("read", 0)])
+                .into_iter()
+                .find(|proposal| proposal.title.starts_with("exempt"))
+        };
+        let lines = [line, present];
+        let sendto = Rule::always_exit_of(&[44], 8);
+        let spared = exemption(&lines, std::slice::from_ref(&sendto)).unwrap();
+        assert_eq!(spared.with, ["-A never,exit -F arch=b64 -S read"]);
+        let besides = exemption(&lines, &[sendto, Rule::always_exit(8, "k")]).unwrap();
+        assert!(besides.gives_up.unwrap().contains("(2 of them)"));
+        assert_eq!(exemption(&lines[1..], &[Rule::always_exit(8, "k")]), None);
     }
 }
