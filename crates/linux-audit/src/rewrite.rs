@@ -4,6 +4,7 @@ use super::perm_calls::{NEWEST_KERNEL, calls};
 use super::rule::{Rule, field};
 use super::rule_fields::{Action, Decoded, RuleList};
 use super::rule_set::RuleLine;
+use super::rule_words::{RuleWords, escaped};
 
 /// Bits of the kernel's `perm=`, by the letters of `auditctl -p`.
 const PERMS: [(char, u32); 4] = [('r', 4), ('w', 2), ('x', 1), ('a', 8)];
@@ -122,14 +123,15 @@ fn conditions(text: &str) -> Vec<String> {
     let is_watch = text.starts_with("-w");
     for (option, value) in options(text) {
         match option {
-            "-w" => conditions.push(format!("-F dir={}", trimmed(value))),
+            "-w" => conditions.push(format!("-F dir={}", escaped(trimmed(&value)))),
             "-p" => perm = Some(value),
-            "-F" | "-C" | "-k" => conditions.push(format!("{option} {value}")),
+            "-F" | "-C" | "-k" => conditions.push(written(option, &value)),
             _ => {}
         }
     }
     if is_watch {
-        conditions.insert(1.min(conditions.len()), format!("-F perm={}", perm.unwrap_or("rwxa")));
+        let perm = perm.as_deref().unwrap_or("rwxa");
+        conditions.insert(1.min(conditions.len()), format!("-F perm={perm}"));
     }
     conditions
 }
@@ -139,18 +141,14 @@ fn trimmed(path: &str) -> &str {
     if path.len() > 1 { path.trim_end_matches('/') } else { path }
 }
 
-/// The options of a line and their values, also where they are one word.
-fn options(text: &str) -> Vec<(&str, &str)> {
-    let mut words = text.split_whitespace();
-    let mut options = Vec::new();
-    while let Some(word) = words.next() {
-        match word.split_at_checked(2) {
-            Some((option, "")) => options.push((option, words.next().unwrap_or_default())),
-            Some((option, value)) => options.push((option, value)),
-            None => {}
-        }
-    }
-    options
+/// The options of a line and their values, as they are when it is loaded; none of what is no rule.
+fn options(text: &str) -> Vec<(&'static str, String)> {
+    RuleWords::parse(text).map_or(Vec::new(), |words| words.options().to_vec())
+}
+
+/// An option and its value as a line has them.
+fn written(option: &str, value: &str) -> String {
+    format!("{option} {}", escaped(value))
 }
 
 /// The kernel stops at the first condition that does not hold, so what is quickly compared and
@@ -168,7 +166,7 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
         if options != before && !is_only_regrouped(&before, &options) {
             replaces.push(index);
             let words: Vec<String> =
-                options.iter().map(|(o, value)| format!("{o} {value}")).collect();
+                options.iter().map(|(option, value)| written(option, value)).collect();
             with.push(words.join(" "));
         }
     }
@@ -183,8 +181,8 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
 }
 
 /// Whether the conditions come in the same order, and only system calls or keys moved.
-fn is_only_regrouped(before: &[(&str, &str)], after: &[(&str, &str)]) -> bool {
-    let conditions = |options: &[(&str, &str)]| -> Vec<String> {
+fn is_only_regrouped(before: &[(&str, String)], after: &[(&str, String)]) -> bool {
+    let conditions = |options: &[(&str, String)]| -> Vec<String> {
         let options = options.iter().filter(|(option, _)| matches!(*option, "-F" | "-C"));
         options.map(|(option, value)| format!("{option}{value}")).collect()
     };
@@ -273,7 +271,7 @@ mod tests {
         let order = |text: &str| {
             let mut options = options(text);
             options.sort_by_key(|(option, value)| cost_rank(option, value));
-            options.iter().map(|(o, value)| format!("{o} {value}")).collect::<Vec<_>>().join(" ")
+            options.iter().map(|(o, value)| written(o, value)).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
             order(
@@ -283,6 +281,10 @@ mod tests {
         );
         let kept = "-a always,exit -S open -F auid>=1000 -F dir=/etc -F perm=wa -F key=k";
         assert_eq!(order(kept), kept);
+        assert_eq!(
+            order(r"-a always,exit -F dir=/etc -F auid>=1000 -F key=a\ b\\c"),
+            r"-a always,exit -F auid>=1000 -F dir=/etc -F key=a\ b\\c"
+        );
     }
 
     #[test]
@@ -290,6 +292,7 @@ mod tests {
         let conditions = |text| conditions(text).join(" ");
         assert_eq!(conditions("-w /etc/ -p wa -k k"), "-F dir=/etc -F perm=wa -k k");
         assert_eq!(conditions("-w /etc/"), "-F dir=/etc -F perm=rwxa");
+        assert_eq!(conditions(r"-w /a\ b\\/ -p wa -kc\ d"), r"-F dir=/a\ b\\ -F perm=wa -k c\ d");
         assert_eq!(perm_letters(2 | 8), "wa");
     }
 
