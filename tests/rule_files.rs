@@ -203,6 +203,37 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
 }
 
 #[test]
+fn another_spelling_of_a_line_is_told_from_a_rule_of_the_host() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let path = |name: &str| vec![home.directory.path().join(name)];
+    home.file("host.rules", "-a always,exit -F path=/etc/hosts -F perm=wa -F key=host\n");
+    home.file(
+        "twice.rules",
+        "-a always,exit -S getppid -F auid!=unset -k a\n-w /etc/passwd -p wa -k id\n\
+         -A always,exit -S getppid -F auid=78 -k first\n-w /etc/hosts -p wa -k host\n\
+         -a always,exit -S getppid -F auid!=4294967295 -k a\n\
+         -a always,exit -F path=/etc/passwd -F perm=wa -F key=id\n",
+    );
+    let Some(host) = Loaded::load(&path("host.rules")) else { return };
+    let loaded = Loaded::load(&path("twice.rules")).unwrap();
+    loaded.assert_accounted_for();
+    let same_as = |line| LineOutcome::Refused(format!("the same as line {line}"));
+    let [loaded_here, present] = [LineOutcome::Loaded, LineOutcome::Present];
+    let expected = [&loaded_here, &loaded_here, &loaded_here, &present, &same_as(1), &same_as(2)];
+    assert_eq!(loaded.outcomes(), expected);
+    let keys: Vec<String> = loaded
+        .new_rules()
+        .iter()
+        .map(|rule| rule.decode().fields.last().and_then(|field| field.text.clone()).unwrap())
+        .collect();
+    assert_eq!(keys, ["first", "a", "id"], "the order in which they were loaded");
+    drop(loaded);
+    drop(host);
+    audit.assert_restored();
+}
+
+#[test]
 fn every_rewrite_is_accepted() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
@@ -215,7 +246,7 @@ fn every_rewrite_is_accepted() {
     );
     let slow = home.directory.path().join("slow.rules");
     let Some(loaded) = Loaded::load(std::slice::from_ref(&slow)) else { return };
-    let proposals = proposals(&loaded.lines, &[("read", 0), ("futex", 202), ("openat", 257)]);
+    let proposals = proposals(&loaded.lines, &[], &[("read", 0), ("futex", 202), ("openat", 257)]);
     drop(loaded);
     let is_x86 = cfg!(target_arch = "x86_64");
     assert_eq!(proposals.len(), if is_x86 { 6 } else { 3 }, "{proposals:#?}");

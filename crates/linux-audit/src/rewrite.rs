@@ -1,9 +1,10 @@
 //! Other ways to write audit rules, which may cost less. Whether they do is for measuring.
 
 use super::perm_calls::{NEWEST_KERNEL, calls};
-use super::rule::field;
+use super::rule::{Rule, field};
 use super::rule_fields::{Action, Decoded, RuleList};
 use super::rule_set::RuleLine;
+use super::rule_words::{RuleWords, escaped};
 
 /// Bits of the kernel's `perm=`, by the letters of `auditctl -p`.
 const PERMS: [(char, u32); 4] = [('r', 4), ('w', 2), ('x', 1), ('a', 8)];
@@ -33,18 +34,20 @@ impl Proposal {
     }
 }
 
-/// What could be written otherwise. `hot_calls` are names and numbers of the system calls that the
+/// What could be written otherwise. `host` are the rules that are in force besides those of the lines;
+/// an exemption holds for them too. `hot_calls` are names and numbers of the system calls that the
 /// programs make most.
-pub fn proposals(lines: &[RuleLine], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
+pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
     let rules: Vec<Decoded> =
         lines.iter().flat_map(|line| &line.rules).map(|rule| rule.decode()).collect();
+    let host: Vec<Decoded> = host.iter().map(|rule| rule.decode()).collect();
     let mut proposals = Vec::new();
     if cfg!(target_arch = "x86_64") {
         proposals.extend(listed_calls(lines));
     }
     proposals.extend(cheap_conditions_first(lines));
-    proposals.extend(exempt_tmpfs(&rules));
-    proposals.extend(exempt_calls(&rules, hot_calls));
+    proposals.extend(exempt_tmpfs(&rules, &host));
+    proposals.extend(exempt_calls(&rules, &host, hot_calls));
     proposals
 }
 
@@ -120,14 +123,15 @@ fn conditions(text: &str) -> Vec<String> {
     let is_watch = text.starts_with("-w");
     for (option, value) in options(text) {
         match option {
-            "-w" => conditions.push(format!("-F dir={}", trimmed(value))),
+            "-w" => conditions.push(format!("-F dir={}", escaped(trimmed(&value)))),
             "-p" => perm = Some(value),
-            "-F" | "-C" | "-k" => conditions.push(format!("{option} {value}")),
+            "-F" | "-C" | "-k" => conditions.push(written(option, &value)),
             _ => {}
         }
     }
     if is_watch {
-        conditions.insert(1.min(conditions.len()), format!("-F perm={}", perm.unwrap_or("rwxa")));
+        let perm = perm.as_deref().unwrap_or("rwxa");
+        conditions.insert(1.min(conditions.len()), format!("-F perm={perm}"));
     }
     conditions
 }
@@ -137,18 +141,14 @@ fn trimmed(path: &str) -> &str {
     if path.len() > 1 { path.trim_end_matches('/') } else { path }
 }
 
-/// The options of a line and their values, also where they are one word.
-fn options(text: &str) -> Vec<(&str, &str)> {
-    let mut words = text.split_whitespace();
-    let mut options = Vec::new();
-    while let Some(word) = words.next() {
-        match word.split_at_checked(2) {
-            Some((option, "")) => options.push((option, words.next().unwrap_or_default())),
-            Some((option, value)) => options.push((option, value)),
-            None => {}
-        }
-    }
-    options
+/// The options of a line and their values, as they are when it is loaded; none of what is no rule.
+fn options(text: &str) -> Vec<(&'static str, String)> {
+    RuleWords::parse(text).map_or(Vec::new(), |words| words.options().to_vec())
+}
+
+/// An option and its value as a line has them.
+fn written(option: &str, value: &str) -> String {
+    format!("{option} {}", escaped(value))
 }
 
 /// The kernel stops at the first condition that does not hold, so what is quickly compared and
@@ -166,7 +166,7 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
         if options != before && !is_only_regrouped(&before, &options) {
             replaces.push(index);
             let words: Vec<String> =
-                options.iter().map(|(o, value)| format!("{o} {value}")).collect();
+                options.iter().map(|(option, value)| written(option, value)).collect();
             with.push(words.join(" "));
         }
     }
@@ -181,8 +181,8 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
 }
 
 /// Whether the conditions come in the same order, and only system calls or keys moved.
-fn is_only_regrouped(before: &[(&str, &str)], after: &[(&str, &str)]) -> bool {
-    let conditions = |options: &[(&str, &str)]| -> Vec<String> {
+fn is_only_regrouped(before: &[(&str, String)], after: &[(&str, String)]) -> bool {
+    let conditions = |options: &[(&str, String)]| -> Vec<String> {
         let options = options.iter().filter(|(option, _)| matches!(*option, "-F" | "-C"));
         options.map(|(option, value)| format!("{option}{value}")).collect()
     };
@@ -205,8 +205,8 @@ fn cost_rank(option: &str, value: &str) -> u8 {
     }
 }
 
-fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
-    let is_exempt = rules.iter().any(|rule| rule.list == RuleList::Filesystem);
+fn exempt_tmpfs(rules: &[Decoded], host: &[Decoded]) -> Option<Proposal> {
+    let is_exempt = rules.iter().chain(host).any(|rule| rule.list == RuleList::Filesystem);
     let concerns_paths = rules.iter().any(|rule| rule.list == RuleList::Exit);
     (concerns_paths && !is_exempt).then(|| Proposal {
         title: "record no paths on tmpfs".into(),
@@ -222,14 +222,17 @@ fn exempt_tmpfs(rules: &[Decoded]) -> Option<Proposal> {
 }
 
 /// Calls that no rule asks for by name, nor could match by `perm=`.
-fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal> {
-    let exit = || rules.iter().filter(|rule| rule.list == RuleList::Exit);
-    let every = |rule: &&Decoded| {
-        rule.syscalls.is_all()
-            && rule.field(field::WATCH).is_none()
-            && rule.action == Action::Always
-    };
-    if !exit().any(|rule| every(&rule)) {
+fn exempt_calls(
+    rules: &[Decoded],
+    host: &[Decoded],
+    hot_calls: &[(&str, u32)],
+) -> Option<Proposal> {
+    let of_exit = |rule: &&Decoded| rule.list == RuleList::Exit;
+    let exit = || rules.iter().chain(host).filter(of_exit);
+    let asks_for_all = |rule: &&Decoded| rule.syscalls.is_all() && rule.action == Action::Always;
+    // The kernel finds watches of one file by its inode: an exemption makes those no cheaper.
+    let mut slow = rules.iter().filter(of_exit).filter(asks_for_all);
+    if !slow.any(|rule| rule.field(field::WATCH).is_none()) {
         return None;
     }
     let is_needed = |name: &str, number: u32| {
@@ -244,7 +247,9 @@ fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal
         .filter(|(name, number)| !is_needed(name, *number))
         .map(|(name, _)| *name)
         .collect();
-    let losing = exit().filter(every).filter(|rule| rule.field(field::PERM).is_none()).count();
+    // Without `perm=` a watch sees also calls as stat(2), and an exemption goes before it.
+    let losing =
+        exit().filter(asks_for_all).filter(|rule| rule.field(field::PERM).is_none()).count();
     (!names.is_empty()).then(|| Proposal {
         title: format!("exempt the most frequent calls: {}", names.join(", ")),
         replaces: Vec::new(),
@@ -258,6 +263,7 @@ fn exempt_calls(rules: &[Decoded], hot_calls: &[(&str, u32)]) -> Option<Proposal
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule_set::LineOutcome;
     use super::*;
 
     #[test]
@@ -265,7 +271,7 @@ mod tests {
         let order = |text: &str| {
             let mut options = options(text);
             options.sort_by_key(|(option, value)| cost_rank(option, value));
-            options.iter().map(|(o, value)| format!("{o} {value}")).collect::<Vec<_>>().join(" ")
+            options.iter().map(|(o, value)| written(o, value)).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
             order(
@@ -275,6 +281,10 @@ mod tests {
         );
         let kept = "-a always,exit -S open -F auid>=1000 -F dir=/etc -F perm=wa -F key=k";
         assert_eq!(order(kept), kept);
+        assert_eq!(
+            order(r"-a always,exit -F dir=/etc -F auid>=1000 -F key=a\ b\\c"),
+            r"-a always,exit -F auid>=1000 -F dir=/etc -F key=a\ b\\c"
+        );
     }
 
     #[test]
@@ -282,18 +292,66 @@ mod tests {
         let conditions = |text| conditions(text).join(" ");
         assert_eq!(conditions("-w /etc/ -p wa -k k"), "-F dir=/etc -F perm=wa -k k");
         assert_eq!(conditions("-w /etc/"), "-F dir=/etc -F perm=rwxa");
+        assert_eq!(conditions(r"-w /a\ b\\/ -p wa -kc\ d"), r"-F dir=/a\ b\\ -F perm=wa -k c\ d");
         assert_eq!(perm_letters(2 | 8), "wa");
     }
 
     #[test]
     fn calls_that_a_rule_needs_are_not_exempted() {
-        use crate::rule::Rule;
         let hot = [("read", 0), ("getppid", 110)];
         let every = Rule::always_exit(7, "k").decode();
         let named = Rule::always_exit_of(&[110], 7).decode();
-        assert_eq!(exempt_calls(std::slice::from_ref(&named), &hot), None);
-        let proposal = exempt_calls(&[every, named], &hot).unwrap();
+        assert_eq!(exempt_calls(std::slice::from_ref(&named), &[], &hot), None);
+        let proposal = exempt_calls(&[every, named], &[], &hot).unwrap();
         assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S read"]);
         assert!(proposal.gives_up.unwrap().contains("(1 of them)"));
+    }
+
+    #[test]
+    fn what_an_exemption_takes_from_watches_without_perm_is_said() {
+        use super::super::rule_fields::{Field, Operator};
+        let watch = Rule::watch(std::path::Path::new("/etc/shadow"), "k").decode();
+        let mut without_perm = watch.clone();
+        without_perm.fields.retain(|field| field.kind != field::PERM);
+        let mut directory = watch.clone();
+        directory.fields[0] = Field {
+            kind: field::DIR,
+            name: "dir",
+            operator: Operator::Equal,
+            number: 4,
+            text: Some("/etc".into()),
+        };
+        let hot = [("newfstatat", 262)];
+        assert_eq!(exempt_calls(&[watch.clone(), without_perm.clone()], &[], &hot), None);
+        let gives_up = |rules: &[Decoded]| exempt_calls(rules, &[], &hot).unwrap().gives_up;
+        assert_eq!(gives_up(&[directory.clone(), watch]), None);
+        assert!(gives_up(&[directory, without_perm]).unwrap().contains("(1 of them)"));
+    }
+
+    #[test]
+    fn an_exemption_spares_the_rules_that_are_in_force_besides() {
+        let line = RuleLine {
+            file: "a.rules".into(),
+            number: 1,
+            text: "-a always,exit -S all -F auid=7 -k k".into(),
+            outcome: LineOutcome::Loaded,
+            warnings: Vec::new(),
+            rules: vec![Rule::always_exit(7, "k")],
+            is_prepended: false,
+            is_confined: false,
+        };
+        let present = RuleLine { outcome: LineOutcome::Present, rules: Vec::new(), ..line.clone() };
+        let exemption = |lines: &[RuleLine], host: &[Rule]| {
+            proposals(lines, host, &[("sendto", 44), ("read", 0)])
+                .into_iter()
+                .find(|proposal| proposal.title.starts_with("exempt"))
+        };
+        let lines = [line, present];
+        let sendto = Rule::always_exit_of(&[44], 8);
+        let spared = exemption(&lines, std::slice::from_ref(&sendto)).unwrap();
+        assert_eq!(spared.with, ["-A never,exit -F arch=b64 -S read"]);
+        let besides = exemption(&lines, &[sendto, Rule::always_exit(8, "k")]).unwrap();
+        assert!(besides.gives_up.unwrap().contains("(2 of them)"));
+        assert_eq!(exemption(&lines[1..], &[Rule::always_exit(8, "k")]), None);
     }
 }

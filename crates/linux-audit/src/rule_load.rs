@@ -64,6 +64,9 @@ impl RuleSet {
             (watcher.progress)(done, report.len());
         }
         name_copies(&mut report, &open);
+        for (index, rule) in loader.rules_present_by_us(&report, &open, watcher)? {
+            name_copy_of_rule(&mut report, index, &rule);
+        }
         add_warnings(&mut report);
         Ok(report)
     }
@@ -151,13 +154,76 @@ impl Loader<'_> {
             self.known.extend(new);
         } else {
             for rule in &new {
-                self.client.delete_rule(rule).map_err(|e| format!("cannot unload a rule: {e}"))?;
+                self.client.delete_rule(rule).map_err(cannot_unload)?;
             }
             let (first, second) = batch.split_at(batch.len() / 2);
             self.load(first, report, watcher)?;
             self.load(second, report, watcher)?;
         }
         Ok(())
+    }
+
+    /// Of lines that the kernel had already, those which the host had not, each with its rule: they are
+    /// others that we loaded, spelled otherwise. The kernel does not say which rule it has, so each of these
+    /// lines is tried while ours are unloaded.
+    fn rules_present_by_us(
+        &mut self,
+        report: &[RuleLine],
+        open: &[(usize, &RuleWords)],
+        watcher: &Watcher,
+    ) -> Result<Vec<(usize, Rule)>, String> {
+        let is = |index: usize, outcome| report[index].outcome == outcome;
+        let loaded: HashSet<_> = open
+            .iter()
+            .filter(|(index, _)| is(*index, LineOutcome::Loaded))
+            .map(|(_, words)| (words.list, words.action))
+            .collect();
+        let doubtful: Vec<(usize, &RuleWords)> = open
+            .iter()
+            .filter(|(index, _)| is(*index, LineOutcome::Present))
+            .filter(|(_, words)| loaded.contains(&(words.list, words.action)))
+            .copied()
+            .collect();
+        if doubtful.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ours: Vec<(&Rule, bool)> = report
+            .iter()
+            .flat_map(|line| line.rules.iter().map(|rule| (rule, line.is_prepended)))
+            .collect();
+        for (rule, _) in ours.iter().rev() {
+            self.client.delete_rule(rule).map_err(cannot_unload)?;
+        }
+        let found = self.load_each_alone(&doubtful, watcher)?;
+        for (rule, is_prepended) in ours {
+            let rule = if is_prepended { rule.prepended() } else { rule.clone() };
+            self.client.add_rule(&rule).map_err(|e| format!("cannot load a rule again: {e}"))?;
+        }
+        Ok(found)
+    }
+
+    /// The rules that these lines become where they do become one; none stays loaded.
+    fn load_each_alone(
+        &mut self,
+        lines: &[(usize, &RuleWords)],
+        watcher: &Watcher,
+    ) -> Result<Vec<(usize, Rule)>, String> {
+        let before: HashSet<Rule> = self.client.rules().map_err(cannot_list)?.into_iter().collect();
+        let mut found = Vec::new();
+        for (index, words) in lines {
+            if (watcher.is_interrupted)() {
+                return Err("interrupted while loading the rules".into());
+            }
+            if self.run_auditctl(words)?.is_err() {
+                continue;
+            }
+            let listed = self.client.rules().map_err(cannot_list)?;
+            for rule in listed.into_iter().filter(|rule| !before.contains(rule)) {
+                self.client.delete_rule(&rule).map_err(cannot_unload)?;
+                found.push((*index, rule));
+            }
+        }
+        Ok(found)
     }
 
     /// Has `auditctl` load one rule; in the inner result, why it did not.
@@ -199,6 +265,10 @@ fn cannot_list(error: io::Error) -> String {
     format!("the kernel does not list its audit rules: {error}")
 }
 
+fn cannot_unload(error: io::Error) -> String {
+    format!("cannot unload a rule: {error}")
+}
+
 /// A rule that a line before has loaded was not on this host before.
 fn name_copies(report: &mut [RuleLine], open: &[(usize, &RuleWords)]) {
     let mut first: HashMap<&RuleWords, usize> = HashMap::new();
@@ -208,18 +278,29 @@ fn name_copies(report: &mut [RuleLine], open: &[(usize, &RuleWords)]) {
                 first.entry(words).or_insert(*index);
             }
             LineOutcome::Present => {
-                if let Some(other) = first.get(words).map(|other| &report[*other]) {
-                    let place = if other.file == report[*index].file {
-                        format!("line {}", other.number)
-                    } else {
-                        format!("{}:{}", other.file.display(), other.number)
-                    };
-                    report[*index].outcome = LineOutcome::Refused(format!("the same as {place}"));
+                if let Some(other) = first.get(words) {
+                    report[*index].outcome = same_as(&report[*other], &report[*index]);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// The same where the line is spelled otherwise, and became this rule when it was loaded alone.
+fn name_copy_of_rule(report: &mut [RuleLine], index: usize, rule: &Rule) {
+    if let Some(other) = report.iter().find(|line| line.rules.contains(rule)) {
+        report[index].outcome = same_as(other, &report[index]);
+    }
+}
+
+fn same_as(other: &RuleLine, line: &RuleLine) -> LineOutcome {
+    let place = if other.file == line.file {
+        format!("line {}", other.number)
+    } else {
+        format!("{}:{}", other.file.display(), other.number)
+    };
+    LineOutcome::Refused(format!("the same as {place}"))
 }
 
 /// Where `auditctl` is, or a sentence that says how to get it.
@@ -232,4 +313,39 @@ pub fn find_auditctl() -> Result<PathBuf, String> {
          install the package `auditd` (Debian, Ubuntu) or `audit` (Fedora)"
             .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: usize, outcome: LineOutcome, rules: &[Rule]) -> RuleLine {
+        RuleLine {
+            file: "a.rules".into(),
+            number,
+            text: "-a".into(),
+            outcome,
+            warnings: Vec::new(),
+            rules: rules.to_vec(),
+            is_prepended: false,
+            is_confined: false,
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_spelled_otherwise_is_a_copy_of_the_line_that_loaded_it() {
+        let [ours, other] = [7, 8].map(|loginuid| Rule::always_exit(loginuid, "k"));
+        let mut report = [
+            line(3, LineOutcome::Loaded, std::slice::from_ref(&ours)),
+            line(4, LineOutcome::Present, &[]),
+            RuleLine { file: "b.rules".into(), ..line(1, LineOutcome::Present, &[]) },
+            line(5, LineOutcome::Present, &[]),
+        ];
+        name_copy_of_rule(&mut report, 1, &ours);
+        name_copy_of_rule(&mut report, 2, &ours);
+        name_copy_of_rule(&mut report, 3, &other);
+        assert_eq!(report[1].outcome, LineOutcome::Refused("the same as line 3".into()));
+        assert_eq!(report[2].outcome, LineOutcome::Refused("the same as a.rules:3".into()));
+        assert_eq!(report[3].outcome, LineOutcome::Present);
+    }
 }

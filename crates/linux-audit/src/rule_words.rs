@@ -63,6 +63,11 @@ impl RuleWords {
         self.options.iter().flat_map(|(option, value)| [*option, value.as_str()])
     }
 
+    /// Options and their values, in the order of the line.
+    pub fn options(&self) -> &[(&'static str, String)] {
+        &self.options
+    }
+
     /// Whether it goes to the front of its list.
     pub fn is_prepended(&self) -> bool {
         self.options.first().is_some_and(|(option, _)| *option == "-A")
@@ -142,6 +147,11 @@ fn split(text: &str) -> Vec<String> {
     }
     words.extend((!word.is_empty()).then_some(word));
     words
+}
+
+/// A word as it has to be written to be one word of a line.
+pub fn escaped(word: &str) -> String {
+    word.replace('\\', r"\\").replace(' ', r"\ ")
 }
 
 /// Of a line that is neither a rule nor an option of `auditctl`.
@@ -371,6 +381,11 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        #[test]
+        fn a_word_that_is_written_is_read_again(word in "[ -~]{1,9}") {
+            prop_assert_eq!(split(&escaped(&word)), [word]);
+        }
 
         #[test]
         fn auditctl_sees_what_was_checked_and_nothing_else(

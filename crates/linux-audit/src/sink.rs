@@ -211,7 +211,7 @@ fn marker(text: &[u8], marker: &str) -> Option<(u64, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The names that auditd writes for the types which rules make; others by number, as it does too.
+/// The names that auditd writes for the kernel's types of events; others by number, as it does too.
 fn type_name(kind: u16) -> String {
     let name = match kind {
         1121 => "TRUSTED_APP",
@@ -224,14 +224,34 @@ fn type_name(kind: u16) -> String {
         1307 => "CWD",
         1309 => "EXECVE",
         1311 => "IPC_SET_PERM",
-        1315 => "MQ_SENDRECV",
+        1312 => "MQ_OPEN",
+        1313 => "MQ_SENDRECV",
+        1314 => "MQ_NOTIFY",
+        1315 => "MQ_GETSETATTR",
+        1316 => "KERNEL_OTHER",
+        1317 => "FD_PAIR",
         1318 => "OBJ_PID",
+        1319 => "TTY",
+        1320 => "EOE",
         1321 => "BPRM_FCAPS",
         1322 => "CAPSET",
         1323 => "MMAP",
+        1324 => "NETFILTER_PKT",
+        1325 => "NETFILTER_CFG",
         1326 => "SECCOMP",
         1327 => "PROCTITLE",
+        1328 => "FEATURE_CHANGE",
+        1329 => "REPLACE",
+        1330 => "KERN_MODULE",
+        1331 => "FANOTIFY",
+        1332 => "TIME_INJOFFSET",
+        1333 => "TIME_ADJNTPVAL",
         1334 => "BPF",
+        1335 => "EVENT_LISTENER",
+        1336 => "URINGOP",
+        1337 => "OPENAT2",
+        1338 => "DM_CTRL",
+        1339 => "DM_EVENT",
         1400 => "AVC",
         _ => return format!("UNKNOWN[{kind}]"),
     };
@@ -247,5 +267,29 @@ mod tests {
         let text = b"audit(1.2:3): pid=7 uid=0 msg='weigh-1 42 1994000003'";
         assert_eq!(marker(text, "weigh-1"), Some((42, 1_994_000_003)));
         assert_eq!(marker(text, "weigh-2"), None);
+    }
+
+    #[test]
+    fn types_have_the_names_of_the_kernels_header() {
+        assert_eq!([type_name(1313), type_name(1315)], ["MQ_SENDRECV", "MQ_GETSETATTR"]);
+        let Ok(header) = std::fs::read_to_string("/usr/include/linux/audit.h") else {
+            println!("skipped: the kernel's headers are not installed");
+            return;
+        };
+        for line in header.lines() {
+            let mut words = line.split_whitespace();
+            let (Some("#define"), Some(name), Some(number)) =
+                (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let (Some(name), Ok(kind)) = (name.strip_prefix("AUDIT_"), number.parse()) else {
+                continue;
+            };
+            // A later header may have more.
+            if (1300..1340).contains(&kind) {
+                assert_eq!(type_name(kind), name, "{kind}");
+            }
+        }
     }
 }

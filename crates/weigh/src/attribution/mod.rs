@@ -213,7 +213,7 @@ fn measure_set(
         not_measured: Vec::new(),
         lines: session.lines.clone(),
         host: session.host.sentence(),
-        host_rules: session.host_rules(),
+        host_rules: session.host_rules().len(),
         metric: session.metric,
         machine,
         warnings,

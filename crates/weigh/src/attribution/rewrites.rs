@@ -12,6 +12,7 @@ use super::session::RulesSession;
 use crate::result::rules::Rewrite;
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::rewrite::{Proposal, proposals};
+use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleLine;
 
 /// To learn what a pair takes.
@@ -32,7 +33,7 @@ pub fn measure_rewrites(
     time: Duration,
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
-    let chosen = choose(measured);
+    let chosen = choose(measured, &session.host_rules());
     for (done, proposal) in chosen.iter().enumerate() {
         progress("rewrites", done as f64 / chosen.len() as f64);
         let what = format!("the rewrite \"{}\"", proposal.title);
@@ -121,10 +122,11 @@ fn listed(lines: &[NewLine]) -> Vec<RuleId> {
     prepended.chain(appended).flat_map(|line| line.rules.clone()).collect()
 }
 
-/// Those that replace the most expensive rules, and the first exemptions.
-fn choose(measured: &RuleMeasurements) -> Vec<Proposal> {
+/// Those that replace the most expensive rules, and the first exemptions; `host` are the rules of the
+/// host, which stay in force.
+fn choose(measured: &RuleMeasurements, host: &[Rule]) -> Vec<Proposal> {
     let hot: Vec<(&str, u32)> = measured.mix.hot_calls();
-    let all = proposals(&measured.lines, &hot);
+    let all = proposals(&measured.lines, host, &hot);
     let (mut replacing, mut adding): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|proposal| !proposal.replaces.is_empty());
     let costs = |proposal: &Proposal| -> f64 {
@@ -152,7 +154,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use linux_audit::rule::Rule;
     use linux_audit::rule_set::LineOutcome;
 
     fn line(rule: &Rule) -> RuleLine {

@@ -97,9 +97,9 @@ impl<'a> RulesSession<'a> {
         Ok(RulesSession { guard, snapshot, host, lines, ours, metric, rig })
     }
 
-    /// How many rules this host has of its own.
-    pub fn host_rules(&self) -> usize {
-        self.snapshot.host_rules()
+    /// The rules that this host has of its own.
+    pub fn host_rules(&self) -> Vec<Rule> {
+        self.snapshot.host()
     }
 
     /// The rules of the set that are loaded, in the kernel's order.

@@ -173,7 +173,7 @@ impl Snapshot {
     }
 
     /// The rules that were there before.
-    fn host(&self) -> Vec<Rule> {
+    pub fn host(&self) -> Vec<Rule> {
         self.rules.iter().map(|rule| Rule::from_bytes(unhex(rule))).collect()
     }
 
