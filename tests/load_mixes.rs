@@ -244,6 +244,32 @@ fn a_first_load_point_that_fails_after_a_good_sample_is_an_error() {
 }
 
 #[test]
+fn a_search_that_was_interrupted_goes_on_where_it_was() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
+    let arguments =
+        ["compare", "none", "-w", "load:./mine.toml", "--jobs", "5000", "--budget", "120s"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    signal(running.pid(), Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    let of_search =
+        |what: &str| home.query_text(&format!("SELECT CAST({what} AS TEXT) FROM sample"));
+    assert_eq!(of_search("min(set_number)"), "255", "the search was not over");
+    let id = home.json()["id"].as_str().unwrap().to_owned();
+    let outcome = home.run(&["compare", "--continue", &id, "--budget", "6s"]);
+    assert!(matches!(outcome.code, Some(0 | 2 | 3)), "{outcome:#?}");
+    let places =
+        "DISTINCT work || ' ' || arm || ' ' || treated_arm || ' ' || set_number || ' ' || pair";
+    assert_eq!(
+        of_search(&format!("count({places})")),
+        of_search("count(*)"),
+        "none is taken twice"
+    );
+}
+
+#[test]
 fn a_ramp_finds_a_peak_with_its_interval() {
     let _turn = Turn::share();
     let home = Home::new();
