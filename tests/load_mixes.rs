@@ -192,6 +192,83 @@ fn a_profiler_looks_at_the_users_and_costs_no_result() {
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
 }
 
+/// `weigh load` of a mix whose job fails the time of this number; each user does it once in each launch.
+fn load_that_fails(home: &Home, users: &str, failing: usize) -> support::Outcome {
+    let runs = home.path("runs");
+    fs::create_dir(&runs).unwrap();
+    // Only one of those who make a directory has made it.
+    let script = format!(
+        "n=1; while ! mkdir '{}'/$n 2>/dev/null; do n=$((n + 1)); done; test $n -ne {failing}",
+        runs.display()
+    );
+    home.file("job.sh", script);
+    let job = home.path("job.sh");
+    home.file(
+        "mine.toml",
+        format!(
+            "name = \"mine\"\nsummary = \"\"\n[commands.job]\nrun = \"sh {}\"\nweight = 1\n",
+            job.display()
+        ),
+    );
+    let arguments = ["load", "./mine.toml", "--users", users, "--jobs", "1", "--json", "json"];
+    home.run(&[&arguments[..], &["--budget", "30s", "--precision", "90%"]].concat())
+}
+
+/// It was good at first: one user, two, one again; and with two again it failed.
+#[test]
+fn a_load_point_that_fails_after_a_good_sample_has_no_number() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = load_that_fails(&home, "1,2", 5);
+    let name = "load:./mine.toml:users=2";
+    outcome.assert_error(&["there is no result for", name]);
+    outcome.assert_says(&["The ramp ended before", "exited with status 1"]);
+    let json: Value =
+        serde_json::from_str(&fs::read_to_string(home.path("json")).unwrap()).unwrap();
+    let points = json["loads"][0]["points"].as_array().unwrap();
+    assert_eq!((points.len(), &points[0]["users"]), (1, &Value::from(1)), "{json:#}");
+    assert_eq!(json["loads"][0]["peak"]["users"], 1, "{json:#}");
+    assert_eq!(json["results"].as_array().unwrap().len(), 1, "{json:#}");
+}
+
+#[test]
+fn a_first_load_point_that_fails_after_a_good_sample_is_an_error() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = load_that_fails(&home, "1", 2);
+    outcome.assert_error(&["the run failed: load:./mine.toml:users=1", "exited with status 1"]);
+    let json: Value =
+        serde_json::from_str(&fs::read_to_string(home.path("json")).unwrap()).unwrap();
+    assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
+    assert!(json["results"].as_array().is_none_or(Vec::is_empty), "{json:#}");
+}
+
+#[test]
+fn a_search_that_was_interrupted_goes_on_where_it_was() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("mine.toml", "name = \"mine\"\nsummary = \"calls\"\n[tests]\ngetppid = 1\n");
+    let arguments =
+        ["compare", "none", "-w", "load:./mine.toml", "--jobs", "5000", "--budget", "120s"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    signal(running.pid(), Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    let of_search =
+        |what: &str| home.query_text(&format!("SELECT CAST({what} AS TEXT) FROM sample"));
+    assert_eq!(of_search("min(set_number)"), "255", "the search was not over");
+    let id = home.json()["id"].as_str().unwrap().to_owned();
+    let outcome = home.run(&["compare", "--continue", &id, "--budget", "6s"]);
+    assert!(matches!(outcome.code, Some(0 | 2 | 3)), "{outcome:#?}");
+    let places =
+        "DISTINCT work || ' ' || arm || ' ' || treated_arm || ' ' || set_number || ' ' || pair";
+    assert_eq!(
+        of_search(&format!("count({places})")),
+        of_search("count(*)"),
+        "none is taken twice"
+    );
+}
+
 #[test]
 fn a_ramp_finds_a_peak_with_its_interval() {
     let _turn = Turn::share();

@@ -22,7 +22,7 @@ impl Session<'_> {
     /// machine refuses, or no further point fits the budget.
     ///
     /// # Errors
-    /// Where the experiment cannot go on, or the first point has no result.
+    /// Where the experiment cannot go on, or the first point cannot be measured.
     pub(super) fn climb(
         &self,
         host: &mut Host,
@@ -93,18 +93,36 @@ impl Session<'_> {
                     ramp.add(step, readings.rate);
                 }
                 Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Workload(reason)) if point == 0 && taken[0] == 0 => {
-                    host.failed(&slot, &reason)?;
-                    return Err(Stop::Failed(format!("{}: {reason}", self.works[work].name())));
-                }
-                // What it did with fewer users stands.
                 Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
                     ramp.ends_before(point);
-                    let name = self.works[work].name();
-                    let sentence = format!("The ramp ended before {name}, which failed: {reason}");
-                    self.warn(audience, sentence)?;
+                    self.point_failed(host, &slot, &reason, ramp, audience)?;
                 }
             }
+        }
+    }
+
+    /// What it did with fewer users stands; without those there is no result. Samples that were taken of the
+    /// point itself do not stand: it is kept as failed.
+    fn point_failed(
+        &self,
+        host: &mut Host,
+        slot: &Slot,
+        reason: &str,
+        ramp: &Ramp,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let name = self.works[slot.unit.work].name();
+        let stands = ramp.best().is_some();
+        let has_samples = slot.pair > 0;
+        if has_samples || !stands {
+            host.failed(slot, reason)?;
+        }
+        match stands {
+            true => {
+                let sentence = format!("The ramp ended before {name}, which failed: {reason}");
+                self.warn(audience, sentence)
+            }
+            false => Err(Stop::Failed(format!("{name}: {reason}"))),
         }
     }
 

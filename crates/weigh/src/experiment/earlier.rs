@@ -14,7 +14,7 @@ use super::work::Work;
 use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
 use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
-use crate::store::samples::OfRow;
+use crate::store::samples::{OfRow, Point};
 use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
@@ -44,6 +44,8 @@ pub struct Earlier {
     pub schedules: BTreeMap<Key, Schedule>,
     /// What was chosen as peaks, where it was.
     pub peaks: Vec<ChosenPeak>,
+    /// The samples by which they are chosen, in the order measured.
+    pub searched: BTreeMap<Key, Vec<Point>>,
     details: BTreeMap<Key, Had>,
 }
 
@@ -77,6 +79,7 @@ impl Earlier {
             facts: stored.facts.clone(),
             schedules: schedules(stored),
             peaks: stored.peaks.clone(),
+            searched: searched(stored),
             details: details(&stored.details),
         }
     }
@@ -166,6 +169,14 @@ fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
     let rows = gather(stored).into_iter();
     let settled = rows.filter(|row| row.schedule.is_settled(row.series.len()));
     settled.map(|row| ((row.work, row.arm), row.schedule)).collect()
+}
+
+fn searched(stored: &Stored) -> BTreeMap<Key, Vec<Point>> {
+    let is_of_search = |point: &&Point| point.set == SEARCH_SET;
+    let of_row = |(key, of_row): (&Key, &OfRow)| {
+        (*key, of_row.points.iter().filter(is_of_search).copied().collect())
+    };
+    stored.samples.iter().map(of_row).collect()
 }
 
 /// A workload that failed in the baseline's arm has no result under any treatment.

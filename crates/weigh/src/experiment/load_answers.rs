@@ -13,10 +13,13 @@ use crate::workload::metric::{Metric, Percentile};
 use paired::betting::MAD_TO_SD;
 use paired::estimate::{mad, median};
 
-/// Of each mix that was measured with several numbers of users.
+/// Of each mix that was measured with several numbers of users. A load point that failed has no samples that
+/// count, though it was measured before.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let mut mixes: BTreeMap<&str, Vec<(usize, &OfRow)>> = BTreeMap::new();
-    for (work, about) in stored.header.works.iter().enumerate() {
+    let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
+    let works = stored.header.works.iter().enumerate();
+    for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
         let of_it = about.name.users().zip(stored.samples.get(&(work, 0)));
         if let Some(of_it) = of_it {
             mixes.entry(&about.name.name).or_default().push(of_it);
@@ -121,4 +124,38 @@ pub fn load_point(
             device_bytes_per_job: named("device_bytes"),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::super::ramp::{RampGoal, RampPlan};
+    use super::super::request::Plan;
+    use super::*;
+    use crate::result::summary::Failure;
+    use crate::store::record::StoredWork;
+
+    #[test]
+    fn a_load_point_that_failed_after_a_sample_is_none() {
+        let plan = Plan::Ramp(RampPlan::doubling(RampGoal::Peak, 0.05));
+        let name = |users| WorkName::of_users("load:x", users);
+        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
+        let mut stored = example::stored(plan, [1, 2, 64].map(work));
+        let of = |work: usize, row: usize| {
+            let points = (0..3).map(|pair| example::point(pair, 100.0 * row as f64)).collect();
+            ((work, 0), OfRow { points, ..OfRow::default() })
+        };
+        stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);
+        for point in &mut stored.samples.get_mut(&(2, 0)).unwrap().points {
+            point.set = FRESH;
+        }
+        let users = |stored: &Stored| -> Vec<usize> {
+            load_answers(stored)[0].points.iter().map(|point| point.users).collect()
+        };
+        assert_eq!(users(&stored), [1, 2, 64]);
+        let (arm, reason) = ("none".to_owned(), "it was killed".to_owned());
+        stored.failures.push(Failure { workload: name(64), arm, reason });
+        assert_eq!(users(&stored), [1, 2]);
+        assert_eq!(load_answers(&stored)[0].peak, None, "not of samples that do not count");
+    }
 }

@@ -15,6 +15,7 @@ use super::work::LoadRole;
 use crate::format;
 use crate::result::scheme::Scheme;
 use crate::store::record::{ChosenPeak, SEARCH_SET};
+use crate::store::samples::Point;
 use paired::judge::MIN_PAIRS;
 
 /// So much of the budget the searches may take together.
@@ -91,9 +92,7 @@ impl Session<'_> {
     ) -> Result<Option<ChosenPeak>, Stop> {
         let Sought { peak, treated_arm, candidates, .. } = sought;
         let users: Vec<usize> = candidates.iter().map(|work| self.users_of(*work)).collect();
-        let mut search = PeakSearch::new(&users);
-        let mut taken = vec![0; users.len()];
-        let mut costs = Costs { of_arms: [(); 2].map(|()| vec![None; users.len()]), users };
+        let (mut search, mut taken, mut costs) = begun(users, &self.searched(sought));
         while let Some((point, mut arms)) = search.next() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
@@ -120,7 +119,7 @@ impl Session<'_> {
                 scheme: Scheme::InSequence,
             };
             taken[point] += 1;
-            let is_very_first = point == 0 && taken[0] == 1;
+            let is_very_first = point == 0 && !costs.is_known(0);
             let mut found = [None; 2];
             let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
             for (position, slot) in wanted.enumerate() {
@@ -209,9 +208,43 @@ impl Session<'_> {
         Ok(None)
     }
 
+    /// What earlier sessions measured of each candidate.
+    fn searched(&self, sought: &Sought) -> Vec<&[Point]> {
+        let key = |work: &usize| (*work, sought.treated_arm);
+        let of_work = |work| self.earlier.searched.get(&key(work)).map_or(&[][..], Vec::as_slice);
+        sought.candidates.iter().map(of_work).collect()
+    }
+
     fn users_of(&self, work: usize) -> usize {
         self.works[work].name().users().unwrap_or(1)
     }
+}
+
+/// A search with what earlier sessions measured of each point, the number of its next pair, and the costs.
+fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<usize>, Costs) {
+    let mut search = PeakSearch::new(&users);
+    let mut costs = Costs { of_arms: [(); 2].map(|()| vec![None; users.len()]), users };
+    let next_pair = |points: &&[Point]| points.iter().map(|one| one.pair + 1).max().unwrap_or(0);
+    let taken = earlier.iter().map(next_pair).collect();
+    let mut all: Vec<(usize, Point)> = Vec::new();
+    for (point, of_point) in earlier.iter().enumerate() {
+        all.extend(of_point.iter().map(|one| (point, *one)));
+    }
+    all.sort_by(|(_, a), (_, b)| a.started_s.total_cmp(&b.started_s));
+    // An interrupt may have left half a pair: it is taken again, or this arm would be ahead of the other.
+    let is_half = all.last().is_some_and(|(point, last)| {
+        earlier[*point].iter().filter(|other| other.pair == last.pair).count() == 1
+    });
+    if is_half {
+        all.pop();
+    }
+    for (point, one) in all {
+        let arm = usize::from(one.is_treated);
+        search.add(point, arm, one.rate);
+        // A little less than it took with starting it, which is not stored.
+        costs.of_arms[arm][point] = Duration::try_from_secs_f64(one.elapsed_s).ok();
+    }
+    (search, taken, costs)
 }
 
 fn arm_of(slot: &Slot) -> usize {
@@ -262,7 +295,31 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::example;
     use super::*;
+
+    #[test]
+    fn what_an_earlier_session_searched_is_not_measured_again() {
+        // One user in both arms, two; and of a second pair of two an interrupt left half.
+        let mut clock = 0.0;
+        let mut sample = |pair, is_treated| {
+            clock += 1.0;
+            Point { is_treated, started_s: clock, ..example::point(pair, 100.0 * clock) }
+        };
+        let one = [sample(0, false), sample(0, true)];
+        let two = [sample(0, true), sample(0, false), sample(1, true)];
+        let (search, taken, costs) = begun(vec![1, 2, 4], &[&one, &two, &[]]);
+        assert_eq!(search.next(), Some((2, [true, true])));
+        assert_eq!(search.points(), [0, 1]);
+        assert_eq!(taken, [1, 2, 0], "no number of a pair is used twice");
+        assert!(costs.is_known(1) && !costs.is_known(2));
+        let whole = [two[0], two[1], two[2], sample(1, false)];
+        let (search, ..) = begun(vec![1, 2], &[&one, &whole]);
+        assert_eq!(search.next(), Some((0, [true, true])), "it has fewer samples than two users");
+        let (search, taken, costs) = begun(vec![1, 2], &[&[], &[]]);
+        assert_eq!((search.next(), taken), (Some((0, [true, true])), vec![0, 0]));
+        assert!(!costs.is_known(0));
+    }
 
     #[test]
     fn a_new_point_needs_the_time_of_a_verdict_and_a_known_one_that_of_a_sample() {

@@ -18,6 +18,29 @@ struct TimedCommand {
     #[serde(default)]
     times: Option<Vec<f64>>,
     mean: f64,
+    /// Of each run; `None` of one that a signal ended. Absent in older exports.
+    #[serde(default)]
+    exit_codes: Option<Vec<Option<i32>>>,
+}
+
+impl TimedCommand {
+    /// Where runs failed, which `hyperfine --ignore-failure` lets pass: they may well have done nothing, and
+    /// quickly.
+    fn problem(&self) -> Option<String> {
+        let codes = self.exit_codes.as_ref()?;
+        let failed: Vec<&Option<i32>> = codes.iter().filter(|code| **code != Some(0)).collect();
+        let how = match failed.first()? {
+            Some(code) => format!("exit code {code}"),
+            None => "ended by a signal".into(),
+        };
+        Some(format!(
+            "{:?} failed in {} of {} runs ({how}), and what failed has no time: leave it out, or time a \
+             command that ends with 0",
+            self.command,
+            failed.len(),
+            codes.len()
+        ))
+    }
 }
 
 /// Whether a text is one, however long it is.
@@ -32,6 +55,9 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     })?;
     let several = export.results.len() > 1;
     let results = export.results.into_iter().map(|command| {
+        if let Some(problem) = command.problem() {
+            return Err((None, problem));
+        }
         let runs = command.times.unwrap_or_default();
         let value = median(&runs).unwrap_or(command.mean);
         if !(value > 0.0 && value.is_finite() && runs.iter().all(|run| *run > 0.0)) {
@@ -46,4 +72,30 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         })
     });
     results.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_failed_is_refused() {
+        let of = |codes: &str| {
+            read(&format!(
+                r#"{{"results":[{{"command":"true","mean":0.1,"times":[0.1,0.1]}},
+                {{"command":"make x","mean":0.1,"times":[0.1,0.1]{codes}}}]}}"#
+            ))
+        };
+        for sound in ["", r#","exit_codes":null"#, r#","exit_codes":[0,0]"#] {
+            assert_eq!(of(sound).map(|results| results.len()), Ok(2), "{sound}");
+        }
+        let refused = |codes: &str| of(codes).unwrap_err().1;
+        let problem = refused(r#","exit_codes":[127,127]"#);
+        assert!(
+            problem.starts_with("\"make x\" failed in 2 of 2 runs (exit code 127)"),
+            "{problem}"
+        );
+        let problem = refused(r#","exit_codes":[0,null]"#);
+        assert!(problem.contains("failed in 1 of 2 runs (ended by a signal)"), "{problem}");
+    }
 }
