@@ -407,7 +407,9 @@ fn unknown(name: &str, workloads: &[Workload], suites: &[(&str, &Suite)]) -> Str
         workloads.iter().map(|w| w.name.as_str()).chain(suites.iter().map(|(word, _)| *word));
     let near = similar(name, known);
     let hint = match near.is_empty() {
-        true => "see `weigh list workloads` and `weigh list suites`".to_owned(),
+        true => "see `weigh list workloads` and `weigh list suites`; a command goes after `--` of `weigh \
+                 compare`, or to `weigh versus`"
+            .to_owned(),
         false => format!("did you mean `{}`?", near.join("` or `")),
     };
     format!("there is no workload or suite `{name}`; {hint}")

@@ -106,7 +106,11 @@ fn with_unit<'a>(name: &'a str, value: &Value) -> (&'a str, Value) {
     let Some(number) = value.as_f64() else {
         return (name, value.clone());
     };
-    if let Some(name) = name.strip_suffix("_bytes") {
+    if let Some(name) = name.strip_suffix("_bytes_per_s") {
+        (name, format!("{}/s", format::bytes(number)).into())
+    } else if let Some(name) = name.strip_suffix("_per_s") {
+        (name, format!("{} a second", format::integer(number.round() as u64)).into())
+    } else if let Some(name) = name.strip_suffix("_bytes") {
         (name, format::bytes(number).into())
     } else if let Some(name) = name.strip_suffix("_s") {
         (name, format::seconds(number).into())
@@ -140,7 +144,8 @@ mod tests {
         let value = json!({
             "hostname": "vm", "lsm": ["lockdown", "apparmor"], "smt": false,
             "cpu": {"model_name": "x", "count": 2}, "governor": null, "note": "",
-            "memory_bytes": 4_294_967_296_u64, "uptime_s": 75.0
+            "memory_bytes": 4_294_967_296_u64, "uptime_s": 75.0,
+            "disk": {"read_bytes_per_s": 4_294_967_296.0, "random_reads_per_s": 49_272.6}
         });
         let mut found = Vec::new();
         flatten("", &value, &mut found);
@@ -148,6 +153,8 @@ mod tests {
         let expected = [
             ("cpu.count", "2"),
             ("cpu.model name", "x"),
+            ("disk.random reads", "49,273 a second"),
+            ("disk.read", "4.00 GiB/s"),
             ("hostname", "vm"),
             ("lsm", "lockdown, apparmor"),
             ("memory", "4.00 GiB"),

@@ -111,10 +111,14 @@ fn names(row: &DiffRow) -> Vec<String> {
     names.map(|name| format::shorten(&format::label(&name), LONGEST_NAME)).to_vec()
 }
 
-/// A change that the noise within the experiments explains is marked.
+/// A change that the noise within the experiments explains is marked. Without an interval nobody knows.
 fn change(change: &Change) -> Vec<String> {
-    let mark = if change.is_beyond_noise { "" } else { "~" };
-    let interval = format::interval(change.low_pct, change.high_pct);
+    let has_interval = change.low_pct.is_some() || change.high_pct.is_some();
+    let mark = if has_interval && !change.is_beyond_noise { "~" } else { "" };
+    let interval = match has_interval {
+        true => format::interval(change.low_pct, change.high_pct),
+        false => format::NONE.to_owned(),
+    };
     vec![format::percent(change.change_pct), mark.to_owned(), interval]
 }
 

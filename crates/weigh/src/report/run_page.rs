@@ -140,7 +140,8 @@ pub fn spread(row: &RunRow) -> String {
 /// How evenly the copies of each workload ran.
 pub fn copies(report: &RunReport) -> Option<Table> {
     let rows = report.results.iter().filter_map(|row| {
-        let copies = row.copies.as_ref()?;
+        // One copy alone has nothing to differ from.
+        let copies = row.copies.as_ref().filter(|copies| copies.lowest < copies.highest)?;
         Some(vec![
             format::label(&row.workload),
             format::rate(copies.lowest, &row.unit),

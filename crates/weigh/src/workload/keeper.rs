@@ -144,8 +144,9 @@ fn answer(id: u64, what: LauncherAnswer) -> Numbered<LauncherAnswer> {
 fn error(id: u64, raise: &Raise, problem: &io::Error) -> Numbered<LauncherAnswer> {
     let printed = fs::read(&raise.log).unwrap_or_default();
     let printed = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TOLD_BYTES)..]);
-    let said = match printed.trim() {
-        "" => String::new(),
+    let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said = match lines.collect::<Vec<_>>().join("; ") {
+        said if said.is_empty() => said,
         said => format!("; it said: {said}"),
     };
     // On a full disk it cannot even say so.
