@@ -7,10 +7,13 @@ use crate::result::summary::SetEffect;
 use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::{Judgement, judge_rows};
+use paired::student::two_sided_quantile;
 use paired::{Interval, Verdict};
 
-/// Student's t at 97.5 %, for 2 to 9 degrees of freedom: of three to ten sets.
-const STUDENT: [f64; 8] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+/// Of fewer sets nothing is told of a further one.
+const FEWEST_SETS: usize = 3;
+/// The chance that it is elsewhere.
+const ALPHA: f64 = 0.05;
 
 /// A set by itself.
 pub struct Set {
@@ -90,8 +93,11 @@ pub fn reconcile(whole: &mut Judgement, sets: &[Set]) -> Vec<String> {
 /// Where a further set would be, from the estimates of three or more: they, and not the pairs, are what
 /// was drawn anew. Student's interval for one more value of a normal distribution.
 fn next(sets: &[Set]) -> Option<String> {
+    if sets.len() < FEWEST_SETS {
+        return None;
+    }
     let count = sets.len() as f64;
-    let student = *STUDENT.get(sets.len().checked_sub(3)?)?;
+    let student = two_sided_quantile(ALPHA, sets.len() - 1);
     let estimates = || sets.iter().map(|set| set.judgement.estimate);
     let mean = estimates().sum::<f64>() / count;
     let variance = estimates().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);

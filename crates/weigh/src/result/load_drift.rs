@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use paired::estimate::median;
+use paired::student::two_sided_quantile;
 
 /// A sample of a ramp, in the order in which they were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +28,8 @@ impl RampSample {
 /// mostly changed from one to the next (Schmeiser, Batch size effects in the analysis of simulation output,
 /// 1982).
 const STRETCHES: usize = 5;
-/// Two-sided 95 % quantiles of Student's t, by degrees of freedom from 1.
-const STUDENT_T: [f64; STRETCHES - 1] = [12.706, 4.303, 3.182, 2.776];
+/// The chance that the interval misses.
+const ALPHA: f64 = 0.05;
 
 /// Half the width of the interval of the fresh samples' jobs per minute, as a share, by how far the machine
 /// was from its own median in each stretch of the ramp: batch means. A sample tells that if its point has
@@ -63,12 +64,12 @@ pub fn half_width(ramp_samples: &[RampSample]) -> Option<f64> {
         .filter(|(_, length)| *length > 0.0)
         .map(|(sum, length)| sum / length)
         .collect();
-    let student_t = STUDENT_T.get(means.len().checked_sub(2)?)?;
+    let freedom = means.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
     let mean = means.iter().sum::<f64>() / means.len() as f64;
     let squares: f64 = means.iter().map(|one| (one - mean).powi(2)).sum();
-    let deviation = (squares / (means.len() - 1) as f64).sqrt();
+    let deviation = (squares / freedom as f64).sqrt();
     let covered = (fresh / total * STRETCHES as f64).max(1.0);
-    Some((student_t * deviation / covered.sqrt()).exp() - 1.0)
+    Some((two_sided_quantile(ALPHA, freedom) * deviation / covered.sqrt()).exp() - 1.0)
 }
 
 /// Fresh samples alone.
