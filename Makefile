@@ -1,7 +1,8 @@
-# Two commands, each of which does all of its own set-up on a fresh Debian, Ubuntu or Fedora:
+# Each of these does all of its own set-up on a fresh Debian, Ubuntu or Fedora:
 #
-#   make run     build, then weigh auditing (or seccomp, where auditing cannot be changed)
-#   make test    run every check and test
+#   make run       build, then weigh auditing (or seccomp, where auditing cannot be changed)
+#   make test      all checks and unit tests, and each command and part once from end to end: six minutes
+#   make test-all  all other end-to-end tests: twenty minutes
 #
 # And make check-hard, for hours: many kills, long fuzzing, planted noise, advisories (scripts/check-hard).
 #
@@ -31,7 +32,10 @@ test: deps test-deps
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
 		crates/weigh/src/report/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs
-	scripts/run-tests
+	scripts/run-tests --quick
+
+test-all: deps test-deps
+	scripts/run-tests --rest
 
 # STEPS="fuzz kill" runs these alone.
 check-hard: deps test-deps
@@ -64,4 +68,4 @@ test-deps:
 clean:
 	cargo clean
 
-.PHONY: run build aarch64 test check-hard install uninstall deps test-deps clean
+.PHONY: run build aarch64 test test-all check-hard install uninstall deps test-deps clean

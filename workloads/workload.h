@@ -48,6 +48,9 @@ struct workload {
 	 * other arm. */
 	bool leaves_work;
 
+	/* Its processes run at the same time, on as many CPUs as there are: it is not kept to one. */
+	bool parallel;
+
 	/* For a point of a sweep: what the curve is called, and where on it the point lies. Workloads
 	 * with the same series are drawn as one curve over x. */
 	const char *series; /* e.g. "memory-latency, stride 64 B" */
@@ -124,7 +127,7 @@ void print_reading(const char *name, double value, const char *unit, const char 
 
 /* An operation went wrong in this way, one of current->faults; `what` is an example of it. It counts for
  * nothing. */
-enum { MOST_FAULTS = 12 };
+enum { MOST_FAULTS = 13 };
 void count_wrong(int kind, const char *what);
 /* So many operations were not done, as the time was over. */
 void leave_undone(uint64_t operations);

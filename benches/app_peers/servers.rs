@@ -82,6 +82,7 @@ impl Servers {
             directory: self.place.scratch.clone(),
             timeout_ms: LIMIT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         };
         let done = clients.run(&job, &never).map_err(|error| error.to_string())?;
         match done.exit_code {

@@ -75,7 +75,10 @@ fn row<'a>(
     };
     // The table is made by our client; the first run of wrk is its warm-up.
     let wrk = |run: u64, seconds: u64| {
-        format!("RUN={run} wrk -t 1 -c {clients} -d {seconds}s http://${{WEIGH_WEB#*:}}{page}")
+        format!(
+            "RUN={run} wrk -t 1 -c {clients} -d {seconds}s -H \"Host: $WEIGH_WEB_HOST\" \
+             http://${{WEIGH_WEB#*:}}{page}"
+        )
     };
     let theirs = format!(
         "{program} run {workload} --operations 1 >/dev/null && {} >/dev/null && exec env {}",

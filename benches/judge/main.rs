@@ -146,7 +146,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         unit: "lps".into(),
         syscalls_per_op: Some(1.0),
         sample_ms: Some(70),
-        start_scale: paired::betting::DEFAULT_SCALE,
+        start_scale: paired::betting::DEFAULT_SCALE.into(),
         on_curve: None,
     };
     let header = Header {

@@ -33,6 +33,7 @@ pub fn table() -> Result<Table, String> {
         directory: scratch.path().to_owned(),
         timeout_ms: 10_000,
         stdout: StdoutUse::KeepEnd,
+        start: None,
     };
     let (mut firsts, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..LAUNCHES {

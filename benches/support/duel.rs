@@ -66,7 +66,7 @@ pub fn fight(
     seed: u64,
 ) -> Vec<Outcome> {
     let units: Vec<Unit> = (0..contests.len())
-        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE })
+        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
         .collect();
     let design = Design { margin: margin_from_percent(margin_pct), ..Design::default() };
     let mut bench = Bench { contests, started: Instant::now() };

@@ -38,7 +38,7 @@ pub fn weigh(
     budget_s: f64,
 ) -> Vec<Outcome> {
     let units: Vec<Unit> = (0..machines.len())
-        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE })
+        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
         .collect();
     let usual = Design::default();
     let margin = match effect.abs() < 1.0 - (-usual.margin).exp() {

@@ -37,7 +37,7 @@ static void crash(void)
 
 #define ENDS(id, how, ...)                                                                      \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, __VA_ARGS__)
+		 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .run = run, __VA_ARGS__)
 
 ENDS(wrong, "wrong", .check = find_one_missing);
 ENDS(early, "early", .prepare = exit_early);

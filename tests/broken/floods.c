@@ -44,7 +44,7 @@ static void flood_before_the_sample(void)
 
 #define FLOODS(id, how, what)                                                                   \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, .prepare = what)
+		 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .run = run, .prepare = what)
 
 FLOODS(stdout, "stdout", flood_stdout);
 FLOODS(stderr, "stderr", flood_stderr);

@@ -39,7 +39,7 @@ static void wait_for_another(void)
 
 #define HANGS(id, how, what)                                                                    \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, .prepare = what)
+		 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .run = run, .prepare = what)
 
 HANGS(hang, "hang", sleep_silently);
 HANGS(stop, "stop", stop);

@@ -59,11 +59,11 @@ static void leave_files(void)
 
 #define LATER(id, how, what)                                                                    \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run, .prepare = what)
+		 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .run = run, .prepare = what)
 
 LATER(later, "later", fail_at_the_fifth_launch);
 LATER(filter, "filter", fail_under_a_filter);
 LATER(child, "child", leave_a_child);
 LATER(files, "files", leave_files);
 WORKLOAD(slow_start, .name = "broken-slow-start", .summary = "slow-start", .unit = "ops/s", .units_per_op = 1,
-	 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .run = run_slowly_at_first);
+	 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .run = run_slowly_at_first);

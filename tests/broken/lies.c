@@ -43,7 +43,7 @@ static void run(uint64_t n)
 
 #define LIES(id, how, number, what)                                                             \
 	WORKLOAD(id, .name = "broken-" how, .summary = how, .unit = "ops/s", .units_per_op = 1,   \
-		 .syscalls_per_op = 1, .source = "tests/broken_workloads.rs", .count = number,     \
+		 .syscalls_per_op = 1, .source = "tests/input/broken_workloads.rs", .count = number,     \
 		 .run = run, .prepare = what)
 
 LIES(zero, "zero", 0, lie);

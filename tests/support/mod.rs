@@ -8,8 +8,10 @@ use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+pub use needs::skip;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
@@ -20,8 +22,11 @@ use weighbridge::workload::executable::{Executable, FILE_NAME};
 pub mod audit;
 pub mod bootable;
 pub mod build;
+pub mod busy;
 pub mod fuzzing;
+pub mod hidden;
 pub mod import;
+pub mod linked;
 pub mod processes;
 pub mod roots;
 pub mod servers;
@@ -31,9 +36,13 @@ pub mod stored;
 /// No command of these tests takes nearly as long, also where others have the CPUs most of the time.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The program under test.
+/// The program under test: this build, or another that `WEIGH_PROGRAM` names by its whole path.
 pub fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_weigh"))
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match std::env::var_os("WEIGH_PROGRAM") {
+        Some(other) => other.into(),
+        None => env!("CARGO_BIN_EXE_weigh").into(),
+    })
 }
 
 /// How often, or how long: what every change is tested with, or what `make check-hard` takes hours for.
@@ -42,6 +51,11 @@ pub fn hard(usual: u64, hard: u64) -> u64 {
         Some(_) => hard,
         None => usual,
     }
+}
+
+/// A number that a hard test takes from the environment.
+pub fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
 }
 
 /// How many pairs where what is looked at is proved with each: the first, which is begun whatever the budget,
@@ -102,6 +116,36 @@ pub struct Outcome {
     pub stderr: String,
 }
 
+/// A command line after `weigh`.
+pub trait Words {
+    fn words(&self) -> Vec<&str>;
+}
+
+/// Words without blanks in them.
+impl Words for &str {
+    fn words(&self) -> Vec<&str> {
+        self.split_whitespace().collect()
+    }
+}
+
+impl Words for &[&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Words for &[&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Words for &Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
 impl Home {
     pub fn new() -> Home {
         let directory = tempfile::Builder::new().prefix("weigh-test-").tempdir_in("/tmp").unwrap();
@@ -146,14 +190,14 @@ impl Home {
         command
     }
 
-    pub fn weigh(&self, arguments: &[&str]) -> Command {
+    pub fn weigh(&self, arguments: impl Words) -> Command {
         let mut command = self.command(program());
-        command.args(arguments);
+        command.args(arguments.words());
         command
     }
 
     /// Runs `weigh` to its end.
-    pub fn run(&self, arguments: &[&str]) -> Outcome {
+    pub fn run(&self, arguments: impl Words) -> Outcome {
         self.start(self.weigh(arguments)).finish()
     }
 
@@ -167,10 +211,20 @@ impl Home {
     }
 
     /// Runs `weigh` and expects it to end well.
-    pub fn succeed(&self, arguments: &[&str]) -> Outcome {
-        let outcome = self.run(arguments);
-        assert_eq!(outcome.code, Some(0), "weigh {arguments:?}: {outcome:#?}");
+    #[track_caller]
+    pub fn succeed(&self, arguments: impl Words) -> Outcome {
+        let words = arguments.words();
+        let outcome = self.run(&words);
+        assert_eq!(outcome.code, Some(0), "weigh {words:?}: {outcome:#?}");
         outcome
+    }
+
+    /// Runs an experiment of `weigh`, whatever its verdict will be.
+    #[track_caller]
+    pub fn measure(&self, arguments: impl Words) -> Outcome {
+        let mut words = arguments.words();
+        words.insert(1, "--inconclusive-ok");
+        self.succeed(&words)
     }
 
     /// The JSON of the latest experiment.
@@ -219,11 +273,14 @@ impl Home {
 
     /// The processes that were started in this home and still live.
     pub fn processes(&self) -> Vec<i32> {
-        let marker = format!("XDG_STATE_HOME={}", self.path("state").display());
+        // Servers and programs of the system have the second alone.
+        let markers = [("XDG_STATE_HOME", "state"), ("TMPDIR", "tmp")]
+            .map(|(name, place)| format!("{name}={}", self.path(place).display()));
+        let is_marked =
+            |entry: &[u8]| markers.iter().any(|marker| entry.starts_with(marker.as_bytes()));
         let is_ours = |pid: &i32| {
-            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
-                environment.split(|&byte| byte == 0).any(|entry| entry == marker.as_bytes())
-            })
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.split(|&byte| byte == 0).any(is_marked))
         };
         let pid = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
         fs::read_dir("/proc").unwrap().filter_map(pid).filter(is_ours).collect()

@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Home;
+use super::{Home, Running, wait_until};
+
+const LONG: Duration = Duration::from_secs(60);
 
 impl Home {
     /// Those of our processes whose command line has this in it.
@@ -22,6 +25,19 @@ impl Home {
 /// One that is gone needs none.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// Kills `weigh`, its guard and all other helpers, as an OOM killer would. The guard comes first, so that it
+/// does not get to work.
+pub fn kill_everything(home: &Home, mut running: Running) {
+    let all_gone = wait_until(LONG, || {
+        let mut pids = home.processes();
+        let guards = home.processes_of("__guard");
+        pids.sort_by_key(|pid| (*pid == running.pid(), !guards.contains(pid)));
+        pids.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        running.has_ended() && pids.is_empty()
+    });
+    assert!(all_gone, "still running: {:#?}", home.describe_processes());
 }
 
 /// A file system on a new directory, which cannot be removed as long as this lives.

@@ -121,7 +121,7 @@ pub fn squashfs(directory: &Path) -> Option<PathBuf> {
     match made {
         Ok(made) if made.status.success() => Some(file),
         _ => {
-            println!("skipped: needs squashfs-tools");
+            super::skip("squashfs", "needs squashfs-tools");
             None
         }
     }

@@ -1,13 +1,13 @@
 //! Servers that are installed here, and what is left of them.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Home, is_root, wait_until};
+use super::{Home, NOBODY, is_root, wait_until};
 
 pub const LONG: Duration = Duration::from_secs(60);
 
@@ -35,7 +35,7 @@ pub fn has(server: &str) -> bool {
     let is_it = |file: fs::DirEntry| file.file_name().to_string_lossy().starts_with(name);
     let has = is_root() && files.any(is_it);
     if !has {
-        println!("skipped: needs root and {}", program.display());
+        super::skip(server, &format!("needs root and {}", program.display()));
     }
     has
 }
@@ -53,13 +53,14 @@ pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// Servers have the environment of the test, so they are found by it.
+/// Servers have the `TMPDIR` of the test, so they are found by it; what prepares them has the test's
+/// directory on its command line alone.
 #[track_caller]
 pub fn assert_nothing_is_left(home: &Home) {
     let here = home.directory.path().display().to_string();
     // PostgreSQL writes its title where its environment was.
     let all = || -> Vec<String> {
-        let of_server = running_in(&here);
+        let of_server = running_in(&here).into_iter().chain(of_nobody_with(&here));
         home.describe_processes().into_iter().chain(of_server).collect()
     };
     wait_until(LONG, || all().is_empty());
@@ -84,6 +85,16 @@ pub fn running_in(place: &str) -> Vec<String> {
         is_ours.then(|| format!("{} in {}", entry.path().display(), directory.display()))
     });
     found.collect()
+}
+
+/// The command lines of processes of `nobody` that name this directory.
+fn of_nobody_with(place: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let of_nobody =
+        processes.filter(|process| process.metadata().is_ok_and(|it| it.uid() == NOBODY));
+    let words =
+        of_nobody.filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok());
+    words.filter(|words| words.contains(place)).map(|words| words.replace('\0', " ")).collect()
 }
 
 pub fn servers_of(home: &Home, program: &str) -> Vec<i32> {

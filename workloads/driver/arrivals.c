@@ -33,9 +33,18 @@ static double exponential(uint64_t *state)
 	}
 }
 
-uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state)
+/* The moment is the state: the next one follows from the last one and the seed alone, so that one compare and
+ * swap hands it to one process, whichever is free first. */
+uint64_t take_due_ns(_Atomic uint64_t *last_due_ns, uint64_t per_1000s, uint64_t seed)
 {
-	return (uint64_t)(exponential(state) * 1e12 * processes / per_1000s);
+	uint64_t last_ns = atomic_load(last_due_ns), due_ns;
+
+	do {
+		uint64_t mixed = seed ^ last_ns, state = draw(&mixed);
+		/* One more, as a gap of 0 would be followed by the same for ever. */
+		due_ns = last_ns + 1 + (uint64_t)(exponential(&state) * 1e12 / per_1000s);
+	} while (!atomic_compare_exchange_weak(last_due_ns, &last_ns, due_ns));
+	return due_ns;
 }
 
 static uint64_t waited_ns; /* since it was asked last */

@@ -23,6 +23,7 @@ enum {
 	PROBE_BYTES = 64,
 	MOST_LOOKS = 256,
 	LONGEST_DATAGRAM = 1452, /* what a packet of 1500 bytes carries, also over IPv6 */
+	MOST_DATAGRAMS = 1 << 27, /* of a round: a peer keeps a bit for each, 16 MiB in all */
 };
 
 /* What goes over a connection. */

@@ -33,8 +33,9 @@ static void add_traffic(struct comm_options *options, const char *option, struct
 	if (!address)
 		usage_error("--%s takes AMOUNT,ADDRESS,SOCKET, not '%s'", option, text);
 	*address++ = '\0';
-	/* Of datagrams, a bit of memory each. */
-	connection.amount = number(option, text, 1, connection.traffic == DATAGRAMS ? 1ull << 32 : 1ull << 44);
+	uint64_t most = connection.traffic == DATAGRAMS ? MOST_DATAGRAMS : 1ull << 44;
+
+	connection.amount = number(option, text, 1, most);
 	add_connection(options, option, connection, address);
 }
 

@@ -170,7 +170,8 @@ static _Noreturn void attend(void)
 	hear(&request, sizeof request);
 	request.address[ADDRESS_TEXT - 1] = request.settings.congestion[CONGESTION_NAME - 1] = '\0';
 	if (request.version != COMM_VERSION || request.traffic > DATAGRAMS || request.chunk < 1 ||
-	    request.chunk > LONGEST_CHUNK || request.quiet_ms > 60000)
+	    request.chunk > LONGEST_CHUNK || request.quiet_ms > 60000 ||
+	    (request.traffic == DATAGRAMS && request.amount > MOST_DATAGRAMS))
 		fail("a request that this version does not know");
 	if (pipe2(complaints, O_CLOEXEC) < 0)
 		fail("pipe: %s", strerror(errno));

@@ -19,6 +19,7 @@ static struct shared {
 	atomic_int prepared, measuring;
 	_Atomic uint32_t started; /* a futex */
 	_Atomic uint64_t opened_ns;
+	_Atomic uint64_t last_due_ns; /* of all copies together: whichever is free takes the next one */
 	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct sample samples[];
 } *shared;
@@ -69,20 +70,23 @@ static void start_together(int copies)
 	wait_at_gate(&shared->started);
 }
 
-/* Each operation by itself, until the time is over. Of those that begin when they are to, the time is from
- * then: one that could not begin waited meanwhile, as whoever wants it does. */
+static uint64_t next_begin(const struct options *options, uint64_t opened_ns)
+{
+	if (!options->per_1000s)
+		return now_ns();
+	return opened_ns + take_due_ns(&shared->last_due_ns, options->per_1000s, options->seed);
+}
+
+/* Each operation by itself, until the time is over. Of those that begin when they are due, the time is from
+ * then: one that could not begin, as no copy was free, waited meanwhile, as whoever wants it does. */
 static void work_one_by_one(struct sample *sample, const struct options *options)
 {
-	const bool arrives_by_itself = options->per_1000s;
 	const uint64_t opened_ns = atomic_load(&shared->opened_ns);
-	uint64_t begins = opened_ns, ended = opened_ns, state = options->seed ^ (uint64_t)~copy_number << 32;
+	uint64_t begins, ended = opened_ns;
 
 	over_at_ns = opened_ns + options->target_ns;
 	faults_are_timed_from(opened_ns);
-	for (;;) {
-		begins = arrives_by_itself ? begins + gap_ns(options->per_1000s, options->copies, &state) : now_ns();
-		if (begins >= over_at_ns)
-			break;
+	while ((begins = next_begin(options, opened_ns)) < over_at_ns) {
 		if (ended >= over_at_ns) {
 			sample->unsent++;
 			continue;

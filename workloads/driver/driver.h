@@ -17,8 +17,8 @@ struct options {
 	bool count_instructions;
 	bool latencies;
 	int copies;
-	/* Where not 0, operations of all copies begin at so many times in 1000 s, whether those before are done
-	 * or not. */
+	/* Where not 0, operations of all copies begin at so many times in 1000 s, whether those before
+	 * are done or not. */
 	uint64_t per_1000s, seed;
 	/* Goes on after wrong answers and without any, until its time is over. */
 	bool endures;
@@ -26,6 +26,7 @@ struct options {
 	uint32_t turn_side;     /* 0: it has the first turn */
 	bool plants;          /* --planted-ppm was given: print what was planted */
 	uint64_t planted_ppm; /* so many millionths of the timed work are done and not reported */
+	uint32_t planted_every; /* all of that in one batch, or slice, of so many: a divisor of MAX_SLICES */
 };
 enum { EXAMPLE_SIZE = 200 };
 struct faults {
@@ -80,14 +81,17 @@ void print_readings(const struct sample *sample);
 /* faults.c */
 void faults_are_timed_from(uint64_t ns);
 uint64_t not_done(void);
+/* For what prints no faults: fails if there are any. */
+void refuse_wrong_answers(void);
 void take_faults(struct faults *faults);
 void add_faults(struct faults *total, const struct faults *one);
 void print_faults(const struct workload *of, const struct faults *faults); /* as JSON, where there are any */
 
 /* arrivals.c */
 uint64_t draw(uint64_t *state);
-/* Until the next operation of one of so many processes, which begin so many together. */
-uint64_t gap_ns(uint64_t per_1000s, int processes, uint64_t *state);
+/* The next moment of a queue that several processes share: when an operation is due, in ns from its
+ * beginning. `last_due_ns` is 0 at first; each moment goes to one process. */
+uint64_t take_due_ns(_Atomic uint64_t *last_due_ns, uint64_t per_1000s, uint64_t seed);
 
 /* janitor.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
 void start_janitor(void);
@@ -178,6 +182,16 @@ void take_copies(const struct options *options);
 
 /* turns.c */
 void take_turns(const struct options *options);
+
+/* whole.c */
+/* Call this before the next three. */
+void watch_whole_process(void);
+/* The number of threads of this process, its descendants, and their orphans; 0 if unknown. */
+uint32_t count_tasks(void);
+/* The CPU time of the tasks that were counted last, ended children included: call one right before the
+ * measured code, the other right after it. */
+uint64_t whole_cpu_ns_before(void);
+uint64_t whole_cpu_ns_after(void);
 
 /* help.c */
 extern const char help[];

@@ -34,6 +34,14 @@ uint64_t not_done(void)
 	return own.not_done;
 }
 
+void refuse_wrong_answers(void)
+{
+	for (int kind = 0; kind < MOST_FAULTS; kind++)
+		if (own.counts[kind])
+			fail("%llu of its answers were wrong, one of them: %s", (unsigned long long)own.not_done,
+			     own.examples[kind]);
+}
+
 void take_faults(struct faults *faults)
 {
 	*faults = own;

@@ -38,6 +38,7 @@ static struct board {
 	uint64_t opened_ns;
 	uint64_t user_memory; /* of the first one, after its jobs */
 	_Atomic uint64_t disk_bytes;
+	_Atomic uint64_t last_due_ns; /* of all users together: whoever is free takes the next one */
 	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS];
 	struct user users[];
 } *board;
@@ -103,6 +104,7 @@ static void check_all(const struct load_options *options, const int *directories
 			fail("cannot enter its directory: %s", strerror(errno));
 		if (current->check)
 			current->check(done[i]);
+		refuse_wrong_answers();
 		if (current->cleanup)
 			current->cleanup();
 	}
@@ -134,8 +136,7 @@ static bool goes_on(const struct load_options *options, long done, long total, u
 static uint64_t do_jobs(const struct load_options *options, const int *order, const int *directories,
 			int number, long *done)
 {
-	uint64_t spent_ns = 0, arrives = board->opened_ns, state = ~options->seed ^ (uint64_t)number << 32;
-	uint64_t ended = board->opened_ns;
+	uint64_t spent_ns = 0, arrives = board->opened_ns, ended = board->opened_ns;
 	long total = jobs_per_user(options), i = 0;
 	int last = -1;
 
@@ -147,7 +148,8 @@ static uint64_t do_jobs(const struct load_options *options, const int *order, co
 		current = options->jobs[test].test;
 		command_argv = options->jobs[test].argv;
 		if (options->jobs_per_1000s) {
-			arrives += gap_ns(options->jobs_per_1000s, options->users, &state);
+			arrives = board->opened_ns +
+				  take_due_ns(&board->last_due_ns, options->jobs_per_1000s, ~options->seed);
 			spent_ns += wait_until(arrives);
 		}
 		uint64_t began = now_ns(), wrong = not_done();

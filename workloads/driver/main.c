@@ -215,6 +215,8 @@ static int list(void)
 			printf("\"only_in_batches\":true,");
 		if (sorted[i]->leaves_work)
 			printf("\"leaves_work\":true,");
+		if (sorted[i]->parallel)
+			printf("\"parallel\":true,");
 		if (sorted[i]->series) {
 			print_string("series", sorted[i]->series, ",");
 			printf("\"x\":%.10g,", sorted[i]->x);
@@ -287,6 +289,8 @@ static void check_options(const struct options *options)
 		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
 	if ((options->per_1000s || options->endures) && (options->operations || options->plants))
 		usage_error("--per-1000s and --endure are for a time, and plant nothing");
+	if (MAX_SLICES % options->planted_every)
+		usage_error("--planted-every must divide %d", MAX_SLICES);
 	if (options->turns_file && (options->copies > 1 || options->operations || options->slices ||
 				   options->count_instructions || options->latencies))
 		usage_error("--turns is for one copy and the target alone");
@@ -303,13 +307,14 @@ static int run(int argc, char **argv)
 		{"count-instructions", no_argument, NULL, 'c'},
 		{"latencies", no_argument, NULL, 'l'},
 		{"planted-ppm", required_argument, NULL, 'p'},
+		{"planted-every", required_argument, NULL, 'E'},
 		{"per-1000s", required_argument, NULL, 'r'},
 		{"seed", required_argument, NULL, 'S'},
 		{"endure", no_argument, NULL, 'e'},
 		{"turns", required_argument, NULL, 'u'},
 		{0},
 	};
-	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1};
+	struct options options = {.target_ns = 100 * 1000000ull, .copies = 1, .planted_every = 1};
 
 	opterr = 0;
 	for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
@@ -325,9 +330,9 @@ static int run(int argc, char **argv)
 		case 'S': options.seed = number("seed", optarg, 0, UINT64_MAX); break;
 		case 'e': options.endures = true; break;
 		case 'p':
-			options.plants = true;
-			options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
+			options.plants = true, options.planted_ppm = number("planted-ppm", optarg, 0, 500000);
 			break;
+		case 'E': options.planted_every = number("planted-every", optarg, 1, MAX_SLICES); break;
 		case 'u':
 			if ((optarg[0] != '0' && optarg[0] != '1') || optarg[1] != ',' || !optarg[2])
 				usage_error("--turns takes 0,FILE or 1,FILE, not '%s'", optarg);
@@ -344,7 +349,6 @@ static int run(int argc, char **argv)
 	current = find_workload(argv[optind]);
 	if (!current)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
-
 	if (options.latencies && current->only_in_batches)
 		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
 	keep_habits_out();

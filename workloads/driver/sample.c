@@ -26,8 +26,10 @@ enum { BATCHES = 32 };
 enum { LEAST_PLANTED = 10 };
 static struct {
 	uint64_t ppm, owed, operations;
+	/* Every `every`th batch does all the planted work; `due` is what earlier batches left to it. */
+	uint64_t every, batches, due;
 	double fastest_op_ns; /* in the batch that was held up least */
-} planted;
+} planted = {.every = 1};
 
 uint64_t now_ns(void)
 {
@@ -41,6 +43,8 @@ void begin_planting(const struct options *options)
 	planted.ppm = options->plants ? options->planted_ppm : 0;
 	planted.owed = MILLION / 2; /* to the nearest operation */
 	planted.operations = 0;
+	planted.every = options->planted_every;
+	planted.batches = planted.due = 0;
 	planted.fastest_op_ns = INFINITY;
 }
 
@@ -48,11 +52,15 @@ void begin_planting(const struct options *options)
 static uint64_t with_planted(uint64_t n)
 {
 	uint64_t owed = planted.owed + n % MILLION * planted.ppm;
-	uint64_t extra = n / MILLION * planted.ppm + owed / MILLION;
 
+	planted.due += n / MILLION * planted.ppm + owed / MILLION;
 	planted.owed = owed % MILLION;
-	planted.operations += extra;
-	return n + extra;
+	if (++planted.batches % planted.every)
+		return n;
+	n += planted.due;
+	planted.operations += planted.due;
+	planted.due = 0;
+	return n;
 }
 
 /* A sample that others held up may have few operations: it counts where it would have had enough. */
@@ -62,7 +70,12 @@ void end_planting(const struct options *options, struct sample *sample)
 	double share = operations * planted.ppm / MILLION;
 
 	sample->planted_operations = planted.operations;
-	if (!planted.ppm || options->operations || options->latencies)
+	if (!planted.ppm || options->latencies)
+		return;
+	if (planted.due)
+		fail("a sample of %llu batches lacks the work planted in every %llu",
+		     (unsigned long long)planted.batches, (unsigned long long)planted.every);
+	if (options->operations)
 		return;
 	if (planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
 		fail("%g %% of the %.0f operations of a sample are %.0f: fewer than %d are not planted, as they are "
@@ -112,7 +125,7 @@ static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_
 		elapsed += one;
 		waited += not_its_own;
 		count++;
-	} while (elapsed < target_ns);
+	} while (elapsed < target_ns || count % options->planted_every);
 	*n = count * batch;
 	*slices = count < MAX_SLICES ? count : MAX_SLICES;
 	return elapsed - waited;

@@ -163,7 +163,7 @@ static void check(uint64_t n)
 		 "sort, dump, search and count a text of 8546 bytes", .unit = "lpm", .units_per_op = 60, \
 		 .syscalls_per_op = calls, .syscalls_note = "approximate: with dash 0.5.12, coreutils 9.1, "   \
 		 "grep 3.8 and glibc 2.36", .source = "UnixBench " version " shell" #n " (Shell Scripts)", \
-		 .count = n, .prepare = prepare, .run = run, .check = check)
+		 .count = n, .parallel = n > 1, .prepare = prepare, .run = run, .check = check)
 
 SHELL(1, 690, "6.0");
 SHELL(2, 1320, "3.11");

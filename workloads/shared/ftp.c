@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LINE = 512, PIECE = 64 * 1024 };
+enum {
+	LINE = 512,
+	PIECE = 64 * 1024,
+	MOST_UNKNOWN = 8, /* clients that have not given the password yet */
+	PATIENCE_S = 5,   /* for all that such a client does */
+};
 
 /* Of one client. */
 struct session {
@@ -23,6 +30,7 @@ struct session {
 	struct sockaddr_storage address;
 	const char *password; /* NULL where it may be any */
 	bool is_known;
+	int unknown; /* open until it is known: the server counts by it */
 };
 
 void fill_ftp_payload(char *bytes, size_t count, long offset)
@@ -171,14 +179,19 @@ static void store(struct session *session)
 	reply(session, got < 0 ? "426 The connection was closed." : "226 Taken, and forgotten.");
 }
 
+static void be_known(struct session *session)
+{
+	alarm(0);
+	close(session->unknown);
+	session->unknown = -1;
+	session->is_known = true;
+}
+
 static void greet(struct session *session, const char *password)
 {
-	session->is_known = !session->password || strcmp(password, session->password) == 0;
+	if (!session->password || strcmp(password, session->password) == 0)
+		be_known(session);
 	reply(session, session->is_known ? "230 Welcome." : "530 That is not it.");
-	if (session->is_known) {
-		struct timeval for_ever = {0};
-		setsockopt(fileno(session->control), SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
-	}
 }
 
 /* `false` after the last one. */
@@ -216,18 +229,18 @@ static bool obey(struct session *session, char *line)
 	return strcasecmp(line, "QUIT") != 0;
 }
 
-static void attend(int control)
+static void attend(int control, int unknown)
 {
 	struct session session = {.control = fdopen(control, "r+"), .listener = -1,
-				  .password = getenv("WEIGH_NONCE")};
-	struct timeval patience = {.tv_sec = 5};
+				  .password = getenv("WEIGH_NONCE"), .unknown = unknown};
 	char line[LINE];
 	int on = 1;
 
-	session.is_known = !session.password;
-	/* Until it is known who that is. */
-	if (session.password)
-		setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	/* Whatever a stranger says meanwhile, it ends this process. */
+	signal(SIGALRM, SIG_DFL);
+	alarm(PATIENCE_S);
+	if (!session.password)
+		be_known(&session);
 
 	/* One reply follows another: Nagle's algorithm would hold it until the first is acknowledged, 40 ms. */
 	setsockopt(control, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -238,21 +251,49 @@ static void attend(int control)
 		;
 }
 
+/* Starts a process for the next client; gives what is closed when that client is known, or gone. */
+static int admit(int listener, pid_t own)
+{
+	int control = accept(listener, NULL, NULL), unknown[2];
+
+	if (control < 0)
+		fail("accept: %s", strerror(errno));
+	if (pipe2(unknown, O_CLOEXEC) < 0)
+		fail("pipe: %s", strerror(errno));
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == own) {
+			close(listener);
+			attend(control, unknown[1]);
+		}
+		_exit(0);
+	}
+	close(control);
+	close(unknown[1]);
+	return unknown[0];
+}
+
 _Noreturn void serve_ftp(int listener)
 {
+	struct pollfd ends[1 + MOST_UNKNOWN] = {{.events = POLLIN}};
+	int unknown = 0;
+
 	signal(SIGCHLD, SIG_IGN); /* ended children are nobody's concern */
 	for (pid_t own = getpid();;) {
-		int control = accept(listener, NULL, NULL);
-		if (control < 0)
-			fail("accept: %s", strerror(errno));
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() == own) {
-				close(listener);
-				attend(control);
-			}
-			_exit(0);
+		/* Others wait in the queue of the listener: anybody on this network may connect. */
+		ends[0].fd = unknown < MOST_UNKNOWN ? listener : -1;
+		if (poll(ends, 1 + unknown, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			fail("poll: %s", strerror(errno));
 		}
-		close(control);
+		for (int i = unknown; i > 0; i--) {
+			if (!ends[i].revents)
+				continue;
+			close(ends[i].fd);
+			ends[i] = ends[unknown--];
+		}
+		if (ends[0].revents)
+			ends[++unknown] = (struct pollfd){.fd = admit(listener, own)};
 	}
 }

@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #define VARIABLE "WEIGH_WEB"
+#define HOST "WEIGH_WEB_HOST"
+/* As crates/weigh/src/fixture/web_page.rs has it: a line of two bytes for each request. */
+#define STRANGERS "/strangers"
 
-enum { LONGEST_LINE = 4096, SILENCE_S = 10, PAUSE_US = 100000 };
+enum { LONGEST_LINE = 4096, SILENCE_S = 10, PAUSE_US = 100000, BYTES_PER_STRANGER = 2 };
 
 /* The connection, and what was received and not yet asked for. */
 static struct {
@@ -22,6 +25,10 @@ static struct {
 	size_t from, to;
 	char bytes[16384];
 } http = {.fd = -1};
+
+static bool is_silent; /* the last request had no answer */
+static uint64_t strangers_before;
+static struct http_answer strangers_log;
 
 static enum http_fault tell(struct http_answer *answer, enum http_fault fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -169,10 +176,22 @@ static enum http_fault take_chunks(struct http_answer *answer)
 	return NO_FAULT;
 }
 
+static const char *host(void)
+{
+	static const char *host;
+
+	if (!host)
+		host = getenv(HOST);
+	if (!host)
+		host = "weigh";
+	return host;
+}
+
 static enum http_fault ask(const char *target, const char *headers, struct http_answer *answer)
 {
 	char line[LONGEST_LINE];
-	int length = snprintf(line, sizeof line, "GET %s HTTP/1.1\r\nHost: weigh\r\n%s\r\n", target, headers);
+	int length = snprintf(line, sizeof line, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", target,
+			      host(), headers);
 	struct framing framing = {0};
 	enum http_fault fault;
 
@@ -205,11 +224,13 @@ enum http_fault http_get(const char *target, const char *headers, struct http_an
 	http.ends = false;
 	if (http.fd < 0)
 		http.fd = try_to_connect(VARIABLE, SILENCE_S);
+	is_silent = http.fd < 0;
 	if (http.fd < 0)
 		return tell(answer, errno == EAGAIN || errno == EINPROGRESS ? NO_ANSWER : NO_CONNECTION,
 			    "cannot connect to the server at %s: %s", server_address(VARIABLE),
 			    why_not_connected(SILENCE_S));
 	fault = ask(target, headers, answer);
+	is_silent = fault == NO_ANSWER;
 	answer->body[answer->size < sizeof answer->body ? answer->size : 0] = 0;
 	if (fault == NO_FAULT && http.from != http.to)
 		fault = tell(answer, MALFORMED, "the server sent %zu bytes too many", http.to - http.from);
@@ -225,4 +246,40 @@ void wait_after(enum http_fault fault, const struct http_answer *answer)
 	if (!endures())
 		fail("%s", answer->problem);
 	usleep(PAUSE_US);
+}
+
+/* How many there were since the server began. */
+static enum http_fault ask_for_strangers(uint64_t *strangers)
+{
+	/* The server may have closed one that was idle for long. */
+	http_close();
+	enum http_fault fault = http_get(STRANGERS, "Connection: close\r\n", &strangers_log);
+
+	*strangers = strangers_log.size / BYTES_PER_STRANGER;
+	return fault;
+}
+
+/* Not in a workload that endures wrong answers: it counts all since the server's start, so that it need not
+ * wait here for a server that hangs. */
+void remember_strangers(void)
+{
+	if (copy_number > 0 || endures() || !getenv(HOST))
+		return;
+	if (ask_for_strangers(&strangers_before) != NO_FAULT)
+		fail("the server does not say who else asked it: %s", strangers_log.problem);
+}
+
+void count_strangers(void)
+{
+	uint64_t strangers;
+
+	if (copy_number > 0 || is_silent || !getenv(HOST))
+		return;
+	enum http_fault fault = ask_for_strangers(&strangers);
+	if (fault != NO_FAULT) {
+		count_wrong(fault, strangers_log.problem);
+		return;
+	}
+	for (; strangers > strangers_before; strangers--)
+		count_wrong(STRANGER, "it does not name the host that clients of ours name");
 }

@@ -14,6 +14,7 @@ enum http_fault {
 	OTHER_STATUS,
 	MALFORMED,
 	OTHER_BYTES,
+	STRANGER,
 	HTTP_FAULTS,
 	NO_FAULT = -1
 };
@@ -21,7 +22,7 @@ enum http_fault {
 /* Their names, for workload.faults. */
 #define HTTP_FAULT_NAMES                                                                          \
 	"no connection", "connection closed", "no answer in 10 s", "another status than 200", \
-		"a malformed answer", "other bytes"
+		"a malformed answer", "other bytes", "a request that somebody else made"
 
 struct http_answer {
 	char body[16384];
@@ -34,6 +35,12 @@ struct http_answer {
  * with CR LF. It connects where there is no connection; after a fault there is none. */
 enum http_fault http_get(const char *target, const char *headers, struct http_answer *answer);
 void http_close(void);
+
+/* Call remember_strangers() in prepare() and count_strangers() in check(): the second counts a STRANGER for
+ * each request that other clients sent to the server since the first. Our servers log each request that does
+ * not name the host in WEIGH_WEB_HOST, which nobody else knows. So the measured requests are not logged. */
+void remember_strangers(void);
+void count_strangers(void);
 
 /* After one of these faults: a server that is not there, or does not answer, is no server to measure, unless
  * that is what is looked for. */

@@ -17,6 +17,9 @@ enum { VIEWS_PER_VISITOR = 10, TABLE_ROWS = 60, PAGE_SIZE = 8192, VISITOR_DIGITS
 /* Of wrong pages, as many are asked after at a time as a statement has room for. */
 enum { AT_A_TIME = 20, MOST_COPIES = 1024, GREETS_WITHIN_S = 10 };
 
+/* Of nobody's, and of a process before this one that had more copies. */
+#define OTHER_RUNS "(run < 0 OR run >= %d)"
+
 enum cookie_fault {
 	ERROR_PAGE = HTTP_FAULTS,
 	OTHER_REQUEST,
@@ -60,12 +63,15 @@ static void prepare(void)
 		     "nonce BIGINT, visitor CHAR(%d), UNIQUE (run, nonce), KEY (visitor))",
 		     VISITOR_DIGITS);
 	ask_database("DELETE FROM hits WHERE run = %d", run_number);
+	if (copy_number == 0)
+		ask_database("DELETE FROM hits WHERE " OTHER_RUNS, run_number + copy_count);
 	/* The site's own user administers nothing, so one connection is always left for us. */
 	if (ask_number("SELECT COUNT(*) FROM mysql.db WHERE user = 'site'") == 0) {
 		ask_database("CREATE USER IF NOT EXISTS site@localhost");
 		ask_database("GRANT ALL ON weigh.* TO site@localhost");
 	}
 	disconnect_from_database();
+	remember_strangers();
 }
 
 /* As fixture/page.php has it: CRC-32. */
@@ -197,6 +203,16 @@ static uint64_t visits_of_wrong_pages(void)
 	return visits;
 }
 
+/* Visits of no copy of ours, neither of this pass nor of an earlier one. The first copy counts them. */
+static uint64_t visits_of_other_runs(void)
+{
+	if (copy_number > 0)
+		return 0;
+	struct answer found =
+		ask_database("SELECT COUNT(*) FROM hits WHERE " OTHER_RUNS, run_number + copy_count);
+	return strtoull(found.fields[0], NULL, 10);
+}
+
 /* It greets whoever connects. */
 static bool database_greets(void)
 {
@@ -216,6 +232,7 @@ static void check(uint64_t n)
 	char text[100];
 
 	(void)n;
+	count_strangers();
 	/* The wrong pages of a pass count also where the database stands still. */
 	if (endures() && !database_greets()) {
 		snprintf(text, sizeof text, "%llu good pages, of which the database told nothing",
@@ -227,8 +244,8 @@ static void check(uint64_t n)
 	struct answer found = ask_database(
 		"SELECT COUNT(*), COUNT(DISTINCT nonce), COALESCE(SUM(nonce >= %llu), 0) FROM hits WHERE run = %d",
 		(unsigned long long)asked, run_number);
-	uint64_t foreign = strtoull(found.fields[2], NULL, 10);
-	uint64_t visits = strtoull(found.fields[1], NULL, 10) - foreign - visits_of_wrong_pages();
+	uint64_t beyond = strtoull(found.fields[2], NULL, 10), foreign = beyond + visits_of_other_runs();
+	uint64_t visits = strtoull(found.fields[1], NULL, 10) - beyond - visits_of_wrong_pages();
 	disconnect_from_database();
 	snprintf(text, sizeof text, "%llu good pages, %llu visits of them", (unsigned long long)good,
 		 (unsigned long long)visits);

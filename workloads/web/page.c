@@ -17,6 +17,13 @@ static void prepare(void)
 {
 	for (int at = 0; at < PAGE_SIZE; at++)
 		expected[at] = at % 64 == 63 ? '\n' : 'a' + (at * 7 + at / 64) % 26;
+	remember_strangers();
+}
+
+static void check(uint64_t n)
+{
+	(void)n;
+	count_strangers();
 }
 
 static void get_page(bool is_last)
@@ -53,9 +60,9 @@ static void connect_and_get(uint64_t n)
 WORKLOAD(page, .name = "app:web.page", .summary = "get a page of 5,000 bytes over a connection that stays",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 2, .syscalls_note = "the client's",
 	 .source = "Weighbridge", .needs = "web", .faults = faults, .prepare = prepare, .run = get_pages,
-	 .add_usage = add_server_usage);
+	 .check = check, .add_usage = add_server_usage);
 
 WORKLOAD(page_connect, .name = "app:web.page-connect", .summary = "connect, get a page of 5,000 bytes, close",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 8, .syscalls_note = "the client's",
 	 .source = "Weighbridge", .needs = "web", .faults = faults, .prepare = prepare, .run = connect_and_get,
-	 .add_usage = add_server_usage);
+	 .check = check, .add_usage = add_server_usage);

@@ -6,13 +6,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::netlink::Client;
 use trust::program::{self, end_with_us};
+use trust::start::{self, Inherited};
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// It may have the log to write out first.
@@ -168,7 +169,7 @@ impl Auditd {
     /// Where the configuration cannot be written or the program not be executed.
     pub fn spawn(program: &Path, configuration: AuditdConfiguration) -> io::Result<Auditd> {
         configuration.write()?;
-        let mut command = Command::new(program);
+        let mut command = start::command(program, Inherited::Fixed);
         command
             .args(["-n", "-s", "nochange", "-c"])
             .arg(&configuration.directory)
@@ -221,13 +222,29 @@ impl Auditd {
     }
 
     /// Whether this text is near the end of the log, or of the file before, where that was just rotated.
-    pub fn has_written(&self, text: &str) -> bool {
-        let log = self.configuration.log();
-        [log.clone(), log.with_extension("log.1")].iter().any(|path| {
-            tail(path)
-                .is_ok_and(|tail| tail.windows(text.len()).any(|part| part == text.as_bytes()))
-        })
+    ///
+    /// # Errors
+    /// Where one of them cannot be read: that is not the same as not written yet.
+    pub fn has_written(&self, text: &str) -> io::Result<bool> {
+        is_in_log(&self.configuration.log(), text)
     }
+}
+
+fn is_in_log(log: &Path, text: &str) -> io::Result<bool> {
+    for path in [log.to_owned(), log.with_extension("log.1")] {
+        match tail(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let problem = format!("cannot read {}: {error}", path.display());
+                return Err(io::Error::new(error.kind(), problem));
+            }
+            Ok(tail) if tail.windows(text.len()).any(|part| part == text.as_bytes()) => {
+                return Ok(true);
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(false)
 }
 
 impl Drop for Auditd {
@@ -279,6 +296,20 @@ mod tests {
                 assert!(Path::new(&path).starts_with(&directory), "{path}");
             }
         }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_read_is_not_one_without_the_text() {
+        let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("audit.log");
+        assert!(!is_in_log(&log, "marker").unwrap(), "not written yet");
+        fs::write(log.with_extension("log.1"), "a marker").unwrap();
+        fs::write(&log, "other").unwrap();
+        assert!(is_in_log(&log, "marker").unwrap());
+        fs::remove_file(&log).unwrap();
+        fs::create_dir(&log).unwrap();
+        let problem = is_in_log(&log, "marker").unwrap_err().to_string();
+        assert!(problem.contains("audit.log"), "{problem}");
     }
 
     #[test]

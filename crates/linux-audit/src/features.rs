@@ -46,6 +46,7 @@ mod tests {
         assert!(forbids(LOGINUID_IMMUTABLE) && forbids(ONLY_UNSET_LOGINUID) && !forbids(0));
         assert_eq!(Features::parse(&answer(0)[..11]), None);
         let both = Features(ONLY_UNSET_LOGINUID | LOGINUID_IMMUTABLE);
+        assert_eq!(both.encode()[4..8], 3_u32.to_ne_bytes(), "which features there are");
         assert_eq!(Features::parse(&both.encode()), Some(both));
     }
 }

@@ -35,7 +35,7 @@ impl LogFile {
     pub fn create(path: &Path) -> io::Result<LogFile> {
         let flush = SharedFlushState::default();
         let shared = Arc::clone(&flush);
-        std::thread::spawn(move || flush_for_ever(&shared));
+        std::thread::Builder::new().spawn(move || flush_for_ever(&shared))?;
         Ok(LogFile {
             path: path.to_owned(),
             file: Arc::new(File::create(path)?),

@@ -7,9 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use rustix::process::Signal;
+use std::process::{Command, Output};
 
 use super::netlink::Client;
 use super::rule::Rule;
@@ -17,7 +15,8 @@ use super::rule_owner::assign;
 use super::rule_set::{LineOutcome, RuleLine, RuleSet, RuleSource};
 use super::rule_warnings::add_warnings;
 use super::rule_words::{RuleWords, is_rule, skip_reason};
-use trust::program::{self, end_with_us};
+use trust::program;
+use trust::start::{self, Inherited};
 
 /// Lines loaded before the kernel is asked what it has now: listing is not cheap.
 const BATCH_LINES: usize = 200;
@@ -34,6 +33,9 @@ pub struct Watcher<'a> {
     pub progress: &'a mut dyn FnMut(usize, usize),
     /// Whether to stop.
     pub is_interrupted: &'a dyn Fn() -> bool,
+    /// Runs an `auditctl` to its end. One that outlives who started it would go on loading rules behind the
+    /// back of who takes them away.
+    pub run: &'a dyn Fn(Command) -> io::Result<Output>,
 }
 
 impl RuleSet {
@@ -127,7 +129,7 @@ impl Loader<'_> {
             if (watcher.is_interrupted)() {
                 return Err("interrupted while loading the rules".into());
             }
-            match self.run_auditctl(words)? {
+            match self.run_auditctl(words, watcher)? {
                 Ok(()) => accepted.push((*index, *words)),
                 Err(reason) => report[*index].outcome = refusal(&reason),
             }
@@ -214,7 +216,7 @@ impl Loader<'_> {
             if (watcher.is_interrupted)() {
                 return Err("interrupted while loading the rules".into());
             }
-            if self.run_auditctl(words)?.is_err() {
+            if self.run_auditctl(words, watcher)?.is_err() {
                 continue;
             }
             let listed = self.client.rules().map_err(cannot_list)?;
@@ -227,15 +229,14 @@ impl Loader<'_> {
     }
 
     /// Has `auditctl` load one rule; in the inner result, why it did not.
-    fn run_auditctl(&self, words: &RuleWords) -> Result<Result<(), String>, String> {
-        let mut command = Command::new(self.auditctl);
-        // One that outlived us would go on loading rules behind the back of who takes them away.
-        end_with_us(&mut command, Signal::KILL);
-        let output = command
-            .args(words.arguments())
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .output()
+    fn run_auditctl(
+        &self,
+        words: &RuleWords,
+        watcher: &Watcher,
+    ) -> Result<Result<(), String>, String> {
+        let mut command = start::command(self.auditctl, Inherited::Fixed);
+        command.args(words.arguments()).env("LC_ALL", "C");
+        let output = (watcher.run)(command)
             .map_err(|error| format!("cannot run {}: {error}", self.auditctl.display()))?;
         if output.status.success() {
             return Ok(Ok(()));

@@ -44,6 +44,16 @@ pub const MAD_TO_SD: f64 = 1.4826;
 #[error("a log-ratio must be a finite number, not {0}")]
 pub struct NotFinite(pub f64);
 
+/// How many pairs there will probably be, which decides what half of the capital is staked on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairPlan {
+    /// So many, as known before the first.
+    AtFirst(f64),
+    /// So many, as known after the first [`MIN_PAIRS`](super::judge::MIN_PAIRS) pairs, during which that half
+    /// is kept back. It may depend on them: a stake that is known before its pair is fair.
+    AfterPilot(f64),
+}
+
 /// What is fixed before the first pair, and so must not depend on the data to come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
@@ -51,18 +61,19 @@ pub struct Start {
     /// [`DEFAULT_SCALE`]. Wrong by a factor ten it costs a few pairs, never validity; it is raised to
     /// [`SCALE_FLOOR`].
     pub scale: f64,
-    /// n*: how many pairs there will probably be. Half of the capital is staked as suits that number best;
-    /// with `None` as the experiments of an earlier weigh did.
-    pub planned_pairs: Option<f64>,
+    /// n*: how many pairs there will probably be. Half of the capital is staked as suits that number best.
+    pub plan: Option<PairPlan>,
     /// What is staked on these pairs, of 1 in all. Who stakes some on the pairs of one kind and the rest on
     /// those of another, if he should turn to them, may choose by what he has seen of both.
     pub capital: f64,
+    /// True if the two processes of a pair alternate on one CPU.
+    pub interleaved: bool,
 }
 
 impl From<f64> for Start {
     /// Of a scale alone.
     fn from(scale: f64) -> Start {
-        Start { scale, planned_pairs: None, capital: 1.0 }
+        Start { scale, plan: None, capital: 1.0, interleaved: false }
     }
 }
 
@@ -71,6 +82,7 @@ impl From<f64> for Start {
 /// A push moves at most n numbers; an interval takes about 14 passes over the values.
 #[derive(Clone, Debug)]
 pub struct Betting {
+    start: Start,
     start_scale: f64,
     gamblers: Gamblers,
     values: Vec<f64>,
@@ -88,9 +100,11 @@ pub struct Betting {
 impl Betting {
     /// Before the first pair.
     pub fn new(start: impl Into<Start>) -> Betting {
-        let Start { scale, planned_pairs, capital } = start.into();
-        let gamblers = Gamblers::new(planned_pairs).with(capital);
+        let start = start.into();
+        let Start { scale, plan, capital, .. } = start;
+        let gamblers = Gamblers::new(plan).with(capital);
         Betting {
+            start,
             start_scale: scale.clamp(SCALE_FLOOR, 1.0 / SCALE_FLOOR),
             gamblers,
             values: Vec::new(),
@@ -125,6 +139,14 @@ impl Betting {
         Ok(betting)
     }
 
+    /// The same row with a [`PairPlan::AfterPilot`] of so many pairs, made when the pilot was over and
+    /// it had no plan.
+    pub fn plan_after_pilot(self, pairs: f64) -> Betting {
+        let start = Start { plan: Some(PairPlan::AfterPilot(pairs)), ..self.start };
+        let planned = Betting::from_log_ratios(&self.values, start);
+        planned.expect("values of the row itself").with_turns(self.turns)
+    }
+
     /// Adds the log-ratio of the next pair, ln(treated rate / baseline rate).
     ///
     /// # Errors
@@ -152,6 +174,11 @@ impl Betting {
     /// The same pairs, with how each was measured.
     pub fn with_turns(self, turns: Vec<Turn>) -> Betting {
         Betting { turns, ..self }
+    }
+
+    /// True if the two processes of a pair alternated on one CPU.
+    pub fn is_interleaved(&self) -> bool {
+        self.start.interleaved
     }
 
     /// How each pair was measured, where that is known of all.
@@ -217,17 +244,28 @@ impl Betting {
         self.log_wealth(theta, -1.0)
     }
 
-    /// ln M⁺(0) of those pairs alone in which neither sample came after a treated one: the evidence that the
-    /// effect is above zero, whatever treated samples leave behind for the next. They are a quarter, and of
+    /// ln M±(θ), by `sign`, of those pairs alone in which neither sample came after a treated one: the
+    /// evidence that holds whatever treated samples leave behind for the next. They are a quarter, and of
     /// one order; so this is asked for besides the other evidence, never instead of it.
-    pub fn clean_log_e_value(&self) -> f64 {
-        let mut wealth = Wealth::new(self.gamblers);
+    pub fn clean_log_e(&self, theta: f64, sign: f64) -> f64 {
+        self.clean_wealth(theta, sign).log()
+    }
+
+    /// The lesser of the logarithms of the evidence that these pairs alone have against an effect of
+    /// −`margin` or lower, and against one of `margin` or higher.
+    pub fn clean_log_e_within(&self, margin: f64) -> f64 {
+        self.clean_log_e(-margin, 1.0).min(self.clean_log_e(margin, -1.0))
+    }
+
+    /// What the gambler has who bets `sign` on d_i − `theta` of these pairs alone.
+    pub(crate) fn clean_wealth(&self, theta: f64, sign: f64) -> Wealth {
+        let mut wealth = Wealth::new(self.gamblers.for_a_quarter());
         for ((d, scale), turn) in self.values.iter().zip(&self.scales).zip(&self.turns) {
             if turn.is_clean() {
-                wealth.bet(score(*d, 0.0, *scale));
+                wealth.bet(sign * score(*d, theta, *scale));
             }
         }
-        wealth.log()
+        wealth
     }
 
     /// ln ½(M⁺_n + M⁻_n)(0): the e-value against "no effect", now.

@@ -153,11 +153,12 @@ mod tests {
 
     use super::super::betting::DEFAULT_SCALE;
     use super::super::simulated::{Machine, Noise};
+    use super::super::{Design, Verdict, judge_rows};
     use super::*;
 
     /// What is added to ln(rate) of a baseline's and of a treated sample after a treated one, and of the
     /// second of each pair.
-    #[derive(Clone, Copy, Default)]
+    #[derive(Clone, Copy, Debug, Default)]
     struct Planted {
         on_baseline: f64,
         on_treated: f64,
@@ -252,5 +253,97 @@ mod tests {
         assert_eq!(with(&[turn; 20], 20), CarryOver::default());
         assert_eq!(with(&[turn, Turn { baseline_first: false, ..turn }], 2), CarryOver::default());
         assert_eq!(CarryOver::default().bias(), Interval::UNBOUNDED);
+    }
+
+    /// The verdict at which an experiment of at most so many pairs stops, under a true effect.
+    fn stopped(pairs: usize, seed: u64, planted: Planted, effect: f64) -> Verdict {
+        let whole = measured(Noise::White, seed, pairs, planted);
+        let turns = whole.turns().unwrap();
+        let mut row = Betting::new(DEFAULT_SCALE);
+        for (d, turn) in whole.values().iter().zip(turns) {
+            row.push_turn(d + 0.02 + effect, *turn).unwrap();
+            let verdict = judge_rows([&row], &Design::default())[0].verdict;
+            if verdict != Verdict::Inconclusive {
+                return verdict;
+            }
+        }
+        Verdict::Inconclusive
+    }
+
+    /// In how many of so many experiments, a share.
+    fn share(verdict: Verdict, pairs: usize, (planted, effect): (Planted, f64), of: u64) -> f64 {
+        let said = (0..of).filter(|seed| stopped(pairs, *seed, planted, effect) == verdict);
+        said.count() as f64 / of as f64
+    }
+
+    #[test]
+    fn few_pairs_with_carry_over_are_seldom_called_faster_or_equivalent() {
+        // 5 % and three standard errors of 200 experiments.
+        let allowed = 0.05 + 3.0 * (0.05_f64 * 0.95 / 200.0).sqrt();
+        for on_treated in [-0.02, 0.0] {
+            let planted = Planted { on_baseline: -0.02, on_treated, on_second: 0.0 };
+            for pairs in [20, 40] {
+                let faster = share(Verdict::Faster, pairs, (planted, 0.0), 200);
+                assert!(faster <= allowed, "{planted:?}, {pairs} pairs: {faster} faster");
+            }
+            // It hides a cost of as much as it makes faster.
+            let hidden = -0.75 * 0.02 - 0.25 * on_treated;
+            let equivalent = share(Verdict::Equivalent, 80, (planted, hidden), 200);
+            assert!(equivalent <= allowed, "{planted:?}: {equivalent} equivalent");
+        }
+    }
+
+    #[test]
+    fn without_carry_over_a_gain_and_no_effect_are_found() {
+        for (verdict, pairs, effect, floor) in [
+            (Verdict::Faster, 12, 0.5, 0.95),
+            (Verdict::Faster, 45, 0.03, 0.9),
+            (Verdict::Faster, 150, 0.01, 0.8),
+            (Verdict::Equivalent, 250, 0.0, 0.9),
+        ] {
+            let found = share(verdict, pairs, (Planted::default(), effect), 60);
+            assert!(found >= floor, "{effect} in {pairs} pairs: {found}");
+        }
+    }
+
+    /// The two processes of an interleaved pair are around each other: as many pairs decide as ever.
+    #[test]
+    fn interleaved_pairs_have_to_confirm_nothing() {
+        let judged = |interleaved| {
+            let whole = measured(Noise::White, 7, 60, Planted::default());
+            let start = super::super::betting::Start { interleaved, ..DEFAULT_SCALE.into() };
+            let values: Vec<f64> = whole.values().iter().map(|d| d + 0.02).collect();
+            let row = Betting::from_log_ratios(&values, start).unwrap();
+            let row = row.with_turns(whole.turns().unwrap().to_vec());
+            judge_rows([&row], &Design::default()).remove(0)
+        };
+        assert_eq!(judged(true).verdict, Verdict::Equivalent);
+        let withheld = judged(false).withheld.expect("sixty pairs have fifteen clean ones");
+        assert_eq!(withheld.because, super::super::Doubt::NotYetConfirmed);
+    }
+
+    /// Prints the table of "Few pairs" in docs/statistics.md.
+    #[test]
+    #[ignore = "it prints a table"]
+    fn print_the_table_of_few_pairs() {
+        let any = Planted { on_baseline: -0.02, on_treated: -0.02, on_second: 0.0 };
+        let baseline = Planted { on_treated: 0.0, ..any };
+        let none = Planted::default();
+        for (planted, effect) in [
+            (any, 0.0),
+            (baseline, 0.0),
+            (any, -0.01),
+            (baseline, -0.015),
+            (none, 0.0),
+            (none, 0.01),
+            (none, 0.03),
+        ] {
+            let cell = |pairs| {
+                let shares = [Verdict::Slower, Verdict::Faster, Verdict::Equivalent]
+                    .map(|verdict| 100.0 * share(verdict, pairs, (planted, effect), 400));
+                format!("{:.1}, {:.1}, {:.1}", shares[0], shares[1], shares[2])
+            };
+            println!("| {planted:?} {effect} | {} |", [20, 40, 150].map(cell).join(" | "));
+        }
     }
 }

@@ -22,8 +22,8 @@ pub struct Design {
     /// bets as suits that number ([`super::betting::Start`]).
     #[serde(default)]
     pub planned_pairs: Option<f64>,
-    /// How many rows were planned. Those that gave no result count among the ones compared all the same:
-    /// which fail may depend on the data. At least as many as are judged together.
+    /// Weight of all planned claims together, 1 for each row. Rows that gave no result count among the ones
+    /// compared all the same: which fail may depend on the data. At least that of those judged together.
     #[serde(default)]
     pub rows: usize,
 }

@@ -26,10 +26,24 @@ pub enum Doubt {
     OrderMatters,
     /// It matters whether the sample before was a treated one.
     CarryOver,
-    /// *Faster*, and not yet seen in the pairs in which no treated sample came before.
+    /// *Faster* or *equivalent*, and not yet seen in the pairs in which no treated sample came before.
     NotYetConfirmed,
     /// Treated samples stall more often than the baseline's.
     Stalls,
+    /// Two claims on the same interleaved pairs contradict each other.
+    ClaimsDisagree,
+    /// A process of interleaved pairs works while its partner has the CPU.
+    WorksOutside,
+    /// *Equivalent*, by fewer interleaved pairs than that takes.
+    FewPairs,
+    /// *Equivalent*, and CPU time is not shown to be.
+    CpuTime,
+    /// *Equivalent*, and the rate over all time is not shown to be.
+    AllTime,
+    /// *Equivalent* or *faster*, and no process has been measured yet that had lived for a second.
+    NotYetAged,
+    /// *Equivalent* or *faster*, and not so of processes that had lived for a second.
+    LateCost,
 }
 
 /// Why `verdict`, which `interval` bears, should not be given; `None` where nothing is known against it.
@@ -39,9 +53,15 @@ pub enum Doubt {
 ///   need be left of it. A baseline is not expected to leave anything behind.
 /// - *faster* may be what treated samples do to the baseline after them. It stands where the whole interval
 ///   is beyond what carry-over can explain by the contrasts; else where no contrast is significant, and the
-///   pairs in which no treated sample came before show it by themselves.
-/// - *equivalent* stands where no contrast is significant, or where it would hold whatever carry-over by the
-///   contrasts may be; and unless the treated arm stalls.
+///   pairs in which no treated sample came before show it by themselves. That is asked of all claims
+///   together, so here it is a doubt until then.
+/// - *equivalent* stands where it would hold whatever carry-over by the contrasts may be; else where no
+///   contrast is significant and those pairs refute both margins by themselves; and unless the treated arm
+///   stalls.
+///
+/// The two processes of an interleaved pair are both new and run at the same time, so what was launched
+/// before the pair is around both of them: nothing has to be confirmed there. A significant contrast is a
+/// doubt all the same.
 pub(crate) fn doubt(
     verdict: Verdict,
     row: &Betting,
@@ -70,14 +90,23 @@ pub(crate) fn doubt(
             (interval.high - explained >= 0.0).then_some(Doubt::CarryOver)
         }
         Verdict::Faster if interval.low > bias.high => None,
-        Verdict::Faster => significant.or_else(|| {
-            let is_confirmed = row.clean_log_e_value() >= (1.0 / design.alpha).ln();
-            (!is_confirmed).then_some(Doubt::NotYetConfirmed)
-        }),
+        Verdict::Faster => {
+            significant.or((!row.is_interleaved()).then_some(Doubt::NotYetConfirmed))
+        }
         Verdict::Equivalent => {
             let whatever_carries_over =
                 Interval { low: interval.low - bias.high, high: interval.high - bias.low };
-            significant.filter(|_| !whatever_carries_over.is_within(design.margin)).or_else(stalls)
+            let is_confirmed = || {
+                row.is_interleaved()
+                    || row.clean_log_e_within(design.margin) >= (1.0 / design.alpha).ln()
+            };
+            let carried = match whatever_carries_over.is_within(design.margin) {
+                true => None,
+                false => {
+                    significant.or_else(|| (!is_confirmed()).then_some(Doubt::NotYetConfirmed))
+                }
+            };
+            carried.or_else(stalls)
         }
         Verdict::Inconclusive => None,
     }

@@ -58,32 +58,45 @@ pub fn forecast(row: &Betting, level: f64, rows: usize, design: &Design) -> Fore
     let futures = (0..FUTURES)
         .map(|_| {
             let mut any = || random.random_range(0..pairs);
-            let world: Vec<f64> = (0..pairs).map(|_| row.values()[any()]).collect();
+            let world: Vec<usize> = (0..pairs).map(|_| any()).collect();
             first_verdict(row, level, design, horizon, || world[any()])
         })
         .collect();
     Forecast { futures, horizon }
 }
 
-/// After how many of the pairs that `draw` gives the row has a verdict.
+/// After how many of its pairs, whose places `draw` gives, the row has a verdict.
 fn first_verdict(
     row: &Betting,
     level: f64,
     design: &Design,
     horizon: usize,
-    mut draw: impl FnMut() -> f64,
+    mut draw: impl FnMut() -> usize,
 ) -> Option<usize> {
-    let mut row = row.clone();
+    let mut future = row.clone();
     let margin = design.margin;
-    let (mut above, mut below) = (row.wealth(-margin, 1.0), row.wealth(margin, -1.0));
+    let bets = [(-margin, 1.0), (margin, -1.0), (0.0, 1.0)];
+    let mut all = bets.map(|(theta, sign)| row.wealth(theta, sign));
+    let mut clean = bets.map(|(theta, sign)| row.clean_wealth(theta, sign));
+    let to_confirm = row.turns().filter(|_| !row.is_interleaved());
     let refuted = (1.0 / design.alpha).ln();
     (1..=horizon).find(|_| {
-        let (d, scale) = (draw(), row.next_scale());
-        above.bet(score(d, -margin, scale));
-        below.bet(-score(d, margin, scale));
-        row.push(d).expect("values of the row itself");
-        let is_equivalent = above.log() >= refuted && below.log() >= refuted;
-        is_equivalent || row.p_zero() <= level && row.leaves_zero_out(design.alpha)
+        let place = draw();
+        let (d, scale) = (row.values()[place], future.next_scale());
+        let is_clean = to_confirm.is_some_and(|turns| turns[place].is_clean());
+        for (which, (theta, sign)) in bets.into_iter().enumerate() {
+            let score = sign * score(d, theta, scale);
+            all[which].bet(score);
+            if is_clean {
+                clean[which].bet(score);
+            }
+        }
+        future.push(d).expect("values of the row itself");
+        let confirms = |which: usize, needed| to_confirm.is_none() || clean[which].log() >= needed;
+        let is_equivalent = (0..2).all(|one| all[one].log() >= refuted && confirms(one, refuted));
+        let differs = future.p_zero() <= level && future.leaves_zero_out(design.alpha);
+        let is_slower = all[2].log() < 0.0;
+        is_equivalent || differs && (is_slower || confirms(2, -level.ln()))
     })
 }
 

@@ -4,7 +4,7 @@ use super::betting::Betting;
 use super::carry_over::CarryOver;
 use super::design::Design;
 use super::doubt::{Doubt, Withheld, doubt};
-use super::multiplicity::{Multiplicity, e_bh, holm};
+use super::multiplicity::Multiplicity;
 use super::parallel::map_rows;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
@@ -16,6 +16,15 @@ pub const MIN_PAIRS: usize = 8;
 /// The half-width, ln 1.1, that is precise however large the effect: a factor known to 10 %. A quarter of
 /// a log-ratio alone would call 99.3 % [98.6, 99.7] precise, a factor of 72 to 385.
 pub const PRECISE: f64 = 0.095_310_179_804_324_87;
+
+/// A row to be judged, and its share of what is promised of all.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightedClaim<'a> {
+    /// Its pairs.
+    pub row: &'a Betting,
+    /// At least 0; 1 for what counts like a row of its own. With 0 it is never slower nor faster.
+    pub weight: f64,
+}
 
 /// What the pairs of one row say. Effects are log-ratios: e^x − 1 is the change of the rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +39,8 @@ pub struct Judgement {
     pub p_zero: f64,
     /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
     pub equivalent: bool,
+    /// The level asked of "no effect" for it, at worst, by what was found of the others.
+    pub level: f64,
     /// What may be claimed of this row, with the promise that the [`Design`] makes of all.
     pub verdict: Verdict,
     /// The verdict that the interval would bear, where something speaks against giving it.
@@ -48,53 +59,73 @@ pub struct Judgement {
     pub pairs_left: usize,
 }
 
-/// Judges all rows of one experiment together, in the order given.
-///
-/// A row is slower or faster when the method over all rows rejects "no effect" *and* its own
-/// interval leaves zero out now. The second condition can take a verdict back while measuring goes
-/// on; it only ever removes claims, so the error rate stands. Otherwise it is equivalent when both
-/// one-sided tests at ±margin reject, which is never corrected for the number of rows: the claim is
-/// made of each row by itself.
+/// Judges rows that count alike: [`judge_claims`], each of weight 1.
 pub fn judge_rows<'a>(
     rows: impl IntoIterator<Item = &'a Betting>,
     design: &Design,
 ) -> Vec<Judgement> {
-    let rows: Vec<&Betting> = rows.into_iter().collect();
-    let count = design.rows.max(rows.len());
-    let rows = map_rows(rows, |row| row.pairs(), |row| UnjudgedRow::new(row, count, design));
-    let (rejected, next_level) = reject(&rows, count, design);
-    rows.iter()
-        .zip(rejected)
-        .map(|(row, rejected)| row.judge(rejected, next_level, design))
-        .collect()
+    judge_claims(rows.into_iter().map(|row| WeightedClaim { row, weight: 1.0 }), design)
 }
 
-/// Which rows of `count` differ from zero, and the level that will be asked of the next, at worst.
-fn reject(rows: &[UnjudgedRow], count: usize, design: &Design) -> (Vec<bool>, f64) {
-    // Rows without a result are compared, too, and never rejected.
-    let absent = count - rows.len();
-    let padded = |of_row: &dyn Fn(&UnjudgedRow) -> f64, nothing: f64| -> Vec<f64> {
-        rows.iter().map(of_row).chain(std::iter::repeat_n(nothing, absent)).collect()
-    };
-    let rejected = match design.multiplicity {
-        Multiplicity::Holm => holm(&padded(&|row| row.p_zero, 1.0), design.alpha),
-        // A claim that would be taken back is no claim, and no evidence of it helps the others.
-        Multiplicity::EBh => {
-            let evidence = |row: &UnjudgedRow| match row.side {
-                Some((_, None)) => row.row.log_e_zero(),
-                _ => f64::NEG_INFINITY,
-            };
-            e_bh(&padded(&evidence, f64::NEG_INFINITY), design.alpha)
-        }
-    };
-    let decided = rejected.iter().filter(|rejected| **rejected).count();
-    let level = design.multiplicity.next_level(design.alpha, decided, count);
-    (rejected, level)
+/// Judges all claims of one experiment together, in the order given.
+///
+/// A row is slower or faster when the method over all claims rejects "no effect" *and* its own
+/// interval leaves zero out now. The second condition can take a verdict back while measuring goes
+/// on; it only ever removes claims, so the error rate stands. Otherwise it is equivalent when both
+/// one-sided tests at ±margin reject, which is never corrected for the number of rows: the claim is
+/// made of each row by itself.
+pub fn judge_claims<'a>(
+    claims: impl IntoIterator<Item = WeightedClaim<'a>>,
+    design: &Design,
+) -> Vec<Judgement> {
+    let claims: Vec<WeightedClaim> = claims.into_iter().collect();
+    let weight = claims.iter().map(|claim| claim.weight).sum::<f64>();
+    let weight = weight.max(design.rows as f64);
+    let rows = map_rows(
+        claims,
+        |claim| claim.row.pairs(),
+        |claim| UnjudgedRow::new(claim, weight, design),
+    );
+    let family = Family::of(&rows, weight, design);
+    let judged = rows.iter().enumerate().map(|(row, of_row)| {
+        let is_found = (family.is_sound[row], family.is_borne[row]);
+        let level = (family.next_level * of_row.weight).min(design.alpha);
+        of_row.judge(is_found, level, design)
+    });
+    judged.collect()
+}
+
+/// Which claims hold together, and at what level.
+struct Family {
+    /// Which rows differ from zero, whatever treated samples leave behind.
+    is_sound: Vec<bool>,
+    /// Which would, were nothing doubted.
+    is_borne: Vec<bool>,
+    /// The level asked of the next claim of weight 1, at worst.
+    next_level: f64,
+}
+
+impl Family {
+    fn of(rows: &[UnjudgedRow], weight: f64, design: &Design) -> Family {
+        // Rows without a result are compared, too, and never rejected.
+        let absent = weight - rows.iter().map(|row| row.weight).sum::<f64>();
+        let weights: Vec<f64> =
+            rows.iter().map(|row| row.weight).chain([absent.max(0.0)]).collect();
+        let how = design.multiplicity;
+        let by = |evidence: &dyn Fn(&UnjudgedRow) -> f64| {
+            let evidence = rows.iter().map(evidence).chain([f64::NEG_INFINITY]);
+            how.reject(&evidence.collect::<Vec<f64>>(), &weights, design.alpha)
+        };
+        let is_sound = by(&|row| row.sound_evidence(how));
+        let next_level = how.next_level(&is_sound, &weights, design.alpha);
+        Family { is_sound, is_borne: by(&|row| row.evidence(how)), next_level }
+    }
 }
 
 /// One row before the other rows are known.
 struct UnjudgedRow<'a> {
     row: &'a Betting,
+    weight: f64,
     estimate: f64,
     interval: Interval,
     p_zero: f64,
@@ -106,7 +137,11 @@ struct UnjudgedRow<'a> {
 }
 
 impl<'a> UnjudgedRow<'a> {
-    fn new(row: &'a Betting, rows: usize, design: &Design) -> UnjudgedRow<'a> {
+    fn new(
+        WeightedClaim { row, weight }: WeightedClaim<'a>,
+        all: f64,
+        design: &Design,
+    ) -> UnjudgedRow<'a> {
         let fixed = design.fixed_pairs.filter(|n| row.pairs() >= *n);
         let at_any_time = design.fixed_pairs.is_none();
         let (estimate, interval, p_zero, equivalent) = if fixed.is_some() {
@@ -139,12 +174,13 @@ impl<'a> UnjudgedRow<'a> {
         };
         let equivalent = equivalent && complete;
         // Two contrasts of each row.
-        let carry_over = (side.is_some() || equivalent)
-            .then(|| CarryOver::of(row, design.alpha / (2 * rows) as f64));
+        let carry_over =
+            (side.is_some() || equivalent).then(|| CarryOver::of(row, design.alpha / (2.0 * all)));
         let found = carry_over.unwrap_or_default();
         let doubt = |verdict| doubt(verdict, row, interval, &found, design);
         UnjudgedRow {
             row,
+            weight,
             estimate,
             interval,
             p_zero,
@@ -154,11 +190,33 @@ impl<'a> UnjudgedRow<'a> {
         }
     }
 
-    fn judge(&self, rejected: bool, next_level: f64, design: &Design) -> Judgement {
-        // What is doubted was no candidate of e-BH's.
-        let is_doubted = matches!(self.side, Some((_, Some(_))));
-        let is_e_bh = design.multiplicity == Multiplicity::EBh;
-        let side = self.side.filter(|_| rejected || (is_e_bh && is_doubted));
+    /// The evidence against "no effect", a logarithm, if no sample changes the next one.
+    fn evidence(&self, multiplicity: Multiplicity) -> f64 {
+        match multiplicity {
+            Multiplicity::Holm => -self.p_zero.ln(),
+            // A claim that would be taken back is no claim, and no evidence of it helps the others.
+            Multiplicity::EBh if self.side.is_none() => f64::NEG_INFINITY,
+            Multiplicity::EBh => self.row.log_e_zero(),
+        }
+    }
+
+    /// The evidence that holds whatever treated samples leave behind: none where that is in doubt, and where
+    /// the clean pairs have to confirm it, no more than theirs.
+    fn sound_evidence(&self, multiplicity: Multiplicity) -> f64 {
+        let evidence = self.evidence(multiplicity);
+        match self.side.and_then(|(_, because)| because) {
+            None => evidence,
+            Some(Doubt::NotYetConfirmed) => evidence.min(self.row.clean_log_e(0.0, 1.0)),
+            Some(_) => f64::NEG_INFINITY,
+        }
+    }
+
+    fn judge(&self, (is_sound, is_borne): (bool, bool), level: f64, design: &Design) -> Judgement {
+        let side = self.side.and_then(|(verdict, because)| match because {
+            None | Some(Doubt::NotYetConfirmed) if is_sound => Some((verdict, None)),
+            Some(_) if is_borne => Some((verdict, because)),
+            _ => None,
+        });
         let (borne, because) = match (side, self.equivalent) {
             (Some(side), _) => side,
             (None, Some(because)) => (Verdict::Equivalent, because),
@@ -173,11 +231,11 @@ impl<'a> UnjudgedRow<'a> {
         let pairs_needed = match withheld {
             _ if !inconclusive => None,
             Some(Withheld { because: Doubt::NotYetConfirmed, .. }) => {
-                Some(self.pairs_to_confirm(design))
+                Some(self.pairs_to_confirm(borne, level, design))
             }
             // That is not the pairs' number.
             Some(_) => None,
-            None => self.pairs_needed(next_level, design),
+            None => self.pairs_needed(level, design),
         };
         let half_width = self.interval.half_width();
         let pairs_to_precision = match half_width <= width_allowed {
@@ -188,6 +246,7 @@ impl<'a> UnjudgedRow<'a> {
             estimate: self.estimate,
             interval: self.interval,
             p_zero: self.p_zero,
+            level,
             equivalent,
             verdict,
             withheld,
@@ -199,18 +258,22 @@ impl<'a> UnjudgedRow<'a> {
         }
     }
 
-    /// How many more pairs, at least 1, until those in which no treated sample came before show the effect by
+    /// How many more pairs, at least 1, until those in which no treated sample came before show it by
     /// themselves: their evidence grows like their number.
-    fn pairs_to_confirm(&self, design: &Design) -> usize {
+    fn pairs_to_confirm(&self, verdict: Verdict, level: f64, design: &Design) -> usize {
         let pairs = self.row.pairs();
-        let (has, needed) = (self.row.clean_log_e_value(), (1.0 / design.alpha).ln());
+        let (has, level) = match verdict {
+            Verdict::Equivalent => (self.row.clean_log_e_within(design.margin), design.alpha),
+            _ => (self.row.clean_log_e(0.0, 1.0), level),
+        };
+        let needed = (1.0 / level).ln();
         let in_all = pairs as f64 * (needed / has.max(needed / 4.0));
         ((in_all - pairs as f64).ceil() as usize).max(1)
     }
 
     /// The cheaper of the two ways to a verdict, at least 1, if estimate and spread stay as they
     /// are.
-    fn pairs_needed(&self, next_level: f64, design: &Design) -> Option<usize> {
+    fn pairs_needed(&self, level: f64, design: &Design) -> Option<usize> {
         let pairs = self.row.pairs();
         if let Some(fixed) = design.fixed_pairs.filter(|n| *n > pairs) {
             return Some(fixed - pairs);
@@ -223,8 +286,7 @@ impl<'a> UnjudgedRow<'a> {
             None => self.row.interval(alpha),
         };
         let size = self.estimate.abs();
-        let ways =
-            [(interval(next_level), size), (interval(2.0 * design.alpha), design.margin - size)];
+        let ways = [(interval(level), size), (interval(2.0 * design.alpha), design.margin - size)];
         ways.iter()
             .filter_map(|(interval, target)| pairs_until(pairs, interval.half_width(), *target))
             .min()
@@ -235,9 +297,9 @@ fn interval_fixed(row: &Betting, alpha: f64) -> Interval {
     signed_rank_interval(row.values(), alpha).unwrap_or(Interval::UNBOUNDED)
 }
 
-/// How many more pairs, at least 1, until `half_width` shrinks to `target`; `None` if that is not
-/// positive. While nothing is bounded yet, as many again: evidence grows like the number of pairs.
-fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
+/// How many more pairs than `pairs`, at least 1, until `half_width` shrinks to `target`; `None` if that is
+/// not positive. While nothing is bounded yet, as many again: evidence grows like the number of pairs.
+pub fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> {
     if target <= 0.0 {
         return None;
     }

@@ -29,11 +29,13 @@
 //! ```
 //!
 //! - [`Betting`] holds the log-ratios of one comparison, a *row*, and gives estimate and interval.
-//! - [`judge_rows`] judges all rows of an experiment together, as a [`Design`] promises; a [`Judgement`]
-//!   has the [`Verdict`], and why one was [withheld](Withheld).
+//! - [`judge_rows`] judges all rows of an experiment together, as a [`Design`] promises, and
+//!   [`judge_claims`] those that do not count alike; a [`Judgement`] has the [`Verdict`], and
+//!   why one was [withheld](Withheld).
 //! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] say what an interval of the typical pair does
 //!   not.
 //! - [`forecast`] and [`detectable`] say how many pairs it will take, or what so many can show.
+//! - [`series`] is for measurements without a partner, one after the other, that are looked at now and then.
 //! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`], [`student`] and [`histogram`] are for data of
 //!   other designs.
 //! - [`simulated`] is a machine whose true effect is known, to try all that.
@@ -61,10 +63,14 @@ pub mod forecast;
 pub mod histogram;
 pub mod judge;
 mod location;
+pub mod looks;
 pub mod mean_rate;
 pub mod multiplicity;
 mod normal;
 pub mod parallel;
+#[cfg(test)]
+mod plans;
+pub mod series;
 pub mod simulated;
 mod spread;
 pub mod stalls;
@@ -78,7 +84,7 @@ use serde::{Deserialize, Serialize};
 pub use betting::{Betting, NotFinite};
 pub use design::Design;
 pub use doubt::{Doubt, Withheld};
-pub use judge::{Judgement, judge_rows};
+pub use judge::{Judgement, WeightedClaim, judge_claims, judge_rows};
 
 /// What an experiment says of one workload under one treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ pub fn map_rows<T: Send, R: Send>(
     if rows.iter().map(pairs).sum::<usize>() < LONG {
         return rows.into_iter().map(work).collect();
     }
-    let threads = thread::available_parallelism().map_or(1, |cpus| cpus.get()).min(rows.len());
+    let helpers = thread::available_parallelism().map_or(1, |cpus| cpus.get()).min(rows.len()) - 1;
     let open = Mutex::new(rows.into_iter().enumerate());
     // The lock is given back before the work begins.
     let next = || open.lock().expect("no thread works while it holds the lock").next();
@@ -24,8 +24,12 @@ pub fn map_rows<T: Send, R: Send>(
         std::iter::from_fn(next).map(|(number, row)| (number, work(row))).collect()
     };
     let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(take_turns)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a row's work")).collect()
+        // One that cannot be made leaves its rows to the others, of which this thread is one.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, take_turns).ok();
+        let helpers: Vec<_> = (0..helpers).filter_map(start).collect();
+        let mut done = take_turns();
+        done.extend(helpers.into_iter().flat_map(|thread| thread.join().expect("a row's work")));
+        done
     });
     done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()

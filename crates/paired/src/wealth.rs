@@ -1,5 +1,8 @@
 //! What a gambler owns who bets against a symmetric game: the e-value of the anytime interval.
 
+use super::betting::PairPlan;
+use super::judge::MIN_PAIRS;
+
 /// Share of the capital that each of the nine gamblers stakes, of equal starting capital.
 ///
 /// Small stakes find small effects in many pairs, large ones large effects in few; their mean is
@@ -10,9 +13,11 @@ const STAKES: [f64; 9] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.98, 0.98];
 /// can still decide.
 const LARGEST_SHARE: f64 = 0.08;
 
-/// Who bets: the nine, and one who knows how many pairs there will be.
+/// Who bets: the nine, and one who knows how many pairs there will be, maybe after the pilot alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gamblers {
+    /// For so many bets the tenth keeps what he has.
+    waits: usize,
     stakes: [f64; STAKES.len() + 1],
     /// What each begins with; 1 in all, or less.
     shares: [f64; STAKES.len() + 1],
@@ -25,19 +30,23 @@ impl Gamblers {
     /// 0.56 (normal noise, ψ(z) = tanh(1.5 z), s the standard deviation), the logarithm of the wealth grows
     /// by n*(bμ − 0.28 b²), most for b = μ/0.56, and reaches ln(2 · 2/α) = ln 80 after n* pairs where
     /// b = √(2 ln 80 / (0.56 n*)).
-    pub(crate) fn new(planned_pairs: Option<f64>) -> Gamblers {
+    pub(crate) fn new(plan: Option<PairPlan>) -> Gamblers {
         let mut stakes = [0.0; STAKES.len() + 1];
         let mut shares = stakes;
         stakes[..STAKES.len()].copy_from_slice(&STAKES);
-        let Some(pairs) = planned_pairs.filter(|pairs| *pairs > 0.0) else {
-            shares[..STAKES.len()].fill(1.0 / STAKES.len() as f64);
-            return Gamblers { stakes, shares };
+        let (pairs, waits) = match plan {
+            Some(PairPlan::AtFirst(pairs)) if pairs > 0.0 => (pairs, 0),
+            Some(PairPlan::AfterPilot(pairs)) if pairs > 0.0 => (pairs, MIN_PAIRS),
+            _ => {
+                shares[..STAKES.len()].fill(1.0 / STAKES.len() as f64);
+                return Gamblers { waits: 0, stakes, shares };
+            }
         };
         stakes[STAKES.len()] = (2.0 * 80.0_f64.ln() / (0.56 * pairs)).sqrt().min(0.98);
         shares[..7].fill((0.5 - 2.0 * LARGEST_SHARE) / 7.0);
         shares[7..9].fill(LARGEST_SHARE);
         shares[9] = 0.5;
-        Gamblers { stakes, shares }
+        Gamblers { waits, stakes, shares }
     }
 }
 
@@ -45,6 +54,13 @@ impl Gamblers {
     /// The same with so much in all. What they do not have may be staked on something else.
     pub(crate) fn with(self, capital: f64) -> Gamblers {
         Gamblers { shares: self.shares.map(|share| share * capital), ..self }
+    }
+
+    /// The same for a quarter of the pairs: what knows their number stakes twice as much.
+    pub(crate) fn for_a_quarter(mut self) -> Gamblers {
+        let planned = &mut self.stakes[STAKES.len()];
+        *planned = (2.0 * *planned).min(0.98);
+        self
     }
 }
 
@@ -68,21 +84,32 @@ pub(crate) struct Wealth {
     capital: [f64; STAKES.len() + 1],
     stakes: [f64; STAKES.len() + 1],
     log_scale: f64,
+    /// Since the capitals were scaled.
     bets: u32,
+    /// For so many more bets the tenth waits.
+    waits: usize,
 }
 
 impl Wealth {
     /// The capital before the first bet.
     pub(crate) fn new(gamblers: Gamblers) -> Wealth {
-        Wealth { capital: gamblers.shares, stakes: gamblers.stakes, log_scale: 0.0, bets: 0 }
+        Wealth {
+            capital: gamblers.shares,
+            stakes: gamblers.stakes,
+            log_scale: 0.0,
+            bets: 0,
+            waits: gamblers.waits,
+        }
     }
 
     /// Plays one round; `score` is in [−1, 1].
     pub(crate) fn bet(&mut self, score: f64) {
         debug_assert!((-1.0..=1.0).contains(&score));
-        for (capital, stake) in self.capital.iter_mut().zip(self.stakes) {
+        let betting = self.stakes.len() - usize::from(self.waits > 0);
+        for (capital, stake) in self.capital.iter_mut().zip(self.stakes).take(betting) {
             *capital *= 1.0 + stake * score;
         }
+        self.waits = self.waits.saturating_sub(1);
         self.bets += 1;
         if self.bets == BETS_PER_SCALING {
             let richest = self.capital.iter().copied().fold(0.0, f64::max);
@@ -146,22 +173,35 @@ mod tests {
 
     #[test]
     fn a_plan_moves_half_of_the_capital_and_eight_wins_still_decide() {
-        for pairs in [1.0, 8.0, 40.0, 300.0, 1e6] {
-            let Gamblers { stakes, shares } = Gamblers::new(Some(pairs));
+        let pairs = [1.0, 8.0, 40.0, 300.0, 1e6];
+        for plan in pairs.map(PairPlan::AtFirst).into_iter().chain(pairs.map(PairPlan::AfterPilot))
+        {
+            let Gamblers { stakes, shares, .. } = Gamblers::new(Some(plan));
             assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             assert!(stakes.iter().all(|stake| (0.0..=0.98).contains(stake)));
-            let mut wealth = Wealth::new(Gamblers::new(Some(pairs)));
+            let mut wealth = Wealth::new(Gamblers::new(Some(plan)));
             (0..8).for_each(|_| wealth.bet(1.0));
-            assert!(wealth.log() >= 40_f64.ln(), "{pairs}: {}", wealth.log().exp());
+            assert!(wealth.log() >= 40_f64.ln(), "{plan:?}: {}", wealth.log().exp());
         }
-        let none = Gamblers::new(Some(0.0));
+        let none = Gamblers::new(Some(PairPlan::AtFirst(0.0)));
         assert_eq!(none, Gamblers::new(None));
+    }
+
+    #[test]
+    fn who_waits_for_a_plan_keeps_his_half_until_then() {
+        let mut wealth = Wealth::new(Gamblers::new(Some(PairPlan::AfterPilot(40.0))));
+        (0..MIN_PAIRS).for_each(|_| wealth.bet(-1.0));
+        assert!(wealth.log() > 0.5_f64.ln());
+        let before = wealth.log();
+        wealth.bet(-1.0);
+        // √(2 ln 80 / (0.56 · 40)) of a half.
+        assert!((wealth.log() - before).exp() < 0.5);
     }
 
     #[test]
     fn a_hundred_thousand_wins_or_losses_stay_finite() {
         for score in [1.0, -1.0] {
-            let mut wealth = Wealth::new(Gamblers::new(Some(1000.0)));
+            let mut wealth = Wealth::new(Gamblers::new(Some(PairPlan::AtFirst(1000.0))));
             for _ in 0..100_000 {
                 wealth.bet(score);
             }

@@ -1,126 +1,195 @@
 //! Root in another user's directory works as that user: what it makes belongs to him, and the kernel checks
 //! every name on the way as his. So no link of his leads root to a file that he could not write himself.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::marker::PhantomData;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::process::geteuid;
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, fstatfs, openat, renameat, unlinkat};
+use rustix::io::Errno;
 
-use super::path::walk;
+use super::path::{check, owners, refused};
+use super::user::{Acting, User, is_root_for_others};
+use super::walk::{Reached, is_directory, is_file, is_link, is_same, walk};
 
-/// The user whom root works as, with his directory's group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    uid: u32,
-    gid: u32,
+const SETGID: u32 = 0o2000;
+/// The group `nogroup` or `nobody`, which owns nothing.
+const NO_GROUP: u32 = 65534;
+/// Number of looks at a file that another program keeps replacing.
+const TRIES: u32 = 10;
+
+/// statfs(2): procfs, sysfs, both kinds of control groups, debugfs, tracefs, securityfs, configfs, selinuxfs,
+/// bpf, efivarfs.
+const OF_KERNEL: [u64; 11] = [
+    0x9fa0,
+    0x6265_6572,
+    0x27_e0eb,
+    0x6367_7270,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x6265_6570,
+    0xf97c_ff8c,
+    0xcafe_4a11,
+    0xde5e_81e4,
+];
+
+/// Where a path leads. While it lives, this thread works as the first user other than root who owns something
+/// on the way: all behind that is in his hands.
+struct FilePlace {
+    reached: Reached,
+    user: Option<User>,
+    _acting: Option<Acting>,
 }
 
-/// The first user other than root who owns something on the way to this path, which need not exist: all
-/// behind that is in his hands. `None` for others than root, who can do no more than they may anyway.
-pub fn of(path: &Path) -> Option<Owner> {
-    let mut owner = None;
-    if geteuid().is_root() && can_be_others() {
+impl FilePlace {
+    /// To write, no third user may be able to exchange what is on the way. Directories that are not there are
+    /// made with the mode `make`.
+    fn of(path: &Path, make: Option<Mode>, is_to_write: bool) -> io::Result<FilePlace> {
+        let is_root = is_root_for_others();
         // In a user namespace, what is root's outside belongs to a uid that is none of ours, as `/` does.
-        let of_root = fs::metadata("/").map_or(0, |metadata| metadata.uid());
-        // What is not there yet ends the way.
-        let _ = walk(path, &mut |path, metadata| {
-            // `/dev/stdout` and the like lead to what is open already.
-            if owner.is_some() || path.starts_with("/proc") {
-                return Err(io::ErrorKind::Other.into());
+        let of_root = [0, fs::metadata("/")?.uid()];
+        let (mut user, mut acting, mut gives_its_group) = (None, None, false);
+        let reached = walk(path, make, &mut |path, stat| {
+            // A file leads nowhere, whosever it is.
+            let leads_on = is_link(stat) || is_directory(stat);
+            if is_root && user.is_none() && leads_on && !of_root.contains(&stat.st_uid) {
+                // In a directory that gives its group to all in it, the group is not the user's.
+                let gid = if gives_its_group { NO_GROUP } else { stat.st_gid };
+                let first = User { uid: stat.st_uid, gid };
+                (user, acting) = (Some(first), Some(first.enter()?));
             }
-            if ![0, of_root].contains(&metadata.uid()) {
-                owner = Some(Owner { uid: metadata.uid(), gid: metadata.gid() });
+            gives_its_group = is_directory(stat) && stat.st_mode & SETGID != 0;
+            match user {
+                Some(User { uid, .. }) if is_to_write => {
+                    check(path, stat, &owners(Some(uid))?, false)
+                }
+                _ => Ok(()),
             }
-            Ok(())
         });
-    }
-    owner
-}
-
-/// Not in a user namespace where groups are fixed (user_namespaces(7)): there root is an ordinary user's, and
-/// can do no more than he may.
-fn can_be_others() -> bool {
-    fs::read_to_string("/proc/self/setgroups").map_or(true, |text| text.trim() != "deny")
-}
-
-/// Does something with files below this path as the user whose they are.
-///
-/// # Errors
-/// Where root may not become that user, or what `work` says.
-pub fn as_owner<T, E: From<io::Error>>(
-    path: &Path,
-    work: impl FnOnce() -> Result<T, E>,
-) -> Result<T, E> {
-    let _acting = of(path).map(Owner::enter).transpose()?;
-    work()
-}
-
-/// Opens a file to write, which is created where it is not there, as the user whose it is.
-///
-/// # Errors
-/// As `open(2)`; and where it is a named pipe that nobody reads, which would be waited for without end.
-pub fn open_to_write(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    open_or_make(path, options).map(|(file, _)| file)
-}
-
-/// The same, and whether it is new: not there before, nor the end of a link.
-fn open_or_make(path: &Path, options: &OpenOptions) -> io::Result<(File, bool)> {
-    // Where nothing is yet, a link that somebody puts there meanwhile is not followed.
-    let made = as_owner(path, || open(path, options.clone().create_new(true), 0));
-    let is_new = made.is_ok();
-    let file = match made {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let owner = of(path);
-            let is_ours = |link: fs::Metadata| link.is_symlink() && link.uid() == 0;
-            // Nor one that takes the place of what was there when we looked whose it is.
-            let follows = owner.is_some()
-                || !geteuid().is_root()
-                || fs::symlink_metadata(path).is_ok_and(is_ours);
-            let _acting = owner.map(Owner::enter).transpose()?;
-            open(path, options.clone().create(true), if follows { 0 } else { libc::O_NOFOLLOW })
+        let reached = reached.map_err(|error| explained(error, user))?;
+        if user.is_some() && is_of_kernel(&reached.directory)? {
+            return Err(refused(format!(
+                "{}: root follows no path of another user into a file system of the kernel",
+                reached.path.display()
+            )));
         }
-        other => other,
-    }?;
+        Ok(FilePlace { reached, user, _acting: acting })
+    }
+
+    /// Opens what was seen, or makes a file where nothing was; `None` where it is something else by now.
+    fn open(&self, flags: OFlags) -> io::Result<Option<File>> {
+        let Reached { directory, name, last, .. } = &self.reached;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        // A stream that is open already, as `/dev/stdout`, but by no link of another user.
+        let is_stream = last.as_ref().is_some_and(is_link) && self.user.is_none();
+        let more = match last {
+            None => OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
+            Some(_) if is_stream => OFlags::empty(),
+            Some(_) => OFlags::NOFOLLOW,
+        };
+        let file = match openat(directory, name, flags | more, Mode::from_raw_mode(0o666)) {
+            Err(Errno::NOENT | Errno::EXIST) => return Ok(None),
+            Err(Errno::NXIO) => {
+                return Err(io::Error::other("it is a pipe, and no program reads from it"));
+            }
+            other => File::from(other.map_err(|error| explained(error.into(), self.user))?),
+        };
+        let is_it = match last {
+            Some(last) => is_stream || is_same(&file, last)?,
+            None => true,
+        };
+        Ok(is_it.then_some(file))
+    }
+
+    /// Tells if another user may have given one of root's files this name as well (a hard link).
+    fn is_doubtful(&self) -> io::Result<bool> {
+        let has_names = self.reached.last.as_ref().is_some_and(|it| is_file(it) && it.st_nlink > 1);
+        let as_root = is_root_for_others() && self.user.is_none();
+        Ok(as_root && has_names && fstat(&self.reached.directory)?.st_mode & 0o022 != 0)
+    }
+
+    fn is_new(&self) -> bool {
+        self.reached.last.is_none()
+    }
+
+    /// Removes a file that was made here, unless another has its name by now.
+    fn remove_made(&self, made: &File) -> io::Result<()> {
+        let Reached { directory, name, .. } = &self.reached;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = openat(directory, name, flags, Mode::empty())?;
+        match is_same(found, &fstat(made)?)? {
+            true => Ok(unlinkat(directory, name, AtFlags::empty())?),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Tells if the kernel makes up the files of this directory. Some of them ask for the effective user
+/// (proc_sys_permission() in fs/proc/proc_sysctl.c), which stays root.
+fn is_of_kernel(directory: &OwnedFd) -> io::Result<bool> {
+    Ok(OF_KERNEL.contains(&(fstatfs(directory)?.f_type as u64 & 0xffff_ffff)))
+}
+
+fn explained(error: io::Error, user: Option<User>) -> io::Error {
+    match user {
+        Some(User { uid, .. }) if error.raw_os_error() == Some(libc::EACCES) => io::Error::new(
+            error.kind(),
+            format!("the user whose path it is (uid {uid}) has no permission for it"),
+        ),
+        _ => error,
+    }
+}
+
+/// Opens a file without waiting for anybody, as the user whose it is.
+fn open(path: &Path, flags: OFlags, is_to_write: bool) -> io::Result<(File, FilePlace)> {
+    for _ in 0..TRIES {
+        let place = FilePlace::of(path, None, is_to_write)?;
+        if place.is_new() && !is_to_write {
+            return Err(Errno::NOENT.into());
+        }
+        if let Some(file) = place.open(flags)? {
+            return Ok((file, place));
+        }
+    }
+    Err(io::Error::other("another program keeps replacing it: stop that, or name another file"))
+}
+
+/// Opens a file to read it, as the user whose it is.
+///
+/// # Errors
+/// As `open(2)`.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    open(path, OFlags::RDONLY, false).map(|(file, _)| file)
+}
+
+/// A file to write, and a write to it that waits where it has to.
+fn open_to_write(path: &Path, flags: OFlags) -> io::Result<(File, FilePlace)> {
+    let (file, place) = open(path, flags | OFlags::WRONLY, true)?;
+    if place.is_doubtful()? {
+        return Err(io::Error::other(
+            "it has another name (hard link), and all users can write this directory: name another file",
+        ));
+    }
     let flags = rustix::fs::fcntl_getfl(&file)?;
-    rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
-    Ok((file, is_new))
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok((file, place))
 }
 
 /// Whether a file can be written. One that is not there is made for that, and then removed: what it is for
 /// may never come.
 ///
 /// # Errors
-/// As [`open_to_write`].
+/// As `open(2)`; and where it is a named pipe that nobody reads, which would be waited for without end.
 pub fn try_to_write(path: &Path) -> io::Result<()> {
-    let (file, is_new) = open_or_make(path, OpenOptions::new().append(true))?;
-    if is_new {
+    let (file, place) = open_to_write(path, OFlags::APPEND)?;
+    if place.is_new() {
         // Another may have been quicker, and where nothing can be removed the file stays.
-        let _ = remove_made(path, &file);
+        let _ = place.remove_made(&file);
     }
     Ok(())
-}
-
-/// Removes a file that was made here, as the user whose it is, unless another has its name by now.
-fn remove_made(path: &Path, file: &File) -> io::Result<()> {
-    let made = file.metadata()?;
-    as_owner(path, || {
-        let found = fs::symlink_metadata(path)?;
-        match (found.dev(), found.ino()) == (made.dev(), made.ino()) {
-            true => fs::remove_file(path),
-            false => Ok(()),
-        }
-    })
-}
-
-fn open(path: &Path, options: &OpenOptions, flags: i32) -> io::Result<File> {
-    let file = options.clone().custom_flags(flags | libc::O_NONBLOCK).open(path);
-    file.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => io::Error::other("it is a pipe, and no program reads from it"),
-        _ => error,
-    })
 }
 
 /// Replaces what is in a file by this, as the user whose it is. Of a new one no part is left where not all of
@@ -129,13 +198,71 @@ fn open(path: &Path, options: &OpenOptions, flags: i32) -> io::Result<File> {
 /// # Errors
 /// As `open(2)` and `write(2)`.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (mut file, is_new) = open_or_make(path, OpenOptions::new().write(true).truncate(true))?;
-    let written = file.write_all(bytes);
-    if written.is_err() && is_new {
+    let (mut file, place) = open_to_write(path, OFlags::empty())?;
+    let emptied = if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) };
+    let written = emptied.and_then(|()| file.write_all(bytes));
+    if written.is_err() && place.is_new() {
         // What kept it from being written is what is told.
-        let _ = remove_made(path, &file);
+        let _ = place.remove_made(&file);
     }
     written
+}
+
+/// Replaces a file by one with these bytes in one step, as the user who owns its directory. A reader finds
+/// the old or the new file, even if this process dies meanwhile.
+///
+/// # Errors
+/// As `open(2)`, `write(2)` and `rename(2)`; then the old file stays.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let place = FilePlace::of(path, None, true)?;
+    let Reached { directory, name, .. } = &place.reached;
+    let mut new = name.clone();
+    new.push(format!(".new-{}", std::process::id()));
+    // Of one that had our number and died.
+    let _ = unlinkat(directory, &new, AtFlags::empty());
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let written = || -> io::Result<()> {
+        let mut file = File::from(openat(directory, &new, flags, Mode::from_raw_mode(0o666))?);
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(renameat(directory, &new, directory, name)?)
+    };
+    written().map_err(|error| {
+        let _ = unlinkat(directory, &new, AtFlags::empty());
+        explained(error, place.user)
+    })
+}
+
+/// Adds this to a file, as the user whose it is.
+///
+/// # Errors
+/// As `open(2)` and `write(2)`.
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (mut file, _place) = open_to_write(path, OFlags::APPEND)?;
+    file.write_all(bytes)
+}
+
+/// Removes a file, as the user whose it is.
+///
+/// # Errors
+/// As `unlink(2)`.
+pub fn remove(path: &Path) -> io::Result<()> {
+    let FilePlace { reached, _acting, .. } = FilePlace::of(path, None, true)?;
+    Ok(unlinkat(&reached.directory, &reached.name, AtFlags::empty())?)
+}
+
+/// Makes a file that only its owner can read, where none is, as the user whose directory it is in.
+///
+/// # Errors
+/// As `open(2)`.
+pub fn create_private_file(path: &Path) -> io::Result<()> {
+    let place = FilePlace::of(path, None, true)?;
+    let Reached { directory, name, .. } = &place.reached;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    match openat(directory, name, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(_) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(explained(error.into(), place.user)),
+    }
 }
 
 /// Makes a directory and those above it, as the user whose they are.
@@ -143,60 +270,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// As `mkdir(2)`.
 pub fn create_directory(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    as_owner(path, || fs::DirBuilder::new().recursive(true).mode(mode).create(path))
-}
-
-impl Owner {
-    /// This thread opens and makes files as this user until the result is dropped.
-    ///
-    /// # Errors
-    /// Where the kernel does not permit it.
-    pub fn enter(self) -> io::Result<Acting> {
-        let groups = groups()?;
-        let acting = Acting { groups, _thread: PhantomData };
-        set_groups(&[])?;
-        set_file_ids(self.uid, self.gid)?;
-        Ok(acting)
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let place = FilePlace::of(path, Some(Mode::from_raw_mode(mode)), true)?;
+    match place.reached.last.as_ref().is_some_and(is_directory) {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
     }
-}
-
-/// While it lives, this thread works as another user.
-pub struct Acting {
-    groups: Vec<u32>,
-    /// These are a thread's own: it stays where it was made.
-    _thread: PhantomData<*const ()>,
-}
-
-impl Drop for Acting {
-    fn drop(&mut self) {
-        // Whoever stays another user would fail at the next thing that needs root, and say so.
-        let _ = set_file_ids(0, 0);
-        let _ = set_groups(&self.groups);
-    }
-}
-
-/// The calls themselves: those of the C library change all threads.
-fn set_file_ids(uid: u32, gid: u32) -> io::Result<()> {
-    // SAFETY: both take a number, and change only what this thread may do with files.
-    let is_now = unsafe {
-        libc::syscall(libc::SYS_setfsgid, gid);
-        libc::syscall(libc::SYS_setfsuid, uid);
-        // An id that is none changes nothing and tells the one in force (setfsuid(2)).
-        libc::syscall(libc::SYS_setfsuid, u32::MAX) as u32
-    };
-    if is_now == uid { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
-}
-
-fn groups() -> io::Result<Vec<u32>> {
-    let groups = rustix::process::getgroups()?;
-    Ok(groups.into_iter().map(|group| group.as_raw()).collect())
-}
-
-fn set_groups(groups: &[u32]) -> io::Result<()> {
-    // SAFETY: the kernel reads so many numbers from where they are.
-    let status = unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -210,8 +289,7 @@ mod tests {
 
     /// A directory of another user's in one of ours that he can enter; `None` without root.
     fn theirs() -> Option<(tempfile::TempDir, PathBuf)> {
-        if !geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return None;
         }
         let home = tempfile::tempdir().unwrap();
@@ -227,6 +305,24 @@ mod tests {
         (metadata.uid(), metadata.gid())
     }
 
+    /// The kernel takes us for root there.
+    #[test]
+    fn a_link_of_another_user_leads_root_to_no_setting_of_the_kernel() {
+        let Some((_home, theirs)) = theirs() else { return };
+        let link = theirs.join("link");
+        for setting in
+            ["/proc/sys/kernel/domainname", "/sys/kernel/mm/transparent_hugepage/enabled"]
+        {
+            symlink(setting, &link).unwrap();
+            let before = fs::read(setting).unwrap();
+            let problem = write(&link, b"{").unwrap_err().to_string();
+            assert!(problem.contains("a file system of the kernel"), "{problem}");
+            assert!(open_to_read(&link).is_err());
+            assert_eq!(fs::read(setting).unwrap(), before);
+            fs::remove_file(&link).unwrap();
+        }
+    }
+
     #[test]
     fn what_root_makes_in_a_users_directory_is_his() {
         let Some((home, theirs)) = theirs() else { return };
@@ -240,7 +336,24 @@ mod tests {
         // And root is root again.
         write(&home.path().join("ours"), b"").unwrap();
         assert_eq!(owner(&home.path().join("ours")), (0, 0));
-        assert_eq!(of(&home.path().join("ours")), None);
+    }
+
+    #[test]
+    fn a_file_is_replaced_in_one_step_or_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        replace(&file, b"old").unwrap();
+        let mut old = File::open(&file).unwrap();
+        replace(&file, b"new").unwrap();
+        let mut read = String::new();
+        io::Read::read_to_string(&mut old, &mut read).unwrap();
+        assert_eq!((read.as_str(), fs::read_to_string(&file).unwrap().as_str()), ("old", "new"));
+        fs::create_dir(home.path().join("directory")).unwrap();
+        assert!(replace(&home.path().join("directory"), b"new").is_err());
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2, "a half is left");
+        let Some((_home, theirs)) = theirs() else { return };
+        replace(&theirs.join("file"), b"new").unwrap();
+        assert_eq!(owner(&theirs.join("file")), (NOBODY, NOBODY));
     }
 
     #[test]
@@ -308,11 +421,11 @@ mod tests {
     fn what_took_the_place_of_a_new_file_is_not_removed() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
-        let (file, is_new) = open_or_make(&path, OpenOptions::new().append(true)).unwrap();
-        assert!(is_new);
+        let (file, place) = open_to_write(&path, OFlags::APPEND).unwrap();
+        assert!(place.is_new());
         fs::rename(&path, home.path().join("moved")).unwrap();
         fs::write(&path, "another's").unwrap();
-        remove_made(&path, &file).unwrap();
+        place.remove_made(&file).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"another's");
     }
 
@@ -359,16 +472,103 @@ mod tests {
     }
 
     #[test]
-    fn root_of_a_user_namespace_with_fixed_groups_works_as_itself() {
-        let denied = fs::read_to_string("/proc/self/setgroups").is_ok_and(|text| text == "deny\n");
-        assert_eq!(can_be_others(), !denied);
-        let owner = fs::metadata("/").unwrap().uid();
-        assert_eq!(of(Path::new("/")), None, "uid {owner}");
+    fn a_link_to_a_stream_that_is_open_is_written_to() {
+        assert!(try_to_write(Path::new("/dev/null")).is_ok());
+        let home = tempfile::tempdir().unwrap();
+        let file = File::create(home.path().join("file")).unwrap();
+        let stream = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        write(Path::new(&stream), b"text").unwrap();
+        assert_eq!(fs::read(home.path().join("file")).unwrap(), b"text");
     }
 
     #[test]
-    fn a_link_to_a_stream_that_is_open_is_nobodys() {
-        assert_eq!(of(Path::new("/dev/stdout")), None);
-        assert_eq!(of(Path::new("/proc/self/fd/1")), None);
+    fn what_a_third_user_could_exchange_is_not_written() {
+        let Some((_home, theirs)) = theirs() else { return };
+        let [thirds, open] = ["thirds", "open"].map(|name| theirs.join(name));
+        for directory in [&thirds, &open] {
+            create_directory(directory, 0o755).unwrap();
+        }
+        chown(&thirds, Some(1001), Some(1001)).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        for (directory, why) in [(thirds, "(uid 1001)"), (open, "written by everybody")] {
+            let file = directory.join("report");
+            for problem in [write(&file, b"x"), try_to_write(&file), append(&file, b"x")] {
+                let problem = problem.unwrap_err().to_string();
+                assert!(problem.contains(why), "{problem}");
+            }
+            assert!(create_directory(&directory.join("deep"), 0o700).is_err());
+            assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        }
+    }
+
+    /// The file that was opened decides, not the name that it had before.
+    #[test]
+    fn what_was_exchanged_since_it_was_seen_is_not_opened() {
+        let Some((home, theirs)) = theirs() else { return };
+        let (ours, file) = (home.path().join("ours"), theirs.join("file"));
+        fs::write(&ours, "ours").unwrap();
+        write(&file, b"theirs").unwrap();
+        let seen = FilePlace::of(&file, None, true).unwrap();
+        assert_eq!(seen.user.map(|user| user.uid), Some(NOBODY));
+        fs::rename(&file, theirs.join("moved")).unwrap();
+        fs::write(&file, "another").unwrap();
+        assert!(seen.open(OFlags::WRONLY).unwrap().is_none());
+        // Nor is a link followed that came in its place.
+        fs::remove_file(&file).unwrap();
+        symlink(&ours, &file).unwrap();
+        assert!(seen.open(OFlags::WRONLY).is_err());
+        drop(seen);
+        let absent = FilePlace::of(&theirs.join("absent"), None, true).unwrap();
+        symlink(&ours, theirs.join("absent")).unwrap();
+        assert!(absent.open(OFlags::WRONLY).unwrap().is_none());
+        drop(absent);
+        assert_eq!(fs::read(&ours).unwrap(), b"ours");
+    }
+
+    #[test]
+    fn another_name_of_a_file_of_roots_is_not_written_where_anybody_can_make_one() {
+        let Some((home, _)) = theirs() else { return };
+        let [shared, own] = ["shared", "own"].map(|name| home.path().join(name));
+        for directory in [&shared, &own] {
+            fs::create_dir(directory).unwrap();
+            fs::write(home.path().join("precious"), "precious").unwrap();
+            fs::hard_link(home.path().join("precious"), directory.join("name")).unwrap();
+        }
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(
+            write(&shared.join("name"), b"x").unwrap_err().to_string().contains("another name")
+        );
+        assert_eq!(fs::read(home.path().join("precious")).unwrap(), b"precious");
+        write(&own.join("name"), b"x").unwrap();
+    }
+
+    #[test]
+    fn a_group_that_a_directory_gives_is_not_the_users() {
+        let Some((home, _)) = theirs() else { return };
+        let shared = home.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        chown(&shared, None, Some(42)).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o3777)).unwrap();
+        let link = shared.join("link");
+        symlink(home.path(), &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(1001), Some(42)).unwrap();
+        let place = FilePlace::of(&link.join("file"), None, false).unwrap();
+        assert_eq!(place.user, Some(User { uid: 1001, gid: NO_GROUP }));
+    }
+
+    #[test]
+    fn a_file_for_its_owner_is_made_once_and_kept() {
+        let Some((home, theirs)) = theirs() else { return };
+        for (directory, uid) in [(home.path(), 0), (&theirs, NOBODY)] {
+            let file = directory.join("private");
+            create_private_file(&file).unwrap();
+            let made = fs::metadata(&file).unwrap();
+            assert_eq!((made.mode() & 0o777, made.uid()), (0o600, uid));
+            fs::write(&file, "kept").unwrap();
+            create_private_file(&file).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), b"kept");
+            remove(&file).unwrap();
+            assert!(!file.exists());
+        }
     }
 }

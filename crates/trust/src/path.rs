@@ -1,40 +1,60 @@
 //! Whether nobody but root and ourselves can change where a path leads.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use rustix::fs::Stat;
 use rustix::process::geteuid;
 
-/// As the kernel (path_resolution(7)).
-const MAX_LINKS: u32 = 40;
+use super::walk::{is_directory, is_link, walk};
+
 const STICKY: u32 = 0o1000;
 
 /// The path without links, if every directory and link on the way, and what it leads to, is root's or our own
 /// and nobody else's to write. Then nobody can change it behind our back.
 ///
 /// # Errors
-/// `PermissionDenied` with a sentence that names what is whose; else as `lstat(2)`.
+/// `PermissionDenied` with a sentence that names what is whose; else as `open(2)`.
 pub fn trusted(path: &Path) -> io::Result<PathBuf> {
     trusted_also(path, None)
 }
 
 /// The same, where this user is trusted too.
-///
+pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBuf> {
+    let (owners, is_root) = (owners(other)?, geteuid().is_root());
+    let reached = walk(path, None, &mut |path, stat| check(path, stat, &owners, is_root))?;
+    match reached.last {
+        None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        Some(last) if is_link(&last) => {
+            Err(io::Error::other("it is a stream that is open; save the content to a file first"))
+        }
+        Some(_) => Ok(reached.path),
+    }
+}
+
+/// Whoever owns `/` can replace all programs; in a user namespace that is no uid of ours.
+pub(crate) fn owners(other: Option<u32>) -> io::Result<[Option<u32>; 4]> {
+    Ok([Some(0), Some(geteuid().as_raw()), Some(fs::metadata("/")?.uid()), other])
+}
+
 /// # Errors
-/// As [`trusted`].
-pub fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBuf> {
-    // Whoever owns `/` can replace all programs; in a user namespace that is no uid of ours.
-    let owners = [Some(0), Some(geteuid().as_raw()), Some(fs::metadata("/")?.uid()), other];
-    let is_root = geteuid().is_root();
-    walk(path, &mut |path, metadata| match complaint(metadata, &owners, is_root) {
+/// A sentence with what another user can do here.
+pub(crate) fn check(
+    path: &Path,
+    stat: &Stat,
+    owners: &[Option<u32>],
+    is_root: bool,
+) -> io::Result<()> {
+    match complaint(stat, owners, is_root) {
         None => Ok(()),
-        Some(complaint) => Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!("{} {complaint}", path.display()),
-        )),
-    })
+        Some(complaint) => Err(refused(format!("{} {complaint}", path.display()))),
+    }
+}
+
+pub(crate) fn refused(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
 /// Makes a directory that only we can enter, and those above it, where nobody else can interfere.
@@ -62,13 +82,13 @@ pub fn create_private(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// What another user can do here, in words that follow the path.
-fn complaint(metadata: &Metadata, owners: &[Option<u32>], is_root: bool) -> Option<String> {
-    let (uid, mode) = (metadata.uid(), metadata.mode());
+fn complaint(stat: &Stat, owners: &[Option<u32>], is_root: bool) -> Option<String> {
+    let (uid, mode) = (stat.st_uid, stat.st_mode);
     if !owners.contains(&Some(uid)) {
         return Some(format!("belongs to another user (uid {uid})"));
     }
     // A link has no mode of its own; in a sticky directory others cannot replace what is not theirs.
-    if metadata.is_symlink() || (metadata.is_dir() && mode & STICKY != 0) {
+    if is_link(stat) || (is_directory(stat) && mode & STICKY != 0) {
         return None;
     }
     // The group of an ordinary user is mostly himself; the bit may also stand for an access control list.
@@ -77,48 +97,6 @@ fn complaint(metadata: &Metadata, owners: &[Option<u32>], is_root: bool) -> Opti
         0o020 => is_root.then(|| "can be written by its group".to_owned()),
         _ => Some("can be written by everybody".to_owned()),
     }
-}
-
-/// Goes along a path from `/` on and shows every directory, link and file on the way; gives it without links.
-///
-/// # Errors
-/// What `look` says, or as `lstat(2)`.
-pub(super) fn walk(
-    path: &Path,
-    look: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
-) -> io::Result<PathBuf> {
-    walk_links(path, look, &mut 0)
-}
-
-fn walk_links(
-    path: &Path,
-    look: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
-    links: &mut u32,
-) -> io::Result<PathBuf> {
-    let mut real = PathBuf::from("/");
-    look(&real, &fs::symlink_metadata(&real)?)?;
-    for component in std::path::absolute(path)?.components() {
-        match component {
-            Component::Normal(name) => real.push(name),
-            Component::ParentDir => {
-                real.pop();
-                continue;
-            }
-            _ => continue,
-        }
-        let metadata = fs::symlink_metadata(&real)?;
-        look(&real, &metadata)?;
-        if metadata.is_symlink() {
-            *links += 1;
-            if *links > MAX_LINKS {
-                return Err(io::Error::from_raw_os_error(libc::ELOOP));
-            }
-            let target = fs::read_link(&real)?;
-            real.pop();
-            real = walk_links(&real.join(target), look, links)?;
-        }
-    }
-    Ok(real)
 }
 
 #[cfg(test)]
@@ -165,8 +143,7 @@ mod tests {
 
     #[test]
     fn another_users_directory_is_not_trusted_and_nothing_is_made_in_it() {
-        if !geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return;
         }
         let home = tempfile::tempdir().unwrap();

@@ -69,9 +69,21 @@ pub fn search_path() -> OsString {
     std::env::join_paths(directories()).unwrap_or_else(|_| DIRECTORIES.join(":").into())
 }
 
+/// Our `PATH` without the directories that others can change: root may have it from whoever had the shell
+/// before. Those of the system are in it.
+pub fn trusted_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_roots = |directory: &PathBuf| directory.is_absolute() && trusted(directory).is_ok();
+    let kept = std::env::split_paths(&path).filter(is_roots);
+    std::env::join_paths(kept.chain(DIRECTORIES.map(PathBuf::from)))
+        .unwrap_or_else(|_| search_path())
+}
+
 fn directories() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").filter(|_| !geteuid().is_root()).unwrap_or_default();
-    std::env::split_paths(&path).chain(DIRECTORIES.map(PathBuf::from)).collect()
+    // Without a `PATH` there is one empty directory in it, which shells take for the current one.
+    let own = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    own.chain(DIRECTORIES.map(PathBuf::from)).collect()
 }
 
 fn find_in(
@@ -128,13 +140,13 @@ mod tests {
             assert!(named(missing).unwrap_err().contains("no program"), "{missing}");
         }
         let path = search_path().into_string().unwrap();
+        assert!(std::env::split_paths(&path).all(|place| place.is_absolute()), "{path}");
         assert!(path.ends_with("/run/current-system/sw/bin"), "{path}");
     }
 
     #[test]
     fn root_executes_nothing_that_others_can_change() {
-        if !geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
 //! Reading a file that a user named. What waits for a writer (a pipe) or has no end (a device) is refused
 //! before it is read: otherwise weigh would hang, or take all memory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use super::owner::open_to_read;
 
 /// All bytes of a regular file, of which there may be `most_bytes`.
 ///
@@ -35,12 +36,13 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     })
 }
 
-/// Opens without waiting, and looks at what was opened: the name may stand for something else a moment later.
+/// Opens without waiting, as the user whose it is, and looks at what was opened: the name may stand for
+/// something else a moment later.
 ///
 /// # Errors
 /// As `open(2)`; and a phrase, where it is no regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let file = open_to_read(path)?;
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);
@@ -89,5 +91,26 @@ mod tests {
         assert_eq!(size(64 << 20), "64 MiB");
         std::fs::write(&path, b"a\nb\n\xff").unwrap();
         assert_eq!(read_text(&path, 8).unwrap_err().to_string(), "line 3 is not text (UTF-8)");
+    }
+
+    #[test]
+    fn a_link_of_another_user_shows_root_no_file_that_he_cannot_read() {
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let [secret, link, own] = ["secret", "link", "own"].map(|it| directory.path().join(it));
+        std::fs::write(&secret, "secret").unwrap();
+        std::fs::write(&own, "own").unwrap();
+        std::os::unix::fs::symlink(&secret, &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(1002), Some(1002)).unwrap();
+        std::os::unix::fs::chown(&own, Some(1002), Some(1002)).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode;
+        std::fs::set_permissions(directory.path(), mode(0o755)).unwrap();
+        std::fs::set_permissions(&secret, mode(0o600)).unwrap();
+        let problem = problem(&link);
+        assert!(problem.contains("(uid 1002) has no permission"), "{problem}");
+        assert_eq!(read(&own, 8).unwrap(), b"own");
+        assert_eq!(read(&secret, 8).unwrap(), b"secret");
     }
 }

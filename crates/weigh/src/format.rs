@@ -9,7 +9,7 @@ mod percent;
 
 pub use duration::{added_instructions, added_ns, change_ns, factor, time_ns};
 pub use number::{number, number_with};
-pub use percent::{at_most, confidence, end, interval, margin, percent, signed, unsigned};
+pub use percent::{at_most, confidence, end, interval, margin, percent, range, signed, unsigned};
 
 use std::fmt::Display;
 
@@ -130,6 +130,15 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Value for `--budget` that suffices for `seconds`, with a reserve of a fifth: `20s`, `4m`.
+pub fn budget(seconds: f64) -> String {
+    let seconds = 1.2 * seconds.max(1.0);
+    match seconds {
+        seconds if seconds <= 90.0 => format!("{:.0}s", (seconds / 10.0).ceil() * 10.0),
+        seconds => format!("{:.0}m", (seconds / 60.0).ceil()),
+    }
+}
+
 /// A running clock: whole seconds, since tenths that change are only unrest.
 pub fn clock(value: f64) -> String {
     if (0.0..59.5).contains(&value) { format!("{value:.0} s") } else { seconds(value) }
@@ -143,9 +152,18 @@ pub fn doubt(doubt: Doubt) -> &'static str {
         }
         Doubt::CarryOver => "a treated sample changes the next one",
         Doubt::NotYetConfirmed => {
-            "the pairs that do not follow a treated sample do not show it by themselves yet"
+            "not confirmed yet by the pairs without a treated sample before them"
         }
         Doubt::Stalls => "treated runs stall more often than baseline runs",
+        Doubt::ClaimsDisagree => {
+            "rate, rate over all time and CPU time of the interleaved pairs contradict each other"
+        }
+        Doubt::WorksOutside => "a process works while its partner in the pair should have the CPU",
+        Doubt::FewPairs => "it takes at least 24 interleaved pairs",
+        Doubt::CpuTime => "CPU time does not support it yet",
+        Doubt::AllTime => "the rate over all slices does not support it yet",
+        Doubt::NotYetAged => "processes that had run for a second were not measured yet",
+        Doubt::LateCost => "processes that had run for a second show a different effect",
     }
 }
 
@@ -158,6 +176,14 @@ pub fn verdict(verdict: Verdict, within_margin: bool, margin_pct: f64) -> String
         Verdict::Inconclusive => return "inconclusive".to_owned(),
     };
     if within_margin { format!("{word}, <{}", margin(margin_pct)) } else { word.to_owned() }
+}
+
+/// Word in place of the verdict of a row whose estimate has no interval yet.
+pub const PRELIMINARY: &str = "preliminary";
+
+/// A preliminary estimate: `~−17.6 %`.
+pub fn preliminary(effect_pct: f64) -> String {
+    format!("~{}", percent(effect_pct))
 }
 
 /// `1 workload`, `12 workloads`.

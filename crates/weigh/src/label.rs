@@ -118,6 +118,17 @@ impl Parameters {
         }
     }
 
+    /// These words, each once and without a value.
+    pub fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Parameters {
+        let mut all: Vec<(String, Option<String>)> = Vec::new();
+        for word in words {
+            if all.iter().all(|(known, _)| known != word) {
+                all.push((word.to_owned(), None));
+            }
+        }
+        Parameters(all)
+    }
+
     /// The same with one parameter in place of some.
     pub fn replaced(&self, names: &[&str], key: &str, value: &str) -> Parameters {
         let kept = self.0.iter().filter(|(key, _)| !names.contains(&key.as_str())).cloned();

@@ -1,15 +1,20 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
+// Tests start what they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod agent;
 pub mod archive;
 pub mod attribution;
 pub mod budget;
+pub mod chance;
 pub mod cli;
 pub mod experiment;
 pub mod far;
 pub mod fixture;
 pub mod format;
 pub mod import;
+pub mod interruption;
 pub mod kind;
 pub mod label;
 pub mod lines;
@@ -21,6 +26,7 @@ pub mod printable;
 pub mod profile;
 pub mod report;
 pub mod result;
+pub mod said;
 pub mod shell;
 pub mod station;
 pub mod store;

@@ -139,6 +139,17 @@ impl Lines {
         }
     }
 
+    /// Where lines are sent to, for who has more to say there.
+    ///
+    /// # Errors
+    /// `EPIPE` after [`Lines::end`].
+    pub fn outgoing(&self) -> io::Result<OwnedFd> {
+        match &self.outgoing {
+            Some(file) => Ok(file.try_clone()?.into()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
     /// Has the other read the end of its input.
     pub fn end(&mut self) {
         self.outgoing = None;

@@ -1,7 +1,10 @@
 //! Parse, dispatch, exit code. The hidden roles of this program come first: they are started by
 //! `weigh` itself and have no arguments to explain.
 
+#![deny(clippy::disallowed_methods)]
+
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use linux_audit::sink;
 use weighbridge::attribution::{prober, prober_process};
@@ -10,19 +13,29 @@ use weighbridge::far::{carry, relay};
 use weighbridge::printable;
 use weighbridge::testbed;
 use weighbridge::treatment::audit::stream;
-use weighbridge::treatment::elsewhere::arrival;
-use weighbridge::treatment::guest::{inside, port};
+use weighbridge::treatment::elsewhere::{arrival, lease};
+use weighbridge::treatment::guest::{confined, inside, port};
 use weighbridge::treatment::{self, guard};
 use weighbridge::workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
+    trust::start::keep_open_files();
+    // Ignored by whoever started us, children could not be waited for.
+    // SAFETY: the default disposition runs no code of ours.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    if let Err(error) = see_file_limits() {
+        eprintln!("weigh: signals: {error}");
+        return ExitCode::from(cli::ERROR);
+    }
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next();
     let result = match role.as_ref().and_then(|role| role.to_str()) {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
         Some(arrival::SUBCOMMAND) => arrival::run(arguments),
+        Some(lease::SUBCOMMAND) => lease::run().map_err(|error| error.to_string()),
         Some(inside::SUBCOMMAND) => inside::run(),
+        Some(confined::SUBCOMMAND) => confined::run(arguments),
         Some(port::SUBCOMMAND) => port::run(arguments),
         Some(carry::SUBCOMMAND) => carry::run(arguments),
         Some(relay::SUBCOMMAND) => relay::run(arguments),
@@ -31,7 +44,8 @@ fn main() -> ExitCode {
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),
         Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),
-        _ => return cli::main(),
+        // A bug is an error too, and the manual has no other status for one.
+        _ => return std::panic::catch_unwind(cli::main).unwrap_or(ExitCode::from(cli::ERROR)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,4 +55,10 @@ fn main() -> ExitCode {
             ExitCode::from(cli::ERROR)
         }
     }
+}
+
+/// A file that grows beyond `ulimit -f` is then an error of `write(2)`, which can be reported; the signal
+/// would end us without a word. No program that we execute inherits the handler.
+fn see_file_limits() -> std::io::Result<()> {
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map(drop)
 }

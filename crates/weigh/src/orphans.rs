@@ -9,10 +9,26 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, set_child_subreaper, waitid,
+    waitpid,
+};
 
 /// What was killed ends within moments, unless it waits for a disk or a network that does not answer.
 pub const LIMIT: Duration = Duration::from_secs(10);
+/// Signals that mean an error: the kernel sends them for what a process did, or a program sends one to itself
+/// when it gives up. Other signals may be intended: `timeout`, `kill` and a closed pipe end processes of
+/// programs that work. The control group counts the processes that the out-of-memory killer kills.
+pub const OF_ERRORS: [i32; 8] = [
+    libc::SIGSYS,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+];
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
@@ -29,13 +45,17 @@ static ADOPTED: Once = Once::new();
 pub fn adopt() -> io::Result<()> {
     let mut result = Ok(());
     ADOPTED.call_once(|| {
-        let before: Vec<Pid> = children().collect();
+        // Those that cannot be seen may be somebody's, and would be ended as orphans of ours.
+        let before = match children() {
+            Ok(before) => before,
+            Err(error) => return result = Err(error),
+        };
         if before.is_empty() {
-            result = set_child_subreaper(Some(rustix::process::getpid()));
+            result = set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from);
         }
         before.iter().for_each(|child| keep(child.as_raw_nonzero().get().cast_unsigned()));
     });
-    Ok(result?)
+    result
 }
 
 /// A child of ours that [`end_strays`] leaves alone.
@@ -58,8 +78,9 @@ pub fn end_strays() {
 pub fn end_all_but(is_kept: impl Fn(i32) -> bool) {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let others: Vec<Pid> =
-            children().filter(|pid| !is_kept(pid.as_raw_nonzero().get())).collect();
+        // Without descriptors they cannot be seen; whoever started them ends them then, or their launcher.
+        let mut others = children().unwrap_or_default();
+        others.retain(|pid| !is_kept(pid.as_raw_nonzero().get()));
         if others.is_empty() || Instant::now() > deadline {
             return;
         }
@@ -69,6 +90,20 @@ pub fn end_all_but(is_kept: impl Fn(i32) -> bool) {
             wait_until(deadline, is_gone);
         }
     }
+}
+
+/// The signals of errors that have ended children of ours, which are still to be reaped. Signals that
+/// somebody sends on purpose are not among them.
+///
+/// # Errors
+/// Where the children cannot be listed.
+pub fn fatal_signals(is_left_out: impl Fn(i32) -> bool) -> io::Result<Vec<i32>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let mut others = children()?;
+    others.retain(|pid| !is_left_out(pid.as_raw_nonzero().get()));
+    let ended = others.into_iter().filter_map(|pid| waitid(WaitId::Pid(pid), options).ok()?);
+    let signals = ended.filter_map(|status| status.terminating_signal());
+    Ok(signals.filter(|signal| OF_ERRORS.contains(signal)).collect())
 }
 
 /// Looks more and more seldom whether something is so; `false` where it is not by then.
@@ -95,26 +130,38 @@ pub fn descendants_of(process: u32) -> Vec<Pid> {
 }
 
 fn below(process: &str) -> Vec<Pid> {
-    let mut found: Vec<Pid> = children_of(process).collect();
+    let mut found = children_of(process).unwrap_or_default();
     let mut looked_at = 0;
     while let Some(pid) = found.get(looked_at) {
-        let theirs: Vec<Pid> = children_of(&pid.as_raw_nonzero().to_string()).collect();
+        let theirs = children_of(&pid.as_raw_nonzero().to_string()).unwrap_or_default();
         found.extend(theirs);
         looked_at += 1;
     }
     found
 }
 
-fn children() -> impl Iterator<Item = Pid> {
+fn children() -> io::Result<Vec<Pid>> {
+    let own = "/proc/self/task";
+    fs::metadata(own).map_err(|error| io::Error::new(error.kind(), format!("{own}: {error}")))?;
     children_of("self")
 }
 
-/// Of all threads of a process.
-fn children_of(process: &str) -> impl Iterator<Item = Pid> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    threads.flat_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        let pids = text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-        pids.collect::<Vec<Pid>>()
-    })
+/// Of all threads of a process; one that has ended has none.
+fn children_of(process: &str) -> io::Result<Vec<Pid>> {
+    let gone = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+    };
+    let threads = match fs::read_dir(format!("/proc/{process}/task")) {
+        Err(error) if gone(&error) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for thread in threads {
+        let text = match fs::read_to_string(thread?.path().join("children")) {
+            Err(error) if gone(&error) => continue,
+            other => other?,
+        };
+        found.extend(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
+    }
+    Ok(found)
 }

@@ -69,6 +69,11 @@ pub struct Impairment {
     pub rate_bits_per_s: Option<u64>,
     /// What each packet takes of the rate besides its own bytes; Ethernet has 38.
     pub overhead_bytes: u32,
+    /// Whether what is sent has the medium for itself meanwhile, as on a hub: of all directions that say so,
+    /// on all wires with the same [`Medium`](crate::Medium), one sends at a time. Without it, each direction
+    /// has a transmitter of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// How much waits for the rate before packets are lost; by default what is sent in 100 ms, at least 64
     /// KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +111,10 @@ impl Impairment {
         alone(
             self.delayed.is_some() && self.delay_ns == 0,
             "only some packets are delayed, but `delay_ns` says by nothing",
+        )?;
+        alone(
+            self.shared && self.rate_bits_per_s.is_none(),
+            "a shared medium needs a rate: `rate_bits_per_s` is missing",
         )?;
         alone(
             self.queue_bytes.is_some() && self.rate_bits_per_s.is_none(),
@@ -148,6 +157,7 @@ mod tests {
         assert!(
             refused(Impairment { queue_bytes: Some(1), ..usual() }).contains("rate_bits_per_s")
         );
+        assert!(refused(Impairment { shared: true, ..usual() }).contains("rate_bits_per_s"));
     }
 
     #[test]

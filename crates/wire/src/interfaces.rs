@@ -215,12 +215,12 @@ impl Interfaces {
     }
 }
 
-/// Lets an interface send nothing by itself over IPv6: no search for routers, no address of its own choice.
-/// To be called in its namespace, before it is up.
+/// Lets no interface that this network namespace gets from now on send anything by itself over IPv6: no
+/// search for routers, no address of its own choice. A kernel without IPv6 has nothing to silence.
 ///
 /// # Errors
-/// `NotFound` where this kernel has no IPv6.
-pub fn silence_ipv6(name: &str) -> io::Result<()> {
+/// As `write(2)`.
+pub fn silence_ipv6() -> io::Result<()> {
     let settings = [
         ("disable_ipv6", "0"),
         ("addr_gen_mode", "1"),
@@ -228,11 +228,19 @@ pub fn silence_ipv6(name: &str) -> io::Result<()> {
         ("router_solicitations", "0"),
     ];
     let set = |(setting, value)| {
-        let path = format!("/proc/sys/net/ipv6/conf/{name}/{setting}");
-        fs::write(&path, value)
-            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+        let path = format!("/proc/sys/net/ipv6/conf/default/{setting}");
+        match fs::write(&path, value) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !has_ipv6() => Ok(()),
+            written => {
+                written.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+            }
+        }
     };
     settings.into_iter().try_for_each(set)
+}
+
+fn has_ipv6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap_or(true)
 }
 
 /// The kernel takes an IPv6 address into its routes in a worker of its own, a moment after it answered; what

@@ -4,7 +4,7 @@ use crate::counters::{DropLog, Lateness, LinkCounters, OVERRUN_NS};
 use crate::held::HeldPackets;
 use crate::impairment::Impairment;
 use crate::packet::Packet;
-use crate::shaper::{Cause, Decision, Shaper, Stretch};
+use crate::shaper::{Cause, Decision, Medium, Shaper, Stretch};
 use crate::tun::Tun;
 
 /// The state of one direction.
@@ -12,6 +12,7 @@ use crate::tun::Tun;
 pub(crate) struct Lane {
     impairment: Impairment,
     shaper: Shaper,
+    hub: Medium,
     held: HeldPackets,
     counters: LinkCounters,
     lateness: Lateness,
@@ -21,10 +22,11 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new() -> Lane {
+    pub(crate) fn new(hub: Medium) -> Lane {
         Lane {
             impairment: Impairment::default(),
             shaper: Shaper::new(&Impairment::default()),
+            hub,
             held: HeldPackets::default(),
             counters: LinkCounters::default(),
             lateness: Lateness::new(),
@@ -42,7 +44,7 @@ impl Lane {
 
     /// Counts from 1 again, and draws again from the seed.
     pub(crate) fn reset(&mut self) {
-        self.shaper = Shaper::new(&self.impairment);
+        self.shaper = Shaper::at(&self.hub, &self.impairment);
         self.counters = LinkCounters { held: self.counters.held, ..LinkCounters::default() };
         self.lateness = Lateness::new();
         self.drops = DropLog { is_kept: self.impairment.logs_drops, ..DropLog::default() };

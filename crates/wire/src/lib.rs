@@ -64,5 +64,5 @@ pub use namespace::Namespace;
 pub use packet::{Packet, VNET_HEADER};
 pub use pattern::{Pattern, PatternError, Patterns};
 pub use real_time::{be_real_time, lock_memory, stay_on};
-pub use shaper::{Cause, Decided, Decision, Shaper, Stretch};
+pub use shaper::{Cause, Decided, Decision, Medium, Shaper, Stretch};
 pub use tun::{Offload, Tun};

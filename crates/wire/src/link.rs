@@ -13,6 +13,7 @@ use crate::counters::{DroppedPacket, LinkCounters};
 use crate::impairment::Impairment;
 use crate::lane::Lane;
 use crate::real_time;
+use crate::shaper::Medium;
 use crate::tun::{Offload, Tun};
 
 /// The longest piece, with room: the kernel cuts off what does not fit.
@@ -77,6 +78,15 @@ impl Wire {
     /// # Errors
     /// Where there can be no thread, or it may not run on those CPUs.
     pub fn start(ends: [Tun; 2], scheduling: Scheduling) -> io::Result<Wire> {
+        Wire::start_at(&Medium::default(), ends, scheduling)
+    }
+
+    /// The same at a hub with other wires: what is [`shared`](Impairment::shared) of them has one rate.
+    ///
+    /// # Errors
+    /// As [`Wire::start`].
+    pub fn start_at(hub: &Medium, ends: [Tun; 2], scheduling: Scheduling) -> io::Result<Wire> {
+        let hub = hub.clone();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let woken = wake.try_clone()?;
         let (orders, asked) = mpsc::channel();
@@ -90,7 +100,7 @@ impl Wire {
             let is_placed = placed.is_ok();
             let _ = began.send((placed, real_time.err().map(|error| error.to_string())));
             if is_placed {
-                Carrier::new(ends, woken, asked).run();
+                Carrier::new(&hub, ends, woken, asked).run();
             }
         };
         let thread = thread::Builder::new().name("wire".into()).spawn(work)?;
@@ -190,11 +200,11 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn new(ends: [Tun; 2], woken: OwnedFd, asked: Receiver<Asked>) -> Carrier {
+    fn new(hub: &Medium, ends: [Tun; 2], woken: OwnedFd, asked: Receiver<Asked>) -> Carrier {
         let piece = vec![0; LONGEST_PIECE];
         Carrier {
             ends,
-            lanes: [Lane::new(), Lane::new()],
+            lanes: [Lane::new(hub.clone()), Lane::new(hub.clone())],
             is_gone: [false; 2],
             woken,
             asked,

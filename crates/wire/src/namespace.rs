@@ -68,6 +68,10 @@ impl AsFd for Namespace {
 }
 
 fn in_a_thread<T: Send>(action: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    thread::scope(|scope| scope.spawn(action).join())
-        .unwrap_or_else(|_| Err(io::Error::other("a thread in a network namespace panicked")))
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, action)?;
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread in a network namespace panicked")))
+    })
 }

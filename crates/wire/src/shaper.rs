@@ -1,6 +1,8 @@
 //! What becomes of each packet of one direction, and when: no clock and no devices, only numbers.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +101,11 @@ pub struct Shaper {
 impl Shaper {
     /// Which begins to count, and to draw from the seed.
     pub fn new(impairment: &Impairment) -> Shaper {
+        Shaper::at(&Medium::default(), impairment)
+    }
+
+    /// The same at a hub, which it uses if it is [`shared`](Impairment::shared).
+    pub fn at(hub: &Medium, impairment: &Impairment) -> Shaper {
         let mut stream = 0;
         let mut chooser = |choice: &Choice| {
             stream += 1;
@@ -108,7 +115,10 @@ impl Shaper {
             loss: impairment.loss.iter().map(&mut chooser).collect(),
             duplicated: impairment.duplicated.as_ref().map(&mut chooser),
             reordered: impairment.reordered.as_ref().map(&mut chooser),
-            rate: impairment.rate_bits_per_s.map(|rate| Rate::new(rate, impairment.queue_bytes())),
+            rate: impairment.rate_bits_per_s.map(|rate| {
+                let hub = impairment.shared.then(|| hub.clone());
+                Rate::new(rate, impairment.queue_bytes(), hub)
+            }),
             decided: Decided::default(),
             held_bytes: 0,
             last_due_ns: 0,
@@ -219,36 +229,93 @@ impl Shaper {
     }
 }
 
+/// Where one packet is sent after the other, whoever sends it: a hub, to the wires that are given the same.
+/// Each clone is the same medium.
+#[derive(Clone, Debug, Default)]
+pub struct Medium(Arc<Mutex<Transmitter>>);
+
+/// Until when it sends what it has, and what of a nanosecond was left over, in parts of bits per second.
+#[derive(Debug, Default)]
+struct Transmitter {
+    busy_until_ns: u64,
+    left_over: u64,
+}
+
 /// A link that sends one packet after the other.
 #[derive(Debug)]
 struct Rate {
     bits_per_s: u64,
     queue_bytes: u64,
-    /// Until when it sends what it has, and what of a nanosecond was left over, in parts of `bits_per_s`.
-    busy_until_ns: u64,
-    left_over: u64,
+    transmitter: Transmitter,
+    /// Where it has none of its own.
+    hub: Option<Port>,
+}
+
+/// A direction of a wire at a hub.
+#[derive(Debug)]
+struct Port {
+    medium: Medium,
+    /// When each of its own packets is sent that waits, and how long it is.
+    waiting: VecDeque<(u64, u64)>,
+    waiting_bytes: u64,
 }
 
 impl Rate {
-    fn new(bits_per_s: u64, queue_bytes: u64) -> Rate {
-        Rate { bits_per_s, queue_bytes, busy_until_ns: 0, left_over: 0 }
+    fn new(bits_per_s: u64, queue_bytes: u64, hub: Option<Medium>) -> Rate {
+        let port = |medium| Port { medium, waiting: VecDeque::new(), waiting_bytes: 0 };
+        Rate { bits_per_s, queue_bytes, transmitter: Transmitter::default(), hub: hub.map(port) }
     }
 
     /// When the last bit of a packet that comes now is sent; `None` where it finds no room in the queue.
     fn departure(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
-        if self.busy_until_ns <= now_ns {
-            (self.busy_until_ns, self.left_over) = (now_ns, 0);
+        if let Some(port) = &mut self.hub {
+            return port.departure(now_ns, bytes, self.bits_per_s, self.queue_bytes);
         }
-        let backlog_ns = u128::from(self.busy_until_ns - now_ns);
+        let backlog_ns = u128::from(self.transmitter.busy_until_ns.saturating_sub(now_ns));
         let backlog_bytes = backlog_ns * u128::from(self.bits_per_s) / 8_000_000_000;
         // Whatever its size, a packet is sent where nothing waits.
         if backlog_bytes > 0 && backlog_bytes + u128::from(bytes) > u128::from(self.queue_bytes) {
             return None;
         }
+        Some(self.transmitter.send(now_ns, bytes, self.bits_per_s))
+    }
+}
+
+impl Port {
+    /// What others sent before goes first, but takes nothing of this port's queue.
+    fn departure(
+        &mut self,
+        now_ns: u64,
+        bytes: u64,
+        bits_per_s: u64,
+        queue_bytes: u64,
+    ) -> Option<u64> {
+        while self.waiting.front().is_some_and(|(sent_ns, _)| *sent_ns <= now_ns) {
+            let sent = self.waiting.pop_front();
+            self.waiting_bytes -= sent.map_or(0, |(_, bytes)| bytes);
+        }
+        if !self.waiting.is_empty() && self.waiting_bytes + bytes > queue_bytes {
+            return None;
+        }
+        // Numbers, which are whole whoever died meanwhile.
+        let mut transmitter = self.medium.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let departure_ns = transmitter.send(now_ns, bytes, bits_per_s);
+        self.waiting.push_back((departure_ns, bytes));
+        self.waiting_bytes += bytes;
+        Some(departure_ns)
+    }
+}
+
+impl Transmitter {
+    /// When the last bit is sent.
+    fn send(&mut self, now_ns: u64, bytes: u64, bits_per_s: u64) -> u64 {
+        if self.busy_until_ns <= now_ns {
+            (self.busy_until_ns, self.left_over) = (now_ns, 0);
+        }
         let parts = u128::from(bytes) * 8_000_000_000 + u128::from(self.left_over);
-        self.busy_until_ns += (parts / u128::from(self.bits_per_s)) as u64;
-        self.left_over = (parts % u128::from(self.bits_per_s)) as u64;
-        Some(self.busy_until_ns)
+        self.busy_until_ns += (parts / u128::from(bits_per_s)) as u64;
+        self.left_over = (parts % u128::from(bits_per_s)) as u64;
+        self.busy_until_ns
     }
 }
 
@@ -327,6 +394,37 @@ mod tests {
             1_000_000,
         );
         assert_eq!(found, [(1, 2_000_000), (2, 3_000_000), (3, 4_000_000)]);
+    }
+
+    /// Four ports that always have something to send, of which one has larger packets.
+    #[test]
+    fn the_ports_of_a_hub_have_its_rate_together_and_each_has_its_queue() {
+        let shared = r#"{"rate_bits_per_s": 10000000, "queue_bytes": 15000, "shared": true}"#;
+        let medium = Medium::default();
+        let mut ports = [(); 4].map(|()| Shaper::at(&medium, &impairment(shared)));
+        let mut stretches = Vec::new();
+        let (mut last_ns, mut sent, mut of_each) = (0, 0, [0; 4]);
+        for now_ns in (0..1_000_000_000).step_by(100_000) {
+            for (port, shaper) in ports.iter_mut().enumerate() {
+                let bytes = if port == 3 { 1500 } else { 500 };
+                shaper.offer(now_ns, 1, |_| bytes, &mut stretches);
+                if let Decision::Leaves { due_ns, .. } = stretches[0].decision {
+                    assert!(due_ns >= last_ns + bytes as u64 * 800, "two sent at the same time");
+                    (last_ns, sent) = (due_ns, sent + bytes as u64);
+                    of_each[port] += bytes;
+                }
+            }
+        }
+        // No more than its rate, nor less as long as something waits.
+        let could_ns = sent * 800;
+        assert!(could_ns <= last_ns && last_ns - could_ns <= 1_000_000, "{could_ns} {last_ns}");
+        assert!(of_each.iter().all(|bytes| *bytes > 100_000), "{of_each:?}");
+        // One alone has all of it.
+        let mut alone = Shaper::at(&Medium::default(), &impairment(shared));
+        (0..10).for_each(|_| alone.offer(0, 1, |_| 1500, &mut stretches));
+        assert_eq!(stretches[0].decision, Decision::Leaves { due_ns: 12_000_000, copies: 1 });
+        alone.offer(0, 1, |_| 1500, &mut stretches);
+        assert_eq!(stretches[0].decision, Decision::Dropped(Cause::Queue));
     }
 
     #[test]

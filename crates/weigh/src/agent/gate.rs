@@ -115,6 +115,7 @@ impl Gates {
             && raise.ready == Readiness::Exists(socket)
             && raise.timeout_ms <= LONGEST_WAIT_MS
             && raise.user.is_none()
+            && !raise.is_users_own
             && !raise.has_own_pids;
         is_peer.then_some(()).ok_or_else(|| "this is no peer of COMM".into())
     }
@@ -223,6 +224,7 @@ mod tests {
                 Some(("198.19.1.2", "2121")),
             ),
             environment: vec![("WEIGH_NONCE".into(), "0123456789abcdef0123456789abcdef".into())],
+            is_users_own: false,
             log: peer_log(&socket),
             ready: Readiness::Exists(socket),
             directory,
@@ -254,6 +256,7 @@ mod tests {
             directory: "/".into(),
             timeout_ms: 1,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         };
         assert!(!is_allowed(LauncherOrder::Run(job)));
         let changes: [fn(&mut Raise); 8] = [

@@ -5,12 +5,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::MultiGzDecoder;
 use trust::program;
+use trust::start::{self, Inherited};
 
 use super::ArchiveError;
+use crate::said::{KEPT_BYTES, Keep, Said};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const SQUASHFS: &[u8] = b"hsqs";
@@ -53,6 +56,7 @@ fn begins(file: &File) -> io::Result<[u8; 8]> {
 struct ByProgram {
     name: &'static str,
     child: Child,
+    complaints: Arc<Mutex<Said>>,
 }
 
 impl ByProgram {
@@ -62,23 +66,25 @@ impl ByProgram {
                 "it is compressed by {name}, which is not installed here"
             ))
         })?;
-        let mut command = Command::new(program);
+        let mut command = start::command(program, Inherited::Fixed);
         let command = command.args(["-d", "-c"]).stdin(file).stdout(Stdio::piped());
-        let child = command.stderr(Stdio::piped()).process_group(0).spawn()?;
-        Ok(ByProgram { name, child })
+        let (complaints, stderr) = Said::pipe(Keep::Last(KEPT_BYTES))?;
+        // One that is not heard waits in write(2), and unpacks no more.
+        let complaints = complaints.heard_by_a_thread()?;
+        let child = command.stderr(stderr).process_group(0).spawn()?;
+        Ok(ByProgram { name, child, complaints })
     }
 
     /// At the end of its output: whether all of it was good.
     fn finish(&mut self) -> io::Result<()> {
-        let mut complaint = String::new();
-        if let Some(stderr) = self.child.stderr.take() {
-            // They say a line.
-            let _ = stderr.take(4096).read_to_string(&mut complaint);
+        let status = self.child.wait()?;
+        if status.success() {
+            return Ok(());
         }
-        match self.child.wait()?.success() {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("{}: {}", self.name, complaint.trim()))),
-        }
+        let words = self.complaints.lock().unwrap_or_else(PoisonError::into_inner).last_words();
+        let words =
+            words.unwrap_or_else(|| format!("{status}: the archive is damaged, or cut off"));
+        Err(io::Error::other(format!("{}: {words}", self.name)))
     }
 }
 

@@ -292,7 +292,7 @@ fn what_is_compressed_is_known_by_its_first_bytes() {
     assert!(read_all(source(home.path(), &gzip)).is_err());
     for program in ["xz", "zstd", "bzip2"] {
         if trust::program::find(program).unwrap().is_none() {
-            println!("skipped: {program} is not installed");
+            needs::skip(program, "it is not installed");
             continue;
         }
         let plain = source(home.path(), &text);

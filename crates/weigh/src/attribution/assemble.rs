@@ -39,7 +39,8 @@ pub fn assemble(
     let sum_of_confirmed =
         attribution.costs.total(measured.measured_as().filter(is_confirmed), &measured.weights);
     RuleReport {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
+        id: String::new(),
         command: command.to_owned(),
         metric: measured.metric,
         is_estimate: measured.metric == CostMetric::Nanoseconds,

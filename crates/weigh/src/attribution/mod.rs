@@ -95,7 +95,8 @@ pub fn measure_rules(
     match measure_in_session(request, &set, interrupted, &mut station, progress) {
         Ok(measured) => {
             let is_cut_short = measured.is_cut_short;
-            let report = assemble(&request.command, request.profile.as_ref(), measured);
+            let mut report = assemble(&request.command, request.profile.as_ref(), measured);
+            report.warnings.extend(station.changed_meanwhile());
             Ok(RulesOutcome { report: Some(report), is_cut_short, left: station.close() })
         }
         Err(TreatmentError::Interrupted) => {

@@ -125,6 +125,8 @@ fn calls_of_prober(bench: &Bench, operations: u64) -> io::Result<BTreeMap<u64, u
         let mut prober = own_program::command(SUBCOMMAND);
         ptrace::count(prober.stdin(File::open(&script)?).stdout(Stdio::null()))
     };
-    let counts = std::thread::scope(|scope| scope.spawn(trace).join());
+    let counts = std::thread::scope(|scope| {
+        Ok::<_, io::Error>(std::thread::Builder::new().spawn_scoped(scope, trace)?.join())
+    })?;
     Ok(counts.map_err(|_| io::Error::other("the tracer panicked"))??.calls)
 }

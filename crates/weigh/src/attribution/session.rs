@@ -210,6 +210,7 @@ fn load_once(
     let mut watcher = Watcher {
         progress: &mut |done, of| progress("loading the rules", done as f64 / of as f64),
         is_interrupted: &|| bench.interrupted.load(Ordering::Relaxed),
+        run: &|command| bench.running.output(command),
     };
     let loaded = set.load(auditctl, client, &mut watcher);
     // First: what a line has done to the host is why the next was not loaded.

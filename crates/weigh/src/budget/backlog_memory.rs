@@ -36,11 +36,12 @@ pub fn bytes_per_record(treated: &mut Treated) -> Result<Option<f64>, Stop> {
     let client = Client::open().map_err(needs)?;
     let is_over = AtomicBool::new(false);
     let (launched, looks) = thread::scope(|scope| {
-        let watcher = scope.spawn(|| look(client, &is_over));
+        let watcher = thread::Builder::new().spawn_scoped(scope, || look(client, &is_over))?;
         let launched = treated.launch(&pace.job(&treated.bench().place.scratch));
         is_over.store(true, Ordering::Relaxed);
-        (launched, watcher.join().expect("the watcher does not panic"))
-    });
+        Ok((launched, watcher.join().expect("the watcher does not panic")))
+    })
+    .map_err(needs)?;
     read(&launched?)?;
     drained(treated)?;
     let looks = looks.map_err(needs)?;

@@ -35,7 +35,8 @@ pub fn check() -> Result<(), String> {
     find_auditd().map_err(|problem| format!("--disk-full: {problem}"))?;
     let status = Client::open().and_then(|mut client| client.status());
     let holder = status.map_err(|error| error.to_string())?.pid;
-    match holder != 0 && process_start(holder).is_some() {
+    let is_alive = process_start(holder).map_err(|error| error.to_string())?.is_some();
+    match is_alive {
         false => Ok(()),
         true => Err(format!(
             "--disk-full needs the kernel's records for an auditd of its own, and this host has an audit \

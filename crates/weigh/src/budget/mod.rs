@@ -75,7 +75,11 @@ pub fn execute(
     }
     let mut station = Station::open(Station::occupied_by(&treatments), announce)?;
     match measure(request, &mut station, interrupted, announce) {
-        Ok(report) => Ok(BudgetOutcome { report, left: station.close() }),
+        Ok(mut report) => {
+            let report_of = report.as_mut();
+            report_of.into_iter().for_each(|it| it.warnings.extend(station.changed_meanwhile()));
+            Ok(BudgetOutcome { report, left: station.close() })
+        }
         Err(problem) => Err(station.close_after(problem)),
     }
 }

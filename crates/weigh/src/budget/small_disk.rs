@@ -5,9 +5,10 @@ use std::fs;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use crate::said;
 use trust::program;
+use trust::start::{self, Inherited};
 
 const IMAGE_BYTES: u64 = 8 << 20;
 /// So much of it is full from the beginning: the log has 2 to 3 MiB.
@@ -129,18 +130,16 @@ fn listen_for_messages(scratch: &Path) -> Option<UnixDatagram> {
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let path = program::find(program)?.ok_or_else(|| format!("`{program}` is not installed"))?;
-    let output = Command::new(path)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot run `{program}`: {error}"))?;
+    let mut command = start::command(path, Inherited::Fixed);
+    command.args(arguments);
+    let output =
+        said::output(command).map_err(|error| format!("cannot run `{program}`: {error}"))?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(format!(
-            "`{program} {}`: {}",
-            arguments.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
+        false => {
+            let arguments = arguments.join(" ");
+            Err(format!("`{program} {arguments}`: {}", said::words(&output.stderr)))
+        }
     }
 }
 

@@ -10,11 +10,13 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Zoned;
 
-use super::pairing::listen_for_signals;
 use super::{INTERRUPTED, exit_status, output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
+use crate::chance;
 use crate::far::{dial, read_secret};
-use crate::treatment::guard::put_back_what_was_left;
+use crate::interruption::listen_for_signals;
+use crate::printable;
+use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
@@ -68,7 +70,7 @@ impl AgentArgs {
         output::print(&format!("Listening on {at}; Ctrl-C ends it.\n"))?;
         let mut log = |sentence: &str| {
             let now = Zoned::now().strftime("%F %T").to_string();
-            output::note(&format!("{now} {sentence}"));
+            output::note(&printable::line(&format!("{now} {sentence}")));
         };
         let mut server = AgentServer::new(listener, secret, AgentLimits { longest: self.longest })
             .map_err(wrong)?;
@@ -83,10 +85,12 @@ impl AgentArgs {
 }
 
 fn make_token(file: &Path) -> Result<u8, String> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let token = format!("{:032x}{:032x}\n", rand::random::<u128>(), rand::random::<u128>());
-    made.and_then(|mut made| made.write_all(token.as_bytes()))
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+    let make = || {
+        let token = format!("{:032x}{:032x}\n", chance::large()?, chance::large()?);
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+        made?.write_all(token.as_bytes())
+    };
+    make().map_err(|error: std::io::Error| format!("{}: {error}", file.display()))?;
     output::print(&format!("{} has a new token, which only you can read.\n", file.display()))?;
     Ok(0)
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::printable;
+
 /// Asks on the terminal whether to go on; without one, or with another answer than yes, it is refused with
 /// what to type.
 ///
@@ -20,7 +22,7 @@ pub fn answer(question: &str) -> Option<bool> {
         return None;
     }
     let mut stderr = io::stderr();
-    let asked = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let asked = write!(stderr, "{}", printable::text(question)).and_then(|()| stderr.flush());
     let mut answer = String::new();
     asked.and_then(|()| io::stdin().read_line(&mut answer)).ok()?;
     Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
-use crate::experiment::log_ratio::{bound, percent};
+use crate::experiment::log_ratio::{bound, percent, preliminary};
 use crate::experiment::platform::Observer;
 use crate::experiment::request::{Audience, Printout, Sampled};
 use crate::experiment::row::RowState;
@@ -95,7 +95,7 @@ impl Audience for Terminal {
     }
 
     fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool) {
-        let after = if is_fresh { ", at the peak" } else { "" };
+        let after = if is_fresh { ", in a round" } else { "" };
         self.display.milestone(&format!("{}{}{after}", users(name), jobs(jobs_per_min)));
     }
 
@@ -161,6 +161,7 @@ fn progress(row: &RowState) -> RowProgress {
         effect_pct: (row.betting.pairs() > 0).then(|| percent(judgement.estimate)),
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
+        preliminary: preliminary(&row.betting, judgement),
         pairs: row.betting.pairs(),
         stage: match (&row.failure, judgement.verdict) {
             (Some(reason), _) => Stage::Failed(reason.clone()),

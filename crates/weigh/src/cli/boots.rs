@@ -9,14 +9,15 @@ use clap::Args;
 
 use super::ask::ask;
 use super::audience::Terminal;
-use super::pairing::listen_for_signals;
 use super::{Context, ERROR, INTERRUPTED, exit_status, output};
 use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
 use crate::format;
+use crate::interruption::listen_for_signals;
 use crate::machine;
+use crate::printable;
 use crate::result::summary::State;
 use crate::store::Store;
 use crate::store::record::Stored;
@@ -72,6 +73,13 @@ pub fn begin(
         )?;
     }
     let store = context.open_store()?;
+    if store.is_of_another_user() {
+        return Err(
+            "after a boot, root opens only a database of its own: name one in a directory of \
+                    root's with --database FILE"
+                .into(),
+        );
+    }
     let interrupted = listen_for_signals()?;
     let mut audience = terminal(context, request.margin);
     let done = execute(request, &store, &mut audience, &interrupted)?;
@@ -91,7 +99,7 @@ pub fn begin(
         due,
         boots: 1,
         failures: 0,
-        boot_id: machine::boot_id(),
+        boot_id: boot_id()?,
     };
     let gone = state
         .write()
@@ -197,7 +205,7 @@ fn tell(done: &Done, store: &Store) -> Result<u8, String> {
     let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let stored = done.load(store)?;
     if let Some(reason) = &stored.failure {
-        output::problem(&format!("the experiment failed: {reason}"));
+        output::problem(&format!("the experiment failed: {}", printable::line(reason)));
     }
     output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
     let status = match done.state {
@@ -226,7 +234,7 @@ impl BootArgs {
         }
         let state = BootState::read();
         if let Ok(Some(state)) = &state
-            && state.boot_id == machine::boot_id()
+            && state.boot_id == boot_id()?
         {
             // Its watchdog may be set for the way down.
             return Err(format!(
@@ -316,7 +324,7 @@ fn go_on(
 ) -> Result<u8, String> {
     let request = Origin::stored(&its_own(state, store)?)?.request;
     if state.is_on_the_way() {
-        let here = BootState { boot_id: machine::boot_id(), ..state.clone() };
+        let here = BootState { boot_id: boot_id()?, ..state.clone() };
         here.write()?;
         return boot(&here, &request).map(|()| 0);
     }
@@ -343,10 +351,14 @@ fn go_on(
             break due;
         }
     };
-    let boot_id = machine::boot_id();
+    let boot_id = boot_id()?;
     let next = BootState { due, boots: state.boots + 1, failures, boot_id, ..state.clone() };
     next.write()?;
     boot(&next, &request).map(|()| 0)
+}
+
+fn boot_id() -> Result<String, String> {
+    machine::boot_id().map_err(|error| error.to_string())
 }
 
 /// What came up is not what was due.

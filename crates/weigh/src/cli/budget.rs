@@ -7,15 +7,17 @@ use clap::Args;
 use super::again::{Again, OUTPUT};
 use super::ask::answer;
 use super::documents::Documents;
-use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::format;
+use crate::interruption::listen_for_signals;
+use crate::printable;
 use crate::profile::record::SyscallProfile;
 use crate::report::budget::render;
 use crate::shell::command_line;
-use crate::treatment::guard::put_back_what_was_left;
+use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::undoings;
+use trust::allowed::executable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,7 +112,7 @@ impl BudgetArgs {
             render(report, output::width(), colour)
         });
         if let Some(failure) = &report.failure {
-            output::problem(failure);
+            output::problem(&printable::line(failure));
         }
         written?;
         let status = match report.interrupted {
@@ -172,7 +174,10 @@ fn agrees(path: &Path, command: &[String], again: &str) -> Result<bool, String> 
 /// Which calls match rules depends on their arguments, which a profile does not hold; so its command is
 /// run again.
 fn command_of(path: &Path) -> Result<Vec<String>, String> {
-    let profile = SyscallProfile::read(path)?;
+    let checked = executable(path).map_err(|error| {
+        format!("{}: root does not run the command of this profile: {error}", path.display())
+    })?;
+    let profile = SyscallProfile::read(&checked)?;
     if profile.command.is_empty() {
         return Err(format!(
             "{}: this profile names no command to run; give one after `--`",
@@ -193,6 +198,26 @@ fn command_of(path: &Path) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::record::SCHEMA;
+
+    #[test]
+    fn root_runs_no_command_of_another_users_profile() {
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("profile.json");
+        let profile = SyscallProfile {
+            schema: SCHEMA.into(),
+            command: vec!["true".into()],
+            calls: [("read".to_owned(), 1)].into(),
+            ..SyscallProfile::default()
+        };
+        profile.write(&file).unwrap();
+        assert_eq!(command_of(&file), Ok(vec!["true".to_owned()]));
+        std::os::unix::fs::chown(&file, Some(1002), None).unwrap();
+        assert!(command_of(&file).unwrap_err().contains("belongs to another user (uid 1002)"));
+    }
 
     #[test]
     fn rates_are_numbers_above_nothing() {

@@ -11,12 +11,13 @@ use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::documents::Documents;
 use super::naming::Names;
-use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, copies, exit_status, output, value};
+use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::calibration::history;
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
+use crate::interruption::listen_for_signals;
 use crate::machine::Facts;
 use crate::report::calibration as calibration_text;
 use crate::result::calibration::Calibration;
@@ -39,15 +40,16 @@ Examples:
       Twenty experiments with nothing to find: how many find something?
   weigh calibrate -w getppid -w stat --budget 20s --json calibration.json
   weigh calibrate -w getppid -w stat --planted 1% --repeat 20 --budget 20s
-      Plus 20 experiments with 1 % more work in one arm: is that found, and is the interval right?
+      Plus 20 experiments with 1 % more work in one arm: is the cost found, and is the interval right?
+      And 20 with a cost in every fifth slice: does any verdict deny the cost?
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Run an A/A test: how noisy is this machine, and what is the smallest change it can detect?
 ///
-/// Compares every workload with itself, like `weigh compare none --no-detail`. Every `slower` or `faster`
-/// verdict is a false alarm. Calibrations of the same machine (host name, CPU, kernel) are combined, and
-/// the next `weigh compare` uses the noise that they measured as its starting value.
+/// Compares every workload with itself, in the same way as `weigh compare none --no-detail`.
+/// Every `slower` or `faster` verdict is a false alarm. Calibrations of the same machine (host
+/// name, CPU, kernel) are combined. The next `weigh compare` starts from the noise that they measured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CalibrateArgs {
@@ -62,8 +64,8 @@ pub struct CalibrateArgs {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     repeat: u32,
-    /// After each experiment, run another in which one arm does this much more work, so that the true effect
-    /// is known
+    /// After each experiment, run two more with a known effect: one arm does this much more work; one arm
+    /// does 5% more work, all of it in every fifth slice
     #[arg(
         long,
         value_name = "PERCENT",
@@ -71,6 +73,10 @@ pub struct CalibrateArgs {
         allow_hyphen_values = true
     )]
     planted: Option<u32>,
+    /// Take sequential pairs only: measures the noise from which `weigh compare` starts with --pairs or
+    /// --in-sequence [default: sequential or interleaved, as the first pairs of each row decide]
+    #[arg(long)]
+    in_sequence: bool,
     /// End each experiment after this time, even if some rows have no verdict yet
     #[arg(
         long,
@@ -106,8 +112,9 @@ impl CalibrateArgs {
         let mut calibration = Calibration::of(&all, &made.identical)
             .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
         if let Some(ppm) = self.planted {
+            let Made { planted, periodic, .. } = &made;
             calibration.planted =
-                Some(PlantedExperiments::of(&made.planted, ppm, calibration.alpha));
+                Some(PlantedExperiments::of(planted, periodic, ppm, calibration.alpha));
         }
         let mut documents = Documents::default();
         documents.json(self.json.as_deref(), || Ok(calibration.json()));
@@ -133,16 +140,18 @@ impl CalibrateArgs {
         let interrupted = listen_for_signals()?;
         let mut audience = Terminal::of_pairs(context.color, 1.0, 1);
         let mut made = Made::default();
-        let kinds = || [None].into_iter().chain(self.planted.map(Some));
-        for (number, planted) in (1..=self.repeat).flat_map(|n| kinds().map(move |kind| (n, kind)))
-        {
-            if self.repeat > 1 && planted.is_none() {
+        let arms = || {
+            let planted = self.planted.map(|ppm| [SecondArm::Planted(ppm), SecondArm::Periodic]);
+            [SecondArm::Identical].into_iter().chain(planted.into_iter().flatten())
+        };
+        for (number, second) in (1..=self.repeat).flat_map(|n| arms().map(move |arm| (n, arm))) {
+            if self.repeat > 1 && second == SecondArm::Identical {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
-            let request = self.request(number, planted, own, &context.again);
+            let request = self.request(number, second, own, &context.again)?;
             let done = execute(&request, store, &mut audience, &interrupted)?;
             made.has_left |= !output::tell_what_is_left(done.left.as_deref());
-            made.add(done.load(store)?, planted.is_some());
+            made.add(done.load(store)?, second);
             made.not_kept = done.not_kept;
             if made.last != Some(State::Complete) {
                 break;
@@ -151,26 +160,27 @@ impl CalibrateArgs {
         Ok(made)
     }
 
-    /// With identical arms, or with so many millionths planted in one.
     fn request(
         &self,
         number: u32,
-        planted: Option<u32>,
+        second: SecondArm,
         suites: &[FromFile],
         typed: &Again,
-    ) -> Request {
+    ) -> Result<Request, String> {
         let seed = match self.seed {
             Some(first) => first.wrapping_add(u64::from(number - 1)),
-            None => rand::random::<u32>().into(),
+            None => chance::seed()?,
         };
         let again = typed.clone().without("--repeat").without("--planted");
-        let again = match planted {
-            Some(ppm) => again.with("--planted", planted::percent(ppm)),
-            None => again,
+        let again = match self.planted {
+            Some(ppm) if second != SecondArm::Identical => {
+                again.with("--planted", planted::percent(ppm))
+            }
+            _ => again,
         };
-        Request {
+        Ok(Request {
             kind: ExperimentKind::Calibrate,
-            arms: vec!["none".into(), planted.map_or("none".into(), planted::label)],
+            arms: vec!["none".into(), second.label()],
             workloads: self.workloads.clone(),
             suites: suites.to_vec(),
             fixtures: Vec::new(),
@@ -192,13 +202,34 @@ impl CalibrateArgs {
             timeout: None,
             plan: Plan::Compare { sets: 1 },
             further_metrics: Vec::new(),
-            // As `weigh compare` does. Between identical arms, pairs in sequence tell the machine's noise.
-            pilot_chooses_scheme: planted.is_some(),
+            // As `weigh compare` does.
+            pilot_chooses_scheme: !self.in_sequence,
+            takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
             client: None,
             naming: self.names.naming(),
             fail_above: None,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// What the second arm of an experiment has.
+#[derive(Clone, Copy, PartialEq)]
+enum SecondArm {
+    Identical,
+    /// So many millionths in each slice.
+    Planted(u32),
+    Periodic,
+}
+
+impl SecondArm {
+    fn label(self) -> String {
+        match self {
+            SecondArm::Identical => "none".into(),
+            SecondArm::Planted(ppm) => planted::label(ppm),
+            SecondArm::Periodic => planted::periodic_label(),
         }
     }
 }
@@ -209,6 +240,7 @@ struct Made {
     /// Ids of those with identical arms.
     identical: Vec<String>,
     planted: Vec<Stored>,
+    periodic: Vec<Stored>,
     /// Workloads that failed, but for those in which nothing can be planted.
     failed: BTreeSet<WorkName>,
     /// How the latest ended.
@@ -218,18 +250,20 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, stored: Stored, is_planted: bool) {
+    fn add(&mut self, stored: Stored, second: SecondArm) {
         let baseline = &stored.header.arms[0];
-        let at_fault = stored.failures.iter().filter(|one| !is_planted || one.arm == *baseline);
+        let is_at_fault = |arm: &str| second == SecondArm::Identical || arm == baseline;
+        let at_fault = stored.failures.iter().filter(|one| is_at_fault(&one.arm));
         self.failed.extend(at_fault.map(|failure| failure.workload.clone()));
         self.last = Some(stored.state);
-        match is_planted {
-            false => self.identical.push(stored.id),
-            true if stored.state == State::Failed => output::problem(&format!(
+        match second {
+            SecondArm::Identical => self.identical.push(stored.id),
+            _ if stored.state == State::Failed => output::problem(&format!(
                 "the experiment with the planted effect failed: {}",
                 stored.failure.as_deref().unwrap_or("no reason was recorded")
             )),
-            true => self.planted.push(stored),
+            SecondArm::Planted(_) => self.planted.push(stored),
+            SecondArm::Periodic => self.periodic.push(stored),
         }
     }
 }

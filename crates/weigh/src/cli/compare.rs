@@ -17,12 +17,14 @@ use crate::experiment::around::Around;
 use crate::experiment::boots::SAMPLE_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::result::factorial::{MOST_FACTORS, subsets};
+use crate::result::summary::NOTHING;
 use crate::result::work_name::WorkName;
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
 use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::treatment::boot::{Mechanism, are_boots};
+use crate::treatment::placebo::DefaultBaseline;
 use crate::workload::metric::Metric;
 use crate::workload::suite;
 
@@ -79,9 +81,10 @@ pub struct CompareArgs {
     /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
     #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
-    /// Treatment to compare against
-    #[arg(long, value_name = "TREATMENT", default_value = "none")]
-    base: String,
+    /// Treatment to compare with [default: none; for build, cgroup and rootfs their placebo, which is the
+    /// same procedure without the effect (docs/before-a-sample.md)]
+    #[arg(long, value_name = "TREATMENT")]
+    base: Option<String>,
     /// Measure every combination of two to four treatments, and tell the effect of each and what they do
     /// together beyond what each does alone
     #[arg(long, conflicts_with = "base")]
@@ -101,8 +104,8 @@ pub struct CompareArgs {
     sample: Option<Duration>,
     /// Let the two processes of each pair take turns on one CPU every 125 microseconds, and compare them
     /// by the median of their slices. For workloads that stay on one CPU, and treatments that are a property
-    /// of processes, such as seccomp [default: so wherever they can; after 32 pairs one after the other, if
-    /// that is as precise in less time]
+    /// of processes, such as seccomp [default: wherever they can, until a row's pairs turn out not to be
+    /// valid, or sequential ones four times as good]
     #[arg(long, conflicts_with = "command")]
     turns: bool,
     /// Take the samples of each pair one after the other, also where processes could take turns
@@ -195,7 +198,7 @@ impl CompareArgs {
         if self.treatments.is_empty() && self.go_on.is_none() {
             self.treatments.push(default_treatment());
         }
-        let labels = [std::slice::from_ref(&self.base), &self.treatments].concat();
+        let labels: Vec<String> = self.base.iter().chain(&self.treatments).cloned().collect();
         if self.go_on.is_none() && are_boots(&labels) {
             return self.by_boots(context);
         }
@@ -210,8 +213,8 @@ impl CompareArgs {
 
     /// With boots of this machine as arms, the normal one by default as the baseline.
     fn by_boots(mut self, context: &Context) -> Result<u8, String> {
-        if self.base == "none" {
-            self.base = "boot".into();
+        if self.base.as_deref().is_none_or(|base| base == NOTHING) {
+            self.base = Some("boot".into());
         }
         if self.files.are_asked_for() {
             return Err("no report can be written now, as this machine goes down before there is one: leave \
@@ -225,6 +228,17 @@ impl CompareArgs {
         boots::begin(&self.request(&context.again)?, mechanism, self.yes, context)
     }
 
+    /// The baseline: the user's, or else the placebo of the treatments.
+    fn baseline(&self) -> Result<DefaultBaseline, String> {
+        let given = |label: &str| DefaultBaseline { label: label.to_owned(), warning: None };
+        match &self.base {
+            Some(base) => Ok(given(base)),
+            // Each effect is a contrast of arms with and without it.
+            None if self.factorial => Ok(given(NOTHING)),
+            None => DefaultBaseline::of(&self.treatments),
+        }
+    }
+
     /// How long a sample is, unless the first pairs choose it.
     fn sample_ms(&self, arms: &[String]) -> Option<u64> {
         let of_guests = || arms.iter().any(|label| treatment::is_of_guest(label));
@@ -233,16 +247,18 @@ impl CompareArgs {
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {
+        let DefaultBaseline { label: base, warning } = self.baseline()?;
         let labels = match self.factorial {
-            true => combinations(&self.base, &self.treatments)?,
-            false => std::iter::once(&self.base).chain(&self.treatments).cloned().collect(),
+            true => combinations(&base, &self.treatments)?,
+            false => std::iter::once(&base).chain(&self.treatments).cloned().collect(),
         };
         let arms: Vec<String> =
             labels.iter().map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let pairing = &self.pairing;
-        let seed = pairing.seed();
+        let seed = pairing.seed()?;
         // What was drawn, and what depends on the machine.
         let again = typed.clone().of_these(&self.treatments).with("--seed", seed);
+        let again = if base == NOTHING { again } else { again.with("--base", &base) };
         let again = match self.copies {
             1 => again.without("--copies"),
             copies => again.with("--copies", copies),
@@ -284,11 +300,13 @@ impl CompareArgs {
             further_metrics: net::with_scores(metrics, &workloads)?,
             workloads,
             pilot_chooses_scheme: !self.turns && !self.in_sequence,
+            takes_old_pairs: true,
             detail: !self.no_detail,
             treated: self.treat,
             client: self.client.clone(),
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
+            warnings: warning.into_iter().collect(),
         })
     }
 }

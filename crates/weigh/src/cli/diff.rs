@@ -6,15 +6,20 @@ use clap::Args;
 
 use super::{ABOVE_LIMIT, Context, ERROR, output, value};
 use crate::experiment::diff::diff;
+use crate::experiment::diff_imported;
+use crate::experiment::summarise::summarise;
 use crate::format::{label, plural};
 use crate::report;
 use crate::result::diff::Diff;
+use crate::store::Store;
+use crate::store::record::{ExperimentKind, Stored};
 
 const EXAMPLES: &str = "\
 Examples:
   weigh diff k3f9qx m2abcd                   what changed from the first to the second?
   weigh diff k3f m2a --json
   weigh diff latest~1 latest                 the last two
+  weigh import A.json B.json                 two `weigh compare --json` files of two machines
   weigh diff k3f m2a --fail-above 5%         for CI: exit status 1 if a row got worse by more
   weigh compare seccomp:compares=500 --base seccomp:compares=50
       Better where possible: both in one experiment, in pairs.
@@ -54,7 +59,7 @@ impl DiffArgs {
             store.load(&id).map_err(|error| error.to_string())
         };
         let (before, after) = (load(&self.before)?, load(&self.after)?);
-        let diff = diff(&before, &after)?;
+        let diff = of_stored(&store, &before, &after)?;
         if self.json {
             output::print_json(&report::diff::json(&diff).map_err(|error| error.to_string())?)?;
         } else {
@@ -63,6 +68,29 @@ impl DiffArgs {
         }
         Ok(self.fail_above.map_or(0, |limit| exit_code(&diff, limit * 100.0)))
     }
+}
+
+/// Compares two experiments by their samples, or, if one was imported, by their reports.
+fn of_stored(store: &Store, before: &Stored, after: &Stored) -> Result<Diff, String> {
+    if [before, after].iter().all(|stored| stored.header.kind != ExperimentKind::Import) {
+        return diff(before, after);
+    }
+    let report = |stored: &Stored| match stored.header.kind {
+        ExperimentKind::Compare | ExperimentKind::Versus | ExperimentKind::Calibrate => {
+            Ok(summarise(stored))
+        }
+        ExperimentKind::Import => {
+            let imported = store.import(&stored.id).map_err(|error| error.to_string())?;
+            imported.ok_or_else(|| format!("the store has no report of the import {}", stored.id))
+        }
+        kind @ (ExperimentKind::Run | ExperimentKind::Rules) => Err(format!(
+            "{} and {} are of different kinds: one is an import, the other of `weigh {}`",
+            before.id,
+            after.id,
+            kind.as_str()
+        )),
+    };
+    diff_imported::diff(&report(before)?, &report(after)?)
 }
 
 /// A row that broke may be the worst of all, so it does not pass.

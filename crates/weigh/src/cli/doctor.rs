@@ -6,7 +6,7 @@ mod install;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use trust::program::end_with_us;
+use trust::start::{self, Inherited};
 
 use super::{Context, output};
 use crate::machine::check::{Severity, check};
@@ -21,7 +22,7 @@ use crate::machine::fix::{Setting, plan};
 use crate::machine::{Facts, Probes};
 use crate::report::checks;
 use crate::station::fitness::probe;
-use crate::treatment::guard::put_back_what_was_left;
+use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::settings::Changed;
 use crate::treatment::undoings;
 
@@ -123,7 +124,9 @@ impl DoctorArgs {
         };
         settings.iter().for_each(announce);
         let outcome = match self.command.split_first() {
-            Some((program, arguments)) => run_command(program, arguments, &signals),
+            Some((program, arguments)) => {
+                run_command(program, arguments, Inherited::Callers, &signals)
+            }
             None => {
                 output::note("These last until Ctrl-C.");
                 signals.wait();
@@ -173,18 +176,28 @@ impl Signals {
 }
 
 /// Runs the command to its end, and gives its exit status as a shell would.
-fn run_command(program: &str, arguments: &[String], signals: &Signals) -> Result<u8, String> {
-    let mut command = Command::new(program);
+fn run_command(
+    program: &str,
+    arguments: &[String],
+    inherited: Inherited,
+    signals: &Signals,
+) -> Result<u8, String> {
+    let mut command = start::command(program, inherited);
     command.args(arguments);
     // The command does not outlive the settings that it was started for.
     end_with_us(&mut command, Signal::TERM);
     let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let status = wait(&mut child, signals).map_err(|error| format!("{program}: {error}"))?;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(super::ERROR))
+    Ok(exit_code(status))
 }
 
-fn wait(child: &mut Child, signals: &Signals) -> io::Result<std::process::ExitStatus> {
+/// As a shell would give it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(super::ERROR)
+}
+
+fn wait(child: &mut Child, signals: &Signals) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -1,6 +1,5 @@
 //! `weigh forget`: deletes experiments.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Args;
@@ -74,7 +73,7 @@ impl ForgetArgs {
 /// The HTML report beside the database, which may be in another user's directory.
 fn remove_report(reports: &Path, id: &str) {
     let report = reports.join(format!("{id}.html"));
-    let _ = owner::as_owner(&report, || fs::remove_file(&report));
+    let _ = owner::remove(&report);
 }
 
 fn confirm(count: usize) -> Result<bool, String> {
@@ -86,6 +85,7 @@ fn confirm(count: usize) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{chown, symlink};
 
     use super::*;
@@ -99,8 +99,7 @@ mod tests {
         }
         fs::write(ours.join("abcdef.html"), "").unwrap();
         remove_report(&ours, "ghjkmn");
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return;
         }
         chown(&theirs, Some(65534), Some(65534)).unwrap();

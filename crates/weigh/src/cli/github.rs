@@ -1,7 +1,5 @@
 //! GitHub Actions: the report on the page of a job, and a mark at what failed.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{documents, output};
@@ -44,11 +42,8 @@ pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
 /// A sentence with the file.
 pub fn write(path: &Path, summary: &Summary) -> Result<(), String> {
     let text = printable::text(&markdown::render(summary)).into_owned() + "\n";
-    let append = || {
-        let mut file = owner::open_to_write(path, OpenOptions::new().append(true))?;
-        file.write_all(text.as_bytes())
-    };
-    append().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    owner::append(path, text.as_bytes())
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     annotations(summary).iter().for_each(|line| output::note(line));
     Ok(())
 }

@@ -132,8 +132,9 @@ pub fn line(entry: &Entry) -> String {
     let called =
         if called.is_empty() { String::new() } else { format!("[{}]  ", called.join(" ")) };
     format!(
-        "{}  {started}  {state:<11}  {:>6} samples  {}{}\n",
-        entry.id,
+        "{}  {}  {state:<11}  {:>6} samples  {}{}\n",
+        format::label(&entry.id),
+        format::label(&started),
         entry.samples,
         format::label(&called),
         format::label(&entry.command)

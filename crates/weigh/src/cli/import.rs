@@ -7,11 +7,14 @@ use clap::Args;
 
 use super::again::Again;
 use super::{Context, output};
+use crate::experiment::diff_imported;
+use crate::format;
 use crate::import::compare::summary;
 use crate::import::labels::Labels;
-use crate::import::{self, ForeignFormat};
-use crate::report::terminal;
+use crate::import::{self, Document, ForeignFormat};
+use crate::report::{self, terminal};
 use crate::result::summary::Summary;
+use crate::store::Store;
 use trust::user_file;
 
 /// No result is nearly as long; a wrong file may be.
@@ -28,6 +31,7 @@ Examples:
   weigh import summary.txt                      lmbench: each host of the summary is a result
   weigh import reaim.csv                        re-aim's table: one number for each number of users
   weigh import experiment.json                  weigh compare --json, from another machine
+  weigh import a.json b.json                    two such files from two machines, side by side
   weigh import table9.csv                       a table from a paper: test,unit,Base,SELinux
 
 docs/import.md explains what can be concluded from each format.";
@@ -65,17 +69,59 @@ impl ImportArgs {
             let document = import::read(&name, &bytes, self.format);
             documents.push((name, document.map_err(|error| error.to_string())?));
         }
-        let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
-        let mut imported = summary(documents, &labels)?;
-        complete(&mut imported, &context.again);
-        let id = context.open_store()?.add_import(&imported).map_err(|error| error.to_string())?;
-        let imported = Summary { id, ..imported };
+        if documents.len() > 1 && documents.iter().all(|(_, document)| document.is_experiment()) {
+            return self.side_by_side(context, documents);
+        }
+        let imported = self.keep(context, &context.open_store()?, documents)?;
         let colour = output::wants_colour(context.color, &io::stdout());
         output::print(&format!(
-            "{}\nKept: `weigh show {}` shows this again\n",
+            "{}\nStored: `weigh show {}` shows this again\n",
             terminal::render(&imported, output::width(), colour),
             imported.id
         ))?;
+        Ok(0)
+    }
+
+    fn keep(
+        &self,
+        context: &Context,
+        store: &Store,
+        documents: Vec<(String, Document)>,
+    ) -> Result<Summary, String> {
+        let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
+        let mut imported = summary(documents, &labels)?;
+        complete(&mut imported, &context.again);
+        let id = store.add_import(&imported).map_err(|error| error.to_string())?;
+        Ok(Summary { id, ..imported })
+    }
+
+    /// Stores whole experiments of several machines, and compares the first with each of the others.
+    fn side_by_side(
+        &self,
+        context: &Context,
+        documents: Vec<(String, Document)>,
+    ) -> Result<u8, String> {
+        if !self.labels.is_empty() || self.base.is_some() {
+            return Err(
+                "whole experiments have names for their arms: leave out --as and --base".into()
+            );
+        }
+        let files: Vec<String> = documents.iter().map(|(file, _)| file.clone()).collect();
+        let store = context.open_store()?;
+        let kept = documents.into_iter().map(|one| self.keep(context, &store, vec![one]));
+        let kept: Vec<Summary> = kept.collect::<Result<_, _>>()?;
+        let colour = output::wants_colour(context.color, &io::stdout());
+        let mut text = String::new();
+        for other in &kept[1..] {
+            let diff = diff_imported::diff(&kept[0], other)?;
+            text += &report::diff::text(&diff, output::width(), colour);
+            text.push('\n');
+        }
+        for (file, imported) in files.iter().zip(&kept) {
+            let (file, id) = (format::label(file), &imported.id);
+            text += &format!("Stored: `weigh show {id}` shows all of {file}\n");
+        }
+        output::print(&text)?;
         Ok(0)
     }
 }

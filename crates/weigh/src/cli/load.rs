@@ -8,14 +8,15 @@ use clap::Args;
 use super::again::Again;
 use super::mixes::Mixes;
 use super::naming::Names;
-use super::pairing::listen_for_signals;
 use super::profiler::ProfilerOption;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
+use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use crate::experiment::request::{Plan, Request};
+use crate::interruption::listen_for_signals;
 use crate::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
 use crate::result::work_name::{MOST_USERS, WorkName};
 use crate::station::client::WhoIsTreated;
@@ -55,8 +56,8 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// Find out how many users a machine carries
 ///
 /// Every user does about a hundred jobs of a mix, in an order of its own, as AIM's Suite VII and re-aim
-/// have it. Measures the throughput with more and more users until it no longer grows, then takes fresh
-/// samples at the peak until its interval is narrow.
+/// have it. Measures the throughput with more and more users until it no longer grows, then takes rounds of
+/// samples at all load points that may be the peak, until the interval of the best one is narrow.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadArgs {
@@ -125,7 +126,7 @@ impl LoadArgs {
         let config = config.unwrap_or_default();
         let name = format!("{PREFIX}{}", self.mix_name());
         let (users, plan) = self.ramp(&config)?;
-        let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
+        let seed = self.seed.map_or_else(chance::seed, Ok)?;
         Ok(Request {
             kind: ExperimentKind::Run,
             arms: vec!["none".into()],
@@ -151,11 +152,13 @@ impl LoadArgs {
             plan: Plan::Ramp(RampPlan { seed, ..plan }),
             further_metrics: of_points(),
             pilot_chooses_scheme: false,
+            takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
             client: None,
             naming: self.names.naming(),
             fail_above: None,
+            warnings: Vec::new(),
         })
     }
 

@@ -11,13 +11,14 @@ use super::again::Again;
 use super::naming::Names;
 use super::net_hosts::NetHosts;
 use super::net_rank::RankArgs;
-use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
+use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::net_answers::{ACTIVITY_SLOWDOWN, class_metric, of_cells};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::More;
+use crate::interruption::listen_for_signals;
 use crate::net::grid::Grid;
 use crate::net::spec::Spec;
 use crate::result::work_name::{NET, WorkName};
@@ -116,10 +117,9 @@ impl NetArgs {
         }
         let store = context.open_store()?;
         if let Some(id) = &self.go_on {
-            let interrupted = listen_for_signals()?;
             let (budget, precision) = (self.budget, self.precision);
             let more = |_: &Request| More { budget, budget_per_row: Duration::ZERO, precision };
-            let done = go_on::run(id, more, &store, context, &interrupted)?;
+            let done = go_on::run(id, more, &store, context)?;
             store.set_naming(&done.id, &self.names.naming()).map_err(|error| error.to_string())?;
             return self.output.end(done, &store, context);
         }
@@ -151,7 +151,7 @@ impl NetArgs {
     }
 
     fn request(&self, grid: Grid, typed: &Again) -> Result<Request, String> {
-        let seed = self.seed.unwrap_or_else(|| rand::random::<u32>().into());
+        let seed = self.seed.map_or_else(chance::seed, Ok)?;
         Ok(Request {
             kind: ExperimentKind::Run,
             arms: vec!["none".into()],
@@ -181,11 +181,13 @@ impl NetArgs {
             },
             further_metrics: of_cells(),
             pilot_chooses_scheme: false,
+            takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
             client: None,
             naming: self.names.naming(),
             fail_above: None,
+            warnings: Vec::new(),
         })
     }
 }

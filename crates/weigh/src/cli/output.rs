@@ -2,8 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::ColorChoice;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::PIPE_BUF;
 
 use crate::printable;
 use crate::report::ReportFormat;
@@ -51,11 +56,57 @@ pub fn print_json(document: &str) -> Result<(), String> {
 }
 
 fn write_out(text: &str) -> Result<(), String> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| format!("cannot write the output: {error}")),
+    let cannot = |error: io::Error| format!("cannot write the output: {error}");
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        wait_for_room().map_err(cannot)?;
+        // A pipe with room takes so much without a wait, in which no signal would end us.
+        let part = &left[..left.len().min(PIPE_BUF)];
+        match rustix::io::write(rustix::stdio::stdout(), part) {
+            Ok(written) => left = &left[written..],
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(Errno::PIPE) => return Ok(()),
+            Err(error) => return Err(cannot(error.into())),
+        }
     }
+    Ok(())
+}
+
+/// Waits until stdout takes something. Whoever reads it may not do so for ever; then the signals end us that
+/// would have ended the experiment, which is over by now.
+fn wait_for_room() -> io::Result<()> {
+    const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    if has_room(&Timespec::default()) {
+        return Ok(());
+    }
+    // What came before is known to whoever measured.
+    let ended = listen_for_end()?;
+    while !has_room(&LOOK_AGAIN) {
+        if ended.load(Ordering::Relaxed) {
+            std::process::exit(i32::from(super::INTERRUPTED));
+        }
+    }
+    Ok(())
+}
+
+/// Also where writing is an error.
+fn has_room(within: &Timespec) -> bool {
+    let stdout = rustix::stdio::stdout();
+    let found = poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], Some(within));
+    !matches!(found, Ok(0) | Err(Errno::INTR))
+}
+
+fn listen_for_end() -> io::Result<&'static AtomicBool> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    static ENDED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(ended) = ENDED.get() {
+        return Ok(ended);
+    }
+    let ended = Arc::default();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&ended))?;
+    }
+    Ok(ENDED.get_or_init(|| ended))
 }
 
 /// Tells what went wrong.
@@ -63,10 +114,11 @@ pub fn problem(text: &str) {
     note(&format!("weigh: {text}"));
 }
 
-/// Tells what the report says too, where that goes elsewhere than to a terminal.
+/// Tells what the report says too, where that goes elsewhere than to a terminal: on one line, as names and
+/// reasons may come from another machine, and what looks like more lines of ours would be believed.
 pub fn problem_of_report(text: &str) {
     if !io::stdout().is_terminal() {
-        problem(text);
+        problem(&printable::line(text));
     }
 }
 

@@ -2,8 +2,6 @@
 //! that `compare` and `versus` stay alike.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,10 +10,12 @@ use super::audience::Terminal;
 use super::files::Files;
 use super::naming::Names;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
+use crate::chance;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
 use crate::format;
+use crate::interruption::listen_for_signals;
 use crate::report::failed;
 use crate::result::gate::Above;
 use crate::result::summary::{Failure, State, Summary};
@@ -46,8 +46,8 @@ pub struct Pairing {
     /// length; for a command 24h]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
-    /// Control the false discovery rate (e-BH) instead of the family-wise error rate (Holm); detects more
-    /// when there are many rows
+    /// Control the false discovery rate (closed e-BH) instead of the family-wise error rate (Holm): finds
+    /// more with many rows
     #[arg(long, conflicts_with = "pairs")]
     fdr: bool,
     /// Differences smaller than this count as equivalent
@@ -63,11 +63,12 @@ pub struct Pairing {
     pub sets: u32,
     /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. It is one of
     /// peak_memory, block_input and block_output, or of latency_p50, latency_p90, latency_p99 and
-    /// latency_p99.9, for which every operation is timed by itself, or a reading that your program reports
+    /// latency_p99.9 (these time every operation separately), or a reading that your program reports.
+    /// Each metric counts as one more row, so ask only for those that you need
     #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
     pub metrics: Vec<Metric>,
     /// Exit with status 1 if any workload is shown to cost more than this, with 95 % confidence over all
-    /// rows together; passing does not prove that the cost is lower
+    /// rows together; with 0 if each is shown to cost less; with 3 if neither is shown
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     pub fail_above: Option<f64>,
     /// Exit with status 0 instead of 3 if some row stays inconclusive
@@ -112,8 +113,11 @@ impl Pairing {
     }
 
     /// The seed that was given, or one that is drawn now.
-    pub fn seed(&self) -> u64 {
-        self.seed.unwrap_or_else(|| rand::random::<u32>().into())
+    ///
+    /// # Errors
+    /// A sentence, where the kernel gives no random numbers.
+    pub fn seed(&self) -> Result<u64, String> {
+        self.seed.map_or_else(chance::seed, Ok)
     }
 
     pub fn design(&self) -> Design {
@@ -141,13 +145,12 @@ impl Pairing {
         let store = context.open_store()?;
         let done = match go_on {
             Some(id) => {
-                let interrupted = listen_for_signals()?;
                 let more = |request: &Request| More {
                     budget: self.budget(&request.arms, &request.workloads),
                     budget_per_row: self.budget_per_row(),
                     precision: None,
                 };
-                go_on::run(id, more, &store, context, &interrupted)?
+                go_on::run(id, more, &store, context)?
             }
             None => self.begin(&request()?, &store, context)?,
         };
@@ -194,7 +197,8 @@ impl Pairing {
 
 /// What was asked for and has no verdict leaves a row open, be it that no sample has it.
 fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
-    let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.passed);
+    let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
+    let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());
     let is_open = summary.results.iter().any(|row| {
         let mut asked_for = metrics.iter().filter(|metric| !metric.is_unasked());
         let has_verdict = |metric: &Metric| {
@@ -208,14 +212,14 @@ fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
         State::Interrupted => INTERRUPTED,
         _ if is_above => ABOVE_LIMIT,
         _ if summary.results.is_empty() || !summary.failures.is_empty() => super::ERROR,
-        _ if is_open => INCONCLUSIVE,
+        _ if is_open || is_gate_open => INCONCLUSIVE,
         _ => 0,
     }
 }
 
 /// A job that fails is owed the reason, also where stdout goes elsewhere.
 fn tell_what_is_above(summary: &Summary) {
-    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.passed) {
+    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.above.is_empty()) {
         let limit = format::margin(gate.fail_above_pct);
         let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
         let rows: Vec<String> = gate.above.iter().map(name).collect();
@@ -233,15 +237,4 @@ fn tell_errors(summary: &Summary) {
         let names = failed::some(&names.into_iter().collect::<Vec<_>>());
         output::problem_of_report(&format!("there is no result for {names}; the report says why"));
     }
-}
-
-/// Ctrl-C, SIGTERM and SIGHUP end the experiment in good order; what was measured is kept.
-pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))
-            .map_err(|error| format!("cannot listen for signals: {error}"))?;
-    }
-    Ok(interrupted)
 }

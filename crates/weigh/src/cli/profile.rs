@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::pairing::listen_for_signals;
 use super::{Context, ERROR, INTERRUPTED, output, value};
+use crate::interruption::listen_for_signals;
 use crate::profile::keeper::{self, Ended};
 use crate::profile::record::ProfileRuns;
 use crate::profile::run::{CommandRun, ProfiledCommand};

@@ -7,7 +7,7 @@ use clap::Args;
 use super::output;
 use crate::treatment::boot;
 use crate::treatment::boot::state::is_in_one;
-use crate::treatment::guard::restore_left_behind;
+use crate::treatment::left_behind::{LeftBehind, restore_left_behind};
 use crate::treatment::undoings;
 
 const EXAMPLES: &str = "\
@@ -28,9 +28,12 @@ pub struct RestoreArgs {
 
 impl RestoreArgs {
     pub fn run(self) -> Result<u8, String> {
-        let restored = restore_left_behind(&self.root, &undoings())
-            .map_err(|error| format!("the state directory: {error}"))?;
-        let boots = boot::end()?;
+        let LeftBehind { searched, restored } = restore_left_behind(&self.root, &undoings())?;
+        let mut left = Vec::new();
+        let boots = boot::end().unwrap_or_else(|problem| {
+            left.push(problem);
+            None
+        });
         if let Some(id) = &boots {
             output::print(&format!(
                 "Ended the boots of experiment {id}; what was measured is kept (weigh show {id}).\n"
@@ -39,13 +42,14 @@ impl RestoreArgs {
                 output::note("This boot is still one of them: reboot for the normal entry.");
             }
         }
-        if restored.is_empty() && boots.is_none() {
-            output::print("Nothing was left behind.\n")?;
+        if restored.is_empty() && boots.is_none() && left.is_empty() {
+            let searched: Vec<String> =
+                searched.iter().map(|directory| directory.display().to_string()).collect();
+            output::print(&format!("Nothing was left behind in {}.\n", searched.join(", ")))?;
             if !rustix::process::geteuid().is_root() {
                 output::note("What root's experiments left is put back by `sudo weigh restore`.");
             }
         }
-        let mut left = Vec::new();
         for one in restored {
             match one.result {
                 Ok(()) => {

@@ -8,13 +8,15 @@ use clap::Args;
 
 use super::again::OUTPUT;
 use super::documents::{self, Documents};
-use super::pairing::listen_for_signals;
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
+use crate::interruption::listen_for_signals;
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
 use crate::report::rules::{html, json, terminal};
 use crate::result::rules::RuleReport;
+use crate::store::Store;
+use crate::store::record::ExperimentKind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +24,7 @@ Examples:
   sudo weigh rules /etc/audit/rules.d --top 50    a directory, as augenrules reads it
   sudo weigh rules my.rules --budget 5m           narrower intervals
   sudo weigh rules my.rules --json rules.json --html rules.html
+  weigh show latest                               the stored result again
   weigh profile -o server.json -- ./my-server --once
   sudo weigh rules my.rules --profile server.json
       For your own program, with its own mix of system calls.
@@ -74,6 +77,7 @@ impl RulesArgs {
             command: context.again.to_string(),
             time: self.budget,
         };
+        let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
         let mut display = Display::on_stderr();
         let mut progress =
@@ -81,14 +85,25 @@ impl RulesArgs {
         let done = measure_rules(&request, &interrupted, &mut progress)?;
         drop(display);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        match &done.report {
-            Some(report) => self.write(report, context)?,
+        match done.report {
+            Some(report) => self.keep(report, &store, context)?,
             None => output::problem("interrupted before anything was measured"),
         }
         Ok(exit_status(is_as_before, if done.is_cut_short { INTERRUPTED } else { 0 }))
     }
 
-    /// It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
+    /// Stores the report and shows it, even if it cannot be stored (full disk).
+    fn keep(&self, report: RuleReport, store: &Store, context: &Context) -> Result<(), String> {
+        let stored = json::write(&report).map_err(|error| error.to_string()).and_then(|text| {
+            let about = (&*report.command, &report.machine);
+            let added = store.add_document(ExperimentKind::Rules, about, report.elapsed_s, &text);
+            added.map_err(|error| error.to_string())
+        });
+        let id = stored.as_ref().ok().cloned().unwrap_or_default();
+        let written = self.write(&RuleReport { id, ..report }, context);
+        stored.map(drop).and(written)
+    }
+
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
         let mut documents = Documents::default();
         documents

@@ -8,13 +8,14 @@ use super::again::Again;
 use super::copies::{self, Copies};
 use super::mixes::Mixes;
 use super::naming::Names;
-use super::pairing::listen_for_signals;
 use super::run_output::RunOutput;
 use super::{Context, value};
+use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::format;
+use crate::interruption::listen_for_signals;
 use crate::result::work_name::{NET, WorkName};
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
@@ -177,7 +178,7 @@ impl RunArgs {
             copies: copies.0,
             again: again.to_string(),
             // Of the sizes of the environment, and of when requests begin in an open loop.
-            seed: rand::random::<u32>().into(),
+            seed: chance::seed()?,
             budget: Duration::ZERO,
             budget_per_row: Duration::ZERO,
             margin: 0.01,
@@ -203,6 +204,7 @@ impl RunArgs {
             },
             further_metrics: Vec::new(),
             pilot_chooses_scheme: false,
+            takes_old_pairs: false,
             detail: false,
             treated: match self.client.is_some() {
                 true => WhoIsTreated::Server,
@@ -211,6 +213,7 @@ impl RunArgs {
             client: self.client.clone(),
             naming: self.names.naming(),
             fail_above: None,
+            warnings: Vec::new(),
         })
     }
 }

@@ -11,8 +11,10 @@ use crate::report::ReportFormat;
 use crate::report::anonymise;
 use crate::report::anonymise::Scrubber;
 use crate::report::dialect::{self, Dialect, Sheet};
+use crate::report::rules;
 use crate::report::run_text;
 use crate::report::terminal::{self, Screen};
+use crate::result::rules::RuleReport;
 use crate::result::summary::Summary;
 use crate::store::Store;
 use crate::store::record::{ExperimentKind, Stored};
@@ -65,6 +67,18 @@ impl Privacy {
             .map_err(|error| format!("cannot anonymise {}: {error}", summary.id))
     }
 
+    /// Anonymises the report of `weigh rules` if asked to.
+    ///
+    /// # Errors
+    /// If the report cannot be written or read back.
+    fn of_rules(&self, report: RuleReport) -> Result<RuleReport, String> {
+        if !self.anonymise {
+            return Ok(report);
+        }
+        anonymise::rules(&report)
+            .map_err(|error| format!("cannot anonymise {}: {error}", report.id))
+    }
+
     /// The run as it may be shown.
     ///
     /// # Errors
@@ -78,9 +92,16 @@ impl Privacy {
     }
 }
 
+/// Number of rules shown without --verbose: the default of `weigh rules --top`.
+const RULES_SHOWN: usize = 20;
+/// Width of a report in a file, which has no terminal.
+const FILE_WIDTH: usize = 100;
+
 /// What the store has of an experiment.
 pub enum Shown {
     Run(Box<Stored>),
+    /// The result of `weigh rules`.
+    Rules(Box<RuleReport>),
     /// An experiment that compares, or an import.
     Compared(Box<Summary>),
 }
@@ -98,6 +119,14 @@ impl Shown {
         let stored = store.load(id).map_err(|error| error.to_string())?;
         match stored.header.kind {
             ExperimentKind::Run => Ok(Shown::Run(Box::new(privacy.of_run(stored)?))),
+            ExperimentKind::Rules => {
+                let document = store.document(id).map_err(|error| error.to_string())?;
+                let text = document.ok_or_else(|| format!("the store has no result of {id}"))?;
+                let report: RuleReport = serde_json::from_str(&text)
+                    .map_err(|error| format!("cannot read the result of {id}: {error}"))?;
+                let report = RuleReport { id: id.into(), ..report };
+                Ok(Shown::Rules(Box::new(privacy.of_rules(report)?)))
+            }
             _ => compared(summarise(&stored)),
         }
     }
@@ -110,6 +139,15 @@ impl Shown {
         match self {
             Shown::Compared(summary) => (format.compared)(summary),
             Shown::Run(stored) => (format.run)(&run_report::report(stored), stored),
+            Shown::Rules(report) => match format.name {
+                "json" => rules::json::write(report).map_err(|error| error.to_string()),
+                "html" => rules::html::page(report).map_err(|error| error.to_string()),
+                "text" => Ok(rules::terminal::show(report, usize::MAX, FILE_WIDTH, false)),
+                name => Err(format!(
+                    "{} is a result of `weigh rules`, not available as {name}: use --json, --html or --text",
+                    report.id
+                )),
+            },
         }
     }
 
@@ -118,7 +156,7 @@ impl Shown {
     /// # Errors
     /// A sentence, where nothing in it belongs into that.
     pub fn dialect(&self, dialect: Dialect) -> Result<String, String> {
-        dialect::render(dialect, &self.sheet())
+        dialect::render(dialect, &self.sheet()?)
     }
 
     /// The same as a page, with the figure that belongs to the table.
@@ -126,13 +164,17 @@ impl Shown {
     /// # Errors
     /// Likewise, and where the table has no page.
     pub fn dialect_page(&self, dialect: Dialect) -> Result<String, String> {
-        dialect::page(dialect, &self.sheet())
+        dialect::page(dialect, &self.sheet()?)
     }
 
-    fn sheet(&self) -> Sheet {
+    fn sheet(&self) -> Result<Sheet, String> {
         match self {
-            Shown::Compared(summary) => Sheet::of(summary),
-            Shown::Run(stored) => run_sheet(stored),
+            Shown::Compared(summary) => Ok(Sheet::of(summary)),
+            Shown::Run(stored) => Ok(run_sheet(stored)),
+            Shown::Rules(report) => Err(format!(
+                "{} is a result of `weigh rules`, which no table of another tool can show: leave out --as",
+                report.id
+            )),
         }
     }
 }
@@ -167,6 +209,10 @@ impl ShowArgs {
         let screen = Screen { width, colour, is_verbose: self.verbose, html: html.as_deref() };
         let text = match (&shown, self.dialect) {
             (shown, Some(dialect)) => shown.dialect(dialect)?,
+            (Shown::Rules(report), None) => {
+                let rows = if self.verbose { usize::MAX } else { RULES_SHOWN };
+                rules::terminal::show(report, rows, width, colour)
+            }
             (Shown::Run(stored), None) => run_text::render(&run_report::report(stored), &screen),
             (Shown::Compared(summary), None) => terminal::screen(summary, &screen),
         };

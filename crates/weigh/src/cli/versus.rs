@@ -124,7 +124,7 @@ impl VersusArgs {
             }
         };
         let pairing = &self.pairing;
-        let seed = pairing.seed();
+        let seed = pairing.seed()?;
         Ok(Request {
             kind: ExperimentKind::Versus,
             arms: contest.labels.clone(),
@@ -150,11 +150,13 @@ impl VersusArgs {
             plan: Plan::Compare { sets: pairing.sets as usize },
             further_metrics: pairing.metrics.clone(),
             pilot_chooses_scheme: false,
+            takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
             client: None,
             naming: pairing.names.naming(),
             fail_above: pairing.fail_above,
+            warnings: Vec::new(),
         })
     }
 

@@ -5,24 +5,28 @@ pub mod planted;
 
 use std::collections::BTreeMap;
 
+use super::family::claims;
 use super::log_ratio::percent;
 use super::pairs::{Measurements, gather};
 use super::request::Request;
-use super::summarise::design;
+use super::schedule::TURNS_SCALE;
+use super::stored_design::design;
 use super::work::Work;
 use crate::machine::Facts;
 use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
+use crate::result::scheme::{Scheme, StartScales};
+use crate::result::summary::Pair;
 use crate::result::work_name::WorkName;
 use crate::store::Store;
 use crate::store::record::Stored;
 use crate::workload::metric::Metric;
 use paired::Verdict;
-use paired::betting::{Betting, MAD_TO_SD};
+use paired::betting::{Betting, DEFAULT_SCALE, MAD_TO_SD};
 use paired::binomial::FalseAlarms;
 use paired::design::Design;
 use paired::detectable::half_width;
 use paired::estimate::{mad, median};
-use paired::judge::{Judgement, MIN_PAIRS, judge_rows};
+use paired::judge::{Judgement, MIN_PAIRS, judge_claims, judge_rows};
 
 /// How many calibrations decide where the next experiment starts from: enough for a steady median,
 /// and few enough to be read before every experiment.
@@ -40,18 +44,44 @@ pub fn history(
     ids.iter().map(|id| store.load(id).map_err(|error| error.to_string())).collect()
 }
 
-/// s₀ of every workload that was calibrated, as a standard deviation of log-ratios. Read before every
-/// experiment, so nothing is judged for it.
-pub fn start_scales(history: &[Stored]) -> BTreeMap<WorkName, f64> {
-    let mut deviations: BTreeMap<WorkName, Vec<f64>> = BTreeMap::new();
-    for stored in history {
-        for row in gather(stored).iter().filter(|row| row.series.len() >= MIN_PAIRS) {
-            let name = stored.header.works[row.work].name.clone();
-            deviations.entry(name).or_default().push(deviation(row));
+/// How the pairs of calibrated workloads scattered, by how they were taken.
+#[derive(Default)]
+pub struct KnownNoise(BTreeMap<WorkName, BySchemes>);
+
+#[derive(Default)]
+struct BySchemes {
+    in_sequence: Vec<f64>,
+    in_turns: Vec<f64>,
+}
+
+impl KnownNoise {
+    /// That of calibrations. Read before every experiment, so nothing is judged for it.
+    pub fn of(history: &[Stored]) -> KnownNoise {
+        let mut known = KnownNoise::default();
+        for stored in history {
+            for row in gather(stored) {
+                let noise = known.0.entry(stored.header.works[row.work].name.clone()).or_default();
+                let of_scheme = match row.schedule.main() {
+                    Scheme::InSequence => &mut noise.in_sequence,
+                    Scheme::InTurns => &mut noise.in_turns,
+                };
+                let has_enough = row.series.len() >= MIN_PAIRS;
+                of_scheme.extend(has_enough.then(|| deviation(&row.series)));
+            }
+        }
+        known
+    }
+
+    /// s₀ of a workload: the median of its calibrations, or what is usual.
+    pub fn start_scales(&self, workload: &WorkName) -> StartScales {
+        let noise = self.0.get(workload);
+        let in_sequence = noise.and_then(|noise| median(&noise.in_sequence));
+        let in_turns = noise.and_then(|noise| median(&noise.in_turns));
+        StartScales {
+            in_sequence: in_sequence.unwrap_or(DEFAULT_SCALE),
+            in_turns: Some(in_turns.unwrap_or(TURNS_SCALE)),
         }
     }
-    let scale = |of_row: Vec<f64>| median(&of_row).unwrap_or(0.0);
-    deviations.into_iter().map(|(name, of_row)| (name, scale(of_row))).collect()
 }
 
 /// What a launch takes besides its sample, about, where no calibration tells.
@@ -67,16 +97,22 @@ pub fn planned_pairs(
     calibrations: &[Stored],
     start_ms: u64,
 ) -> Option<f64> {
-    let rows: Vec<(WorkName, f64)> = (calibrations.iter())
+    let rows: Vec<(WorkName, Scheme, f64)> = (calibrations.iter())
         .flat_map(|stored| gather(stored).into_iter().map(move |row| (stored, row)))
         .filter_map(|(stored, row)| {
-            Some((stored.header.works[row.work].name.clone(), row.pair_s()?))
+            let name = stored.header.works[row.work].name.clone();
+            Some((name, row.schedule.main(), pair_s(&row)?))
         })
         .collect();
+    let takes_turns = request.metrics().contains(&Metric::AllTime);
     let pair_s = |work: &Work| {
-        let of_work = rows.iter().filter(|(name, _)| *name == work.name());
-        let known = median(&of_work.map(|(_, pair_s)| *pair_s).collect::<Vec<_>>());
-        known.or_else(|| match work {
+        let known = |scheme: Scheme| {
+            let of_work = rows.iter().filter(|(name, of, _)| (name, *of) == (&work.name(), scheme));
+            median(&of_work.map(|(_, _, pair_s)| *pair_s).collect::<Vec<_>>())
+        };
+        // A row that could take turns and was calibrated in sequence chose that.
+        let in_turns = known(Scheme::InTurns).filter(|_| takes_turns);
+        in_turns.or_else(|| known(Scheme::InSequence)).or_else(|| match work {
             work if work.has_length() => {
                 let sample_ms = request.sample_ms.unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
@@ -90,9 +126,20 @@ pub fn planned_pairs(
     (request.design.fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
 }
 
-/// How the pairs of one row of one calibration scatter.
-fn deviation(row: &Measurements) -> f64 {
-    MAD_TO_SD * mad(&row.log_ratios()).unwrap_or(0.0)
+/// What a pair of a calibrated row took, launches and all: of pairs in turns, only the timed parts are known.
+fn pair_s(row: &Measurements) -> Option<f64> {
+    let launches_s = match row.schedule.main() {
+        Scheme::InSequence => 0.0,
+        Scheme::InTurns => 2e-3 * LAUNCH_MS as f64,
+    };
+    Some(row.pair_s()? + launches_s)
+}
+
+/// How pairs scatter, as a standard deviation of log-ratios.
+fn deviation(pairs: &[Pair]) -> f64 {
+    let log_ratios: Vec<f64> =
+        pairs.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect();
+    MAD_TO_SD * mad(&log_ratios).unwrap_or(0.0)
 }
 
 impl Calibration {
@@ -102,13 +149,14 @@ impl Calibration {
         let machine = &history.first()?.header.machine;
         let alpha = Design::default().alpha;
         let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
-        let mut workloads: BTreeMap<&WorkName, Rows> = BTreeMap::new();
+        let mut workloads: BTreeMap<(&WorkName, Scheme), Rows> = BTreeMap::new();
         for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
-            workloads.entry(&row.workload).or_default().add(row);
+            workloads.entry((&row.workload, row.scheme)).or_default().add(row);
         }
         let all = || outcomes.iter();
         let of_these = || outcomes.iter().filter(|outcome| these.contains(&outcome.id));
-        let workloads = workloads.into_iter().map(|(name, rows)| rows.summary(name, alpha));
+        let workloads =
+            workloads.into_iter().map(|((name, scheme), rows)| rows.summary(name, scheme, alpha));
         Some(Calibration {
             schema: SCHEMA,
             hostname: machine.hostname.clone(),
@@ -149,6 +197,8 @@ struct Outcome {
 
 struct RowOutcome {
     workload: WorkName,
+    /// Of the pairs that it is judged by.
+    scheme: Scheme,
     deviation: f64,
     pair_s: Option<f64>,
     pairs: usize,
@@ -167,14 +217,16 @@ impl Outcome {
         let measured = gather(stored);
         let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
         let judges_cpu_time = stored.header.metrics.contains(&Metric::CpuTime);
-        let cpu_times = measured.iter().filter(|_| judges_cpu_time);
-        let cpu_times: Vec<Betting> =
-            cpu_times.map(|row| row.betting_of(&Metric::CpuTime)).collect();
+        let metrics = stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate);
+        let of_metric = |metric| measured.iter().map(|row| row.betting_of(metric)).collect();
+        let further: Vec<Vec<Betting>> = metrics.map(of_metric).collect();
+        let claims = claims(stored, &measured, &bettings, &further, std::iter::empty());
         let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
         let row = |(row, betting): (&Measurements, &Betting)| RowOutcome {
             workload: stored.header.works[row.work].name.clone(),
-            deviation: deviation(row),
-            pair_s: row.pair_s(),
+            scheme: row.schedule.main(),
+            deviation: deviation(&row.series),
+            pair_s: pair_s(row),
             pairs: row.series.len(),
             alarmed: judge_rows([betting], &alone).iter().any(differs),
             cpu_time_alarmed: judges_cpu_time.then(|| {
@@ -185,9 +237,7 @@ impl Outcome {
         let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
         Outcome {
             id: stored.id.clone(),
-            alarmed: could.then(|| {
-                judge_rows(bettings.iter().chain(&cpu_times), &design).iter().any(differs)
-            }),
+            alarmed: could.then(|| judge_claims(claims, &design).iter().any(differs)),
             rows: with_pairs.map(row).collect(),
         }
     }
@@ -218,7 +268,7 @@ impl Rows {
         self.alarms += usize::from(row.alarmed);
     }
 
-    fn summary(&self, workload: &WorkName, alpha: f64) -> WorkloadNoise {
+    fn summary(&self, workload: &WorkName, scheme: Scheme, alpha: f64) -> WorkloadNoise {
         let middle = |values: &[f64]| median(values).unwrap_or(0.0);
         let (noise, pair_s) = (middle(&self.deviations), middle(&self.pair_s));
         let smallest = |span_s: f64| {
@@ -227,6 +277,7 @@ impl Rows {
         };
         WorkloadNoise {
             workload: workload.clone(),
+            scheme,
             noise_pct: 100.0 * noise,
             pair_s,
             smallest_effect_pct: SPANS_S.map(smallest),

@@ -72,7 +72,7 @@ impl Observer for TruthWitness {
 fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
     // So narrow that no row is equivalent, and all go on beyond the choice.
     let design = &Design { margin: 1e-9, ..Design::default() };
-    let unit = Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE };
+    let unit = Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
         let [in_sequence, in_turns] = [(0, noises[0]), (1, noises[1])]

@@ -9,9 +9,10 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::ramp::{Ramp, RampPlan, RampStep};
 use super::request::Audience;
 use crate::format;
-use crate::result::load::FEWEST_FRESH;
+use paired::looks;
 
-/// In which set the fresh samples at the peak are stored, apart from those by which it was chosen.
+/// In which set fresh samples are stored, by their rounds: apart from those by which their points were
+/// chosen.
 pub const FRESH: usize = 1;
 
 const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
@@ -58,10 +59,11 @@ impl Session<'_> {
             let forecast = self.forecast(works, &costs, point) * launches;
             if let Some(best) = ramp.best().filter(|_| !ramp.has_peak()) {
                 // Of what is left, fresh samples at the best point tell more than further points.
-                let fresh = self.forecast(works, &costs, best) * FEWEST_FRESH as u32;
-                if host.elapsed() + forecast + fresh > self.request.budget && costs[point].is_some()
-                {
-                    ramp.choose_best();
+                let fresh = self.forecast(works, &costs, best) * looks::FIRST as u32;
+                let is_late = host.elapsed() + forecast + fresh > self.request.budget;
+                if costs[point].is_some() && (is_late || matches!(step, RampStep::Fresh(_))) {
+                    let left = self.request.budget.saturating_sub(host.elapsed());
+                    ramp.begin_rounds(left, |point| self.forecast(works, &costs, point));
                     continue;
                 }
             }
@@ -81,9 +83,11 @@ impl Session<'_> {
                 ramp.pass_over(point);
                 continue;
             }
-            let set = if matches!(step, RampStep::Fresh(_)) { FRESH } else { 0 };
-            let slot =
-                Slot { unit: self.unit(work, 0), arm: 0, set, pair: taken[point], position: 0 };
+            let (set, pair) = match step {
+                RampStep::Fresh(_) => (FRESH, ramp.round()),
+                _ => (0, taken[point]),
+            };
+            let slot = Slot { unit: self.unit(work, 0), arm: 0, set, pair, position: 0 };
             let began = host.elapsed();
             match host.sample(&slot) {
                 Ok(readings) => {
@@ -113,7 +117,7 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let name = self.works[slot.unit.work].name();
         let stands = ramp.best().is_some();
-        let has_samples = slot.pair > 0;
+        let has_samples = slot.set == FRESH || slot.pair > 0;
         if has_samples || !stands {
             host.failed(slot, reason)?;
         }

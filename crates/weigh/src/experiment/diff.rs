@@ -45,12 +45,6 @@ struct RowOfOne {
 /// A sentence, where they have nothing in common that can be held against each other.
 pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     for stored in [before, after] {
-        if stored.header.kind == ExperimentKind::Import {
-            return Err(format!(
-                "{} was imported and has no samples; `weigh import A B` compares two files",
-                stored.id
-            ));
-        }
         if stored.state == State::Failed {
             return Err(format!("{} failed, so its numbers cannot be compared", stored.id));
         }
@@ -220,8 +214,8 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
             });
             measured.collect()
         }
-        // Refused before.
-        ExperimentKind::Import => Vec::new(),
+        // Of another machine, which is held against others by its report; or without arms.
+        ExperimentKind::Import | ExperimentKind::Rules => Vec::new(),
         ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == *workload;

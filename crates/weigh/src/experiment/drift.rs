@@ -62,6 +62,7 @@ mod tests {
             let base = drift * number as f64 / pairs as f64;
             let mut rate = |more: f64| 1000.0 * (base + more + machine.sample()).exp();
             Pair {
+                rates_over_all: [1.0, 1.0],
                 cpu_ns_per_op: None,
                 further: Vec::new(),
                 started_s: number as f64,

@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use super::detail::Had;
 use super::effects;
+use super::family;
+use super::outside::OutsideUse;
 use super::pairs::gather;
+use super::past::{Past, PastReading};
 use super::request::Request;
-use super::row::{Past, PastReading, RowState, Unit};
+use super::row::{RowState, Unit};
 use super::schedule::Schedule;
+use super::stored_design::design;
 use super::work::Work;
 use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
-use crate::store::record::{ChosenPeak, Detailed, SEARCH_SET, Stored};
+use crate::store::record::{ChosenPeak, Detailed, OLD_SET, SEARCH_SET, Stored};
 use crate::store::samples::{OfRow, Point};
 use crate::workload::metric::Metric;
 use paired::design::Design;
@@ -42,6 +46,8 @@ pub struct Earlier {
     pub facts: Vec<Vec<String>>,
     /// How the pairs of a row are taken, where its first ones have chosen or shown that there is no choice.
     pub schedules: BTreeMap<Key, Schedule>,
+    /// n* of rows, where it was known after their pilot alone.
+    pub plans: BTreeMap<Key, f64>,
     /// What was chosen as peaks, where it was.
     pub peaks: Vec<ChosenPeak>,
     /// The samples by which they are chosen, in the order measured.
@@ -62,7 +68,7 @@ impl Earlier {
     pub fn of(stored: &Stored) -> Earlier {
         let is_one_set = stored.header.sets == 1;
         let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
-        let points = || points().filter(|point| point.set != SEARCH_SET);
+        let points = || points().filter(|point| ![SEARCH_SET, OLD_SET].contains(&point.set));
         let measured = points().map(|point| point.set + 1).max().unwrap_or(0);
         let sets = match is_one_set {
             true => 0..1,
@@ -78,6 +84,7 @@ impl Earlier {
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
             schedules: schedules(stored),
+            plans: stored.plans.iter().map(|plan| ((plan.work, plan.arm), plan.pairs)).collect(),
             peaks: stored.peaks.clone(),
             searched: searched(stored),
             details: details(&stored.details),
@@ -101,12 +108,15 @@ impl Earlier {
         }
         let planned = stored.planned_rows();
         let planned_pairs = stored.header.planned_pairs;
-        let claims = planned * stored.header.metrics.len()
-            + effects::claims(&request.arms, stored.header.works.len());
-        let design = &Design { planned_pairs, rows: claims, ..request.design.clone() };
+        let rows = design(stored).rows;
+        let design = &Design { planned_pairs, rows, ..request.design.clone() };
         let row = |(&(work, treated_arm), past): (&Key, &Past)| {
             let start_scale = stored.header.works[work].start_scale;
+            let takes_old_pairs =
+                request.takes_old_pairs && stored.header.works[work].sample_ms.is_some();
             RowState::resumed(Unit { work, treated_arm, start_scale }, design, past)
+                .with_limit(stored.fail_above)
+                .with_old_pairs(takes_old_pairs)
         };
         let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
@@ -133,6 +143,7 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         // One without a whole pair has none of these, and needs them all the same.
         let nothing = |metric: &Metric| PastReading {
             metric: metric.clone(),
+            is_absent: false,
             log_ratios: Vec::new(),
             turns: Vec::new(),
         };
@@ -141,22 +152,30 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         let further = metrics.map(nothing).collect();
         let schedule = Schedule::Fixed(Scheme::InSequence);
         let spent = Duration::ZERO;
-        let past = Past { log_ratios, turns, further, schedule, spent, next_pair };
+        let (outside, late) = (OutsideUse::default(), Vec::new());
+        let planned = stored.planned_after_pilot(key.0, key.1);
+        let past =
+            Past { log_ratios, turns, further, schedule, outside, late, planned, spent, next_pair };
         rows.insert(*key, past);
     }
     for of_row in gather(stored) {
         let Some(past) = rows.get_mut(&(of_row.work, of_row.arm)) else { continue };
         let betting = of_row.betting();
         past.schedule = of_row.schedule.clone();
+        past.outside = of_row.outside.clone();
+        past.late = of_row.late.log_ratios.clone();
         past.log_ratios = betting.values().to_vec();
         past.turns = betting.turns().unwrap_or_default().to_vec();
         past.further = (stored.header.metrics.iter())
             .filter(|metric| **metric != Metric::Rate)
             .map(|metric| {
                 let betting = of_row.betting_of(metric);
-                let metric = metric.clone();
-                let (log_ratios, turns) = (betting.values(), betting.turns().unwrap_or_default());
-                PastReading { metric, log_ratios: log_ratios.to_vec(), turns: turns.to_vec() }
+                PastReading {
+                    metric: metric.clone(),
+                    is_absent: !family::has(&of_row, metric),
+                    log_ratios: betting.values().to_vec(),
+                    turns: betting.turns().unwrap_or_default().to_vec(),
+                }
             })
             .collect();
         let pair = Duration::try_from_secs_f64(of_row.pair_s().unwrap_or(0.0)).unwrap_or_default();

@@ -91,9 +91,16 @@ pub fn contrasts<'a>(
 
 /// An effect is made of its arms' pairs: where the sample before matters to one of them, nothing is claimed.
 pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a Judgement>) {
-    let is_of_order = |because| matches!(because, Doubt::CarryOver | Doubt::OrderMatters);
+    // Fewer pairs than a favourable verdict takes do not speak against an unfavourable one.
+    let is_slower = effect.verdict == Verdict::Slower;
+    let speaks_against = |because| match because {
+        Doubt::CarryOver | Doubt::OrderMatters | Doubt::ClaimsDisagree | Doubt::WorksOutside => {
+            true
+        }
+        _ => !is_slower,
+    };
     let doubts = arms.into_iter().filter_map(|arm| arm.withheld.map(|withheld| withheld.because));
-    let Some(because) = doubts.into_iter().find(|because| is_of_order(*because)) else { return };
+    let Some(because) = doubts.into_iter().find(|because| speaks_against(*because)) else { return };
     if effect.verdict != Verdict::Inconclusive {
         effect.withheld = Some(Withheld { verdict: effect.verdict, because });
         effect.verdict = Verdict::Inconclusive;
@@ -191,7 +198,7 @@ mod tests {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
         let units: Vec<Unit> = (1..4)
-            .map(|treated_arm| Unit { work: 0, treated_arm, start_scale: DEFAULT_SCALE })
+            .map(|treated_arm| Unit { work: 0, treated_arm, start_scale: DEFAULT_SCALE.into() })
             .collect();
         let mut rows = fresh_rows(&units, &design);
         attach(&mut rows, &labels, &design);

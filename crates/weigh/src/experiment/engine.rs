@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use super::effects;
+use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
 use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Stop};
-use super::row::{RowState, Unit, time_left, worth_measuring};
+use super::row::{RowState, Unit};
 use crate::result::scheme::Scheme;
+use crate::store::record::OLD_SET;
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
@@ -35,6 +37,12 @@ pub fn run_set(
         if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
             judged_pairs = pairs;
             effects::judge(&mut rows, design);
+            let mut open = rows.iter_mut();
+            if let Err(stop) =
+                open.try_for_each(|row| leave_where_not_believed(row, design, platform))
+            {
+                return (rows, Err(stop));
+            }
             let left = end.saturating_sub(platform.elapsed());
             observer.round(&rows, platform.elapsed(), time_left(&rows, design, left));
             continue;
@@ -51,9 +59,10 @@ pub fn run_set(
             }
             observer.begins(row);
             let baseline_first = coins.baseline_first();
-            if let Err(stop) =
+            let measured =
                 measure_pair(state, (set, baseline_first), &mut after_treated, design, platform)
-            {
+                    .and_then(|()| plan_after_pilot(&mut rows, row, end, design, platform));
+            if let Err(stop) = measured {
                 effects::judge(&mut rows, design);
                 return (rows, Err(stop));
             }
@@ -85,6 +94,30 @@ fn spread_failure(rows: &mut [RowState], failed: usize) {
     }
 }
 
+/// Plans a row whose number of pairs could not be known before its first one: as many more as the time left
+/// allows each open row.
+fn plan_after_pilot(
+    rows: &mut [RowState],
+    row: usize,
+    end: Duration,
+    design: &Design,
+    platform: &mut impl Platform,
+) -> Result<(), Stop> {
+    if rows[row].failure.is_some() || !rows[row].lacks_plan(design) {
+        return Ok(());
+    }
+    let open = rows.iter().filter(|row| !row.is_done(design));
+    let round: Duration = open.map(RowState::pair_cost).sum();
+    let left = end.saturating_sub(platform.elapsed());
+    let more = left.as_secs_f64() / round.as_secs_f64();
+    if !more.is_finite() {
+        return Ok(());
+    }
+    let pairs = MIN_PAIRS as f64 + more;
+    rows[row].plan(pairs);
+    platform.planned(&rows[row].unit, pairs)
+}
+
 fn measure_pair(
     row: &mut RowState,
     (set, baseline_first): (usize, bool),
@@ -93,7 +126,11 @@ fn measure_pair(
     platform: &mut impl Platform,
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
-    let (pair, scheme) = (row.next_pair, row.schedule.scheme(row.next_pair));
+    let (pair, is_old) = (row.next_pair, row.wants_old_pair());
+    let (set, scheme) = match is_old {
+        true => (OLD_SET, row.schedule.main()),
+        false => (set, row.schedule.scheme(pair)),
+    };
     let slot = PairSlot { unit: row.unit, set, pair, baseline_first, scheme };
     let slots = slot.slots();
     row.next_pair += 1;
@@ -104,12 +141,10 @@ fn measure_pair(
         Err(PairError::Lost(reason)) => {
             return platform.dropped(&format!("the connection was lost: {reason}"));
         }
-        Err(PairError::Workload { reason, .. })
-            if scheme == Scheme::InTurns
-                && !platform.lets_take_turns(&row.unit)
-                && row.give_up_turns(design) =>
+        Err(PairError::Workload { .. })
+            if scheme == Scheme::InTurns && leave_where_impossible(row, design, platform)? =>
         {
-            return platform.dropped(&reason);
+            return Ok(());
         }
         Err(PairError::Workload { position, reason }) => {
             if position == 1 {
@@ -126,18 +161,56 @@ fn measure_pair(
     *after_treated = slots[1].arm != 0;
     let log_ratio = (treated.rate / baseline.rate).ln();
     let spent = platform.elapsed() - started;
-    if !platform.lets_take_turns(&row.unit) {
-        row.give_up_turns(design);
-    }
-    let counts = row.schedule.main() == scheme;
+    leave_where_impossible(row, design, platform)?;
+    let counts = row.schedule.main() == scheme && !is_old;
     if counts && let Err(error) = count(row, [&baseline, &treated], (log_ratio, turn)) {
         let of_treated = slots.into_iter().find(|slot| slot.arm != 0).unwrap_or(slots[1]);
         platform.failed(&of_treated, &error)?;
         row.failure = Some(error);
     }
-    row.spend(scheme, log_ratio, spent, design);
+    match is_old {
+        true => row.add_old_pair(log_ratio),
+        false => row.spend(scheme, log_ratio, spent, design),
+    }
+    if scheme == Scheme::InTurns {
+        // What a process does not tell counts as unknown, not as nothing.
+        let told = [baseline.outside, treated.outside].map(Option::unwrap_or_default);
+        row.outside.add(told.map(Some));
+        leave_where_not_believed(row, design, platform)?;
+    }
     if counts && scheme == Scheme::InSequence && row.betting.pairs() == MIN_PAIRS {
         platform.choose_length(&row.unit, deviation(row.betting.values()))?;
+    }
+    Ok(())
+}
+
+/// Whether the row has turned to sequential pairs, as the platform found that others are not possible.
+fn leave_where_impossible(
+    row: &mut RowState,
+    design: &Design,
+    platform: &mut impl Platform,
+) -> Result<bool, Stop> {
+    let Some(reason) = platform.why_not_in_turns(&row.unit) else { return Ok(false) };
+    let has_left = row.leave_turns(design);
+    if has_left {
+        platform.left_turns(&row.unit, &reason)?;
+    }
+    Ok(has_left)
+}
+
+/// Turns to sequential pairs where the interleaved ones cannot be believed. A row that was asked to
+/// interleave has no choice, and no verdict.
+fn leave_where_not_believed(
+    row: &mut RowState,
+    design: &Design,
+    platform: &mut impl Platform,
+) -> Result<(), Stop> {
+    if row.schedule.main() != Scheme::InTurns {
+        return Ok(());
+    }
+    let Some(reason) = row.objection() else { return Ok(()) };
+    if row.leave_turns(design) {
+        return platform.left_turns(&row.unit, &reason);
     }
     Ok(())
 }
@@ -155,14 +228,18 @@ fn count(
             // What is no number is no evidence, and the rate may be one all the same.
             let _ = further.betting.push_turn(treated - baseline, turn);
         }
+        if row.betting.pairs() == MIN_PAIRS {
+            further.is_absent = further.betting.pairs() == 0;
+        }
     }
     counted.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::outside::OutsideUse;
+    use super::super::past::Past;
     use super::super::platform::{SampleError, Slot, one_after_the_other};
-    use super::super::row::Past;
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
@@ -247,7 +324,7 @@ mod tests {
     struct Restless {
         fake: Fake,
         is_known: bool,
-        dropped: usize,
+        left: usize,
         /// Pairs in turns until then.
         quiet: usize,
     }
@@ -268,17 +345,17 @@ mod tests {
             Ok(readings)
         }
 
-        fn lets_take_turns(&self, _: &Unit) -> bool {
-            !self.is_known
+        fn why_not_in_turns(&self, _: &Unit) -> Option<String> {
+            self.is_known.then(|| "it makes records".into())
+        }
+
+        fn left_turns(&mut self, _: &Unit, _: &str) -> Result<(), Stop> {
+            self.left += 1;
+            Ok(())
         }
 
         fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
             self.fake.failed(slot, reason)
-        }
-
-        fn dropped(&mut self, _: &str) -> Result<(), Stop> {
-            self.dropped += 1;
-            Ok(())
         }
     }
 
@@ -290,7 +367,9 @@ mod tests {
     }
 
     fn units(works: usize) -> Vec<Unit> {
-        (0..works).map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE }).collect()
+        (0..works)
+            .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+            .collect()
     }
 
     fn run(
@@ -354,7 +433,7 @@ mod tests {
             &Design::default(),
             Coins::new(42, 0, 0),
             0,
-            &|_| Duration::from_secs(30),
+            &|_| Duration::from_secs(90),
             &mut uneven,
             &mut Nobody,
         );
@@ -365,7 +444,8 @@ mod tests {
         // then it had all the rest.
         let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work == 0).unwrap();
         let of_other = |slots: &[Slot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
-        assert!((2 * MIN_PAIRS..4 * MIN_PAIRS).contains(&of_other(&uneven.0.slots[..decided])));
+        let meanwhile = of_other(&uneven.0.slots[..decided]);
+        assert!((2 * MIN_PAIRS..decided / 2).contains(&meanwhile), "{meanwhile} of {decided}");
         assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
         assert!(of_other(&uneven.0.slots[decided..]) > 100);
     }
@@ -402,6 +482,9 @@ mod tests {
             turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
             further: Vec::new(),
             schedule: Schedule::Fixed(Scheme::InSequence),
+            outside: OutsideUse::default(),
+            late: Vec::new(),
+            planned: None,
             spent: Duration::from_secs(1),
             // The sixth was cut in half.
             next_pair: 6,
@@ -420,11 +503,11 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_records_in_turns_goes_over_to_sequence_or_fails() {
+    fn what_makes_records_in_turns_goes_over_to_sequence() {
         let design = Design::default();
         let measured = |quiet| {
             let fake = Fake::new(0.5);
-            let mut restless = Restless { fake, is_known: false, dropped: 0, quiet };
+            let mut restless = Restless { fake, is_known: false, left: 0, quiet };
             let open = Schedule::Open(SchemePilot::default());
             let rows =
                 fresh_rows(&units(1), &design).into_iter().map(|row| row.on(open.clone(), &design));
@@ -433,16 +516,15 @@ mod tests {
             let (mut rows, result) =
                 run_set(rows.collect(), &design, coins, 0, &|_| budget, &mut restless, &mut Nobody);
             result.unwrap();
-            (rows.remove(0), restless.dropped)
+            (rows.remove(0), restless.left)
         };
-        let (row, dropped) = measured(0);
-        assert_eq!(
-            (row.schedule, row.failure, dropped),
-            (Schedule::Fixed(Scheme::InSequence), None, 1)
-        );
-        assert_eq!(row.judgement.verdict, Verdict::Slower);
-        let (row, dropped) = measured(3);
-        assert_eq!((row.failure.as_deref(), dropped), (Some("it makes records"), 0));
+        for (quiet, schedule) in
+            [(0, Schedule::Fixed(Scheme::InSequence)), (3, Schedule::Chosen(Scheme::InSequence))]
+        {
+            let (row, left) = measured(quiet);
+            assert_eq!((row.schedule, row.failure, left), (schedule, None, 1));
+            assert_eq!(row.judgement.verdict, Verdict::Slower);
+        }
     }
 
     #[test]

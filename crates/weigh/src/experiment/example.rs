@@ -49,6 +49,7 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         fail_above: None,
         warnings: Vec::new(),
         peaks: Vec::new(),
+        plans: Vec::new(),
         profiles: Vec::new(),
         facts: vec![Vec::new()],
         quantities: vec![Vec::new()],
@@ -65,7 +66,7 @@ pub fn work(name: &str, unit: &str) -> StoredWork {
         unit: unit.into(),
         syscalls_per_op: None,
         sample_ms: None,
-        start_scale: 0.01,
+        start_scale: 0.01.into(),
         on_curve: None,
     }
 }
@@ -87,6 +88,8 @@ pub fn point(pair: usize, rate: f64) -> Point {
         waiting_share_before: None,
         stolen_share: None,
         was_throttled: false,
+        rate_over_all: 1.0,
+        outside: None,
     }
 }
 
@@ -116,10 +119,12 @@ fn request(plan: Plan) -> Request {
         plan,
         further_metrics: Vec::new(),
         pilot_chooses_scheme: false,
+        takes_old_pairs: false,
         detail: false,
         treated: WhoIsTreated::Both,
         client: None,
         naming: Default::default(),
         fail_above: None,
+        warnings: Vec::new(),
     }
 }

@@ -1,11 +1,13 @@
 //! What treatments fill in the command, held against the command before anything is measured.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::work::Work;
 use crate::treatment::Named;
 use crate::workload::interpreted::Language;
 use crate::workload::setup::kind::filled_command::FilledCommand;
+use trust::allowed::executable_or_absent;
 
 /// Every `{NAME}` of the command that one arm fills, all do, and no arm fills another.
 ///
@@ -62,14 +64,27 @@ pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), St
             "`with:{name}=…` changes nothing for `{}`: weigh -w interp-{name} alone",
             work.name()
         )),
-        _ => Ok(()),
+        _ => treatments.iter().try_for_each(check_executable),
     }
 }
 
+/// What takes the place of an interpreter of this machine is executed.
+fn check_executable(named: &Named) -> Result<(), String> {
+    let is_here = !named.kinds.iter().any(|kind| kind.is_place());
+    for (name, value) in values(named).iter().filter(|(_, value)| is_here && value.contains('/')) {
+        executable_or_absent(Path::new(value))
+            .map_err(|error| format!("with:{name}={value}: {error}"))?;
+    }
+    Ok(())
+}
+
 fn filled_by(named: &Named) -> BTreeSet<String> {
+    values(named).into_iter().map(|(name, _)| name).collect()
+}
+
+fn values(named: &Named) -> Vec<(String, String)> {
     let setup = named.treatment.setup(true);
-    let values = setup.get::<FilledCommand>().map_or(&[][..], |step| &step.values);
-    values.iter().map(|(name, _)| name.clone()).collect()
+    setup.get::<FilledCommand>().map_or(Vec::new(), |step| step.values.clone())
 }
 
 #[cfg(test)]
@@ -93,6 +108,24 @@ mod tests {
                 check_interpreters(&works, &treatments)
             }
         }
+    }
+
+    #[test]
+    fn root_executes_no_interpreter_of_another_user() {
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("perl");
+        std::fs::write(&file, "").unwrap();
+        let check = || {
+            let treatments = [parse(&format!("with:perl={}", file.display())).unwrap()];
+            let works = [Work::Interpreted(Interpreted::named("interp:perl.fib").unwrap())];
+            check_interpreters(&works, &treatments)
+        };
+        assert_eq!(check(), Ok(()));
+        std::os::unix::fs::chown(&file, Some(1002), None).unwrap();
+        assert!(check().unwrap_err().contains("belongs to another user (uid 1002)"));
     }
 
     #[test]

@@ -10,14 +10,16 @@ mod facts;
 mod interpreters;
 pub mod passes;
 mod profiler;
+mod start;
 pub mod sweeps;
 pub mod turns;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::around::Around;
+use super::late::AGE;
 use super::length::{SampleLength, sets_in_late};
 use super::order::{chance_of_pair, padding_bytes};
 use super::outcome::{Repeated, hold_readings, hold_unit};
@@ -32,10 +34,10 @@ use crate::orphans::wait_until;
 use crate::result::scheme::Scheme;
 use crate::result::summary::Failure;
 use crate::station::arms::{Arms, ArmsError, Proved};
-use crate::store::record::{Measured, Startup};
+use crate::store::record::{Measured, OLD_SET, Startup};
 use crate::store::{self, Store};
 use crate::treatment::guard::Guard;
-use crate::treatment::{Evidence, PairDraw, TreatmentError};
+use crate::treatment::{Evidence, TreatmentError};
 use crate::workload::clock::PlaceClock;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
@@ -67,8 +69,8 @@ pub struct Host<'a> {
     pub shown: Vec<Printout>,
     /// Of the rows of peaks, by work and treated arm: which load point is launched for each arm.
     pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
-    /// Rows that cannot take turns, by work and treated arm: what a treatment makes outlasts its launches.
-    restless: BTreeSet<(usize, usize)>,
+    /// Why the pairs of a row cannot be interleaved, by work and treated arm.
+    not_in_turns: BTreeMap<(usize, usize), String>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -120,10 +122,10 @@ impl<'a> Host<'a> {
             found: Vec::new(),
             shown: Vec::new(),
             peaks: BTreeMap::new(),
-            restless: BTreeSet::new(),
+            not_in_turns: BTreeMap::new(),
             idle_since: BTreeMap::new(),
         };
-        host.start_neutral()?;
+        host.start_neutral(host.arms.bench.interrupted)?;
         host.start_peers()?;
         Ok(host)
     }
@@ -227,21 +229,6 @@ impl<'a> Host<'a> {
         disturbance
     }
 
-    /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
-    fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
-        let chance = chance_of_pair(self.site.seed, slot);
-        let draw = PairDraw { chance, round: (slot.set, slot.pair) };
-        let needs = self.site.works[slot.unit.work].needs();
-        for arm in order_of_launchers(slot) {
-            self.arms.need(arm, &needs);
-            self.arms.renew(arm, draw).map_err(|error| match error {
-                ArmsError::Launcher(error) => SampleError::Stop(error.into()),
-                other => other.into(),
-            })?;
-        }
-        Ok(())
-    }
-
     /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
     /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
     fn settle(&self, error: SampleError) -> SampleError {
@@ -285,8 +272,17 @@ impl Platform for Host<'_> {
         }
     }
 
-    fn lets_take_turns(&self, unit: &Unit) -> bool {
-        !self.restless.contains(&(unit.work, unit.treated_arm))
+    fn why_not_in_turns(&self, unit: &Unit) -> Option<String> {
+        self.not_in_turns.get(&(unit.work, unit.treated_arm)).cloned()
+    }
+
+    fn left_turns(&mut self, unit: &Unit, reason: &str) -> Result<(), Stop> {
+        let warning = format!(
+            "Pairs of `{}` under `{}` were taken one after the other: {reason}.",
+            self.site.works[unit.work].name(),
+            self.arms.label(unit.treated_arm)
+        );
+        Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 
     fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
@@ -294,6 +290,10 @@ impl Platform for Host<'_> {
             return Ok(());
         };
         Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
+    }
+
+    fn planned(&mut self, unit: &Unit, pairs: f64) -> Result<(), Stop> {
+        Ok(self.site.store.add_plan(self.site.id, &unit.plan(pairs))?)
     }
 
     fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
@@ -341,21 +341,26 @@ impl Host<'_> {
         let started = Instant::now();
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
-        let length = Length { has_latencies, ..self.lengths[slot.unit.work].wanted() };
+        let wanted = self.lengths[slot.unit.work].wanted();
+        let growing_old_ms = if slot.set == OLD_SET { AGE.as_millis() as u64 } else { 0 };
+        let warm_up_ms = wanted.warm_up_ms.max(growing_old_ms);
+        let length = Length { has_latencies, warm_up_ms, ..wanted };
         let (job, padding_bytes) = self.job(slot, length);
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
-        if !self.arms.was_quiet(slot.arm, &evidence) {
-            self.restless.insert((slot.unit.work, slot.unit.treated_arm));
-        }
+        self.look_for_records(slot, &evidence);
         let work = &self.site.works[self.launched_for(slot)];
         let sample = work.read(&launched).map_err(SampleError::Workload)?;
         let clock = self.arms.place(slot.arm).clock;
         let sample = clock.read(sample, &work.unit()).map_err(SampleError::Workload)?;
-        let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
+        let cpu = launched.cpu;
+        let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
-        self.lengths[slot.unit.work].learn(&sample, started.elapsed());
+        self.look_for_long_operations(slot, &sample);
+        if slot.set != OLD_SET {
+            self.lengths[slot.unit.work].learn(&sample, started.elapsed());
+        }
         Ok(readings)
     }
 
@@ -370,6 +375,7 @@ impl Host<'_> {
             if self.counts_time() { padding_bytes(self.site.seed, slot) } else { 0 };
         job.environment.push(padding(padding_bytes));
         job.stdout = self.stdout_of(slot.unit.work);
+        job.start = self.start(slot);
         (job, padding_bytes)
     }
 
@@ -389,11 +395,11 @@ impl Host<'_> {
             let amount = sample.amount(metric)?;
             Some((metric.clone(), amount.log()?))
         });
-        let readings = Readings { rate, logs: logs.collect() };
+        let readings = Readings { rate, logs: logs.collect(), outside: sample.outside };
         if self.arms.place(slot.arm).clock == PlaceClock::Time {
             self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
         }
-        let BesidesSample { started_s, padding_bytes, evidence, disturbance } = found;
+        let BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance } = found;
         let measured = Measured {
             work: slot.unit.work,
             arm: slot.arm,
@@ -403,6 +409,7 @@ impl Host<'_> {
             position: slot.position,
             started_s,
             padding_bytes,
+            cpu,
             sample,
             evidence,
             disturbance: Some(disturbance),
@@ -419,19 +426,9 @@ impl Host<'_> {
 struct BesidesSample {
     started_s: f64,
     padding_bytes: usize,
+    cpu: Option<usize>,
     evidence: Evidence,
     disturbance: Disturbance,
-}
-
-/// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and
-/// the coin chose that. A program that is started by the younger of two launchers is slower (`exec` by 1 to
-/// 3 %), so an order that were always the same would be taken for an effect of the treatment.
-fn order_of_launchers(first: &Slot) -> Vec<usize> {
-    let treated = first.unit.treated_arm;
-    let other = if first.arm == 0 { treated } else { 0 };
-    let mut order = vec![first.arm, other];
-    order.dedup();
-    order
 }
 
 fn padding(bytes: usize) -> (String, String) {
@@ -504,22 +501,5 @@ impl From<ArmsError> for SampleError {
             ArmsError::Fixture(problem) => SampleError::Workload(problem),
             ArmsError::Lost(problem) => SampleError::Lost(problem),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slot(arm: usize, treated_arm: usize) -> Slot {
-        let unit = Unit { work: 0, treated_arm, start_scale: 0.1 };
-        Slot { unit, set: 0, pair: 0, arm, position: 0 }
-    }
-
-    #[test]
-    fn the_launcher_of_the_arm_that_is_measured_first_is_started_first() {
-        assert_eq!(order_of_launchers(&slot(0, 2)), [0, 2]);
-        assert_eq!(order_of_launchers(&slot(2, 2)), [2, 0]);
-        assert_eq!(order_of_launchers(&slot(0, 0)), [0]);
     }
 }

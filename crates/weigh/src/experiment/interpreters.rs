@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::work::Work;
 use crate::format;
-use crate::workload::interpreted::Language;
+use crate::workload::interpreted::{self, Language};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
@@ -38,10 +38,11 @@ pub fn job(language: &Language, place: &LaunchPlace) -> Job {
     let interpreter = executable.interpreter(language);
     Job {
         argv: language.describing_argv(executable.directory(), interpreter),
-        environment: Vec::new(),
+        environment: interpreted::environment(place.is_here()),
         directory: place.work_directory.clone(),
         timeout_ms: TIMEOUT_MS,
         stdout: StdoutUse::KeepEnd,
+        start: None,
     }
 }
 

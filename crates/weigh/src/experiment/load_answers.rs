@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::climb::FRESH;
+use crate::result::alike::RampSample;
 use crate::result::busy_machine::BusyMachine;
-use crate::result::load::{LoadAnswers, LoadPoint, Throughput};
-use crate::result::load_drift::RampSample;
+use crate::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
 use crate::store::samples::{OfRow, Point, Totals, Usage};
@@ -44,19 +44,36 @@ fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswer
     LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples)
 }
 
-/// All samples of a ramp in the order in which they were taken.
+/// All samples of a ramp in the order in which they were taken. Those of an earlier weigh that were fresh are
+/// of one point, so no two of them are of one round.
 fn ramp_samples(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
-    let sample = |users: usize, point: &Point| {
-        let sample = RampSample { users, jobs_per_min: point.rate, is_fresh: is_fresh(point) };
-        (point.started_s, sample)
-    };
     let of_row = |(users, row): &(usize, &OfRow)| {
-        let users = *users;
-        row.points.iter().map(move |point| sample(users, point)).collect::<Vec<_>>()
+        let samples = samples_of(*users, row, |point| is_fresh(point).then_some(point.pair));
+        row.points.iter().map(|point| point.started_s).zip(samples).collect::<Vec<_>>()
     };
     let mut all: Vec<(f64, RampSample)> = points.iter().flat_map(of_row).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     all.into_iter().map(|(_, sample)| sample).collect()
+}
+
+/// The samples of a load point, in the rounds that are theirs.
+pub fn samples_of(
+    users: usize,
+    row: &OfRow,
+    round: impl Fn(&Point) -> Option<usize>,
+) -> Vec<RampSample> {
+    let job_time = Metric::Named(MEAN_JOB_TIME.into());
+    let of_point = |(at, point): (usize, &Point)| {
+        let further = row.further.get(at).into_iter().flatten();
+        let job_ns = further.clone().find(|(metric, _)| *metric == job_time);
+        RampSample {
+            users,
+            jobs_per_min: point.rate,
+            job_ns: job_ns.map(|(_, found)| found.value),
+            round: round(point),
+        }
+    };
+    row.points.iter().enumerate().map(of_point).collect()
 }
 
 fn is_fresh(point: &Point) -> bool {
@@ -106,7 +123,7 @@ pub fn load_point(
         cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
         job_p99_ns: further(Metric::Latency(Percentile::P99)),
         job_p90_ns: further(Metric::Latency(Percentile::P90)),
-        mean_job_ns: named("mean_job_time"),
+        mean_job_ns: named(MEAN_JOB_TIME),
         job_timing_index: named("job_timing_index"),
         first_finish_s: named("first_finish").map(|ns| ns / 1e9),
         driver_cpu_pct: named("driver_cpu"),

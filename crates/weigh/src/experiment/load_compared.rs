@@ -1,6 +1,7 @@
 //! The curves of a mix whose peak was sought, from the stored samples of both arms.
 
-use super::load_answers::load_point;
+use super::load_answers::{load_point, samples_of};
+use crate::result::alike::RampSample;
 use crate::result::curve::OnCurve;
 use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
@@ -39,12 +40,20 @@ fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCur
     works.retain(|work| name(*work) == name(peak.work) && *work != peak.work);
     works.sort_by_key(|work| users(*work));
     let row = |work: usize| stored.samples.get(&(work, peak.treated_arm));
-    let points = works.into_iter().filter_map(|work| {
-        // At the peak, the samples count that it was not chosen by.
-        let of_peak = row(peak.work).filter(|row| work == at && has(row, is_treated));
-        point(stored, users(work)?, of_peak.or_else(|| row(work))?, is_treated)
+    let of_points: Vec<(usize, &OfRow)> = (works.into_iter())
+        .filter_map(|work| {
+            // At the peak, the samples count that it was not chosen by.
+            let of_peak = row(peak.work).filter(|row| work == at && has(row, is_treated));
+            Some((users(work)?, of_peak.or_else(|| row(work))?))
+        })
+        .collect();
+    let points = of_points.iter().filter_map(|(users, row)| point(stored, *users, row, is_treated));
+    let samples = of_points.iter().flat_map(|(users, row)| {
+        let all = samples_of(*users, row, |_| None).into_iter().zip(&row.points);
+        all.filter(|(_, point)| point.is_treated == is_treated).map(|(sample, _)| sample)
     });
-    Some(LoadCurve::new(points.collect(), users(at)?))
+    let samples: Vec<RampSample> = samples.collect();
+    Some(LoadCurve::new(points.collect(), users(at)?, &samples))
 }
 
 fn has(row: &OfRow, is_treated: bool) -> bool {

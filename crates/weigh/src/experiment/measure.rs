@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::classic::{classic_ms, classic_passes};
 use super::detail::{self, Had, run_detail};
 use super::earlier::Earlier;
 use super::effects;
@@ -20,6 +21,7 @@ use super::request::{Audience, Plan, Request, Sampled};
 use super::row::{RowState, Unit};
 use super::run_progress::Progress;
 use super::schedule::Schedule;
+use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use crate::format;
 use crate::net::site::NetSite;
@@ -30,7 +32,6 @@ use crate::store::Store;
 use crate::store::record::{ChosenPeak, planned_rows};
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Bench, Named};
-use crate::workload::suite::Member;
 use paired::design::Design;
 
 /// An experiment that was begun.
@@ -40,7 +41,7 @@ pub struct Session<'a> {
     pub id: &'a str,
     pub works: &'a [Work],
     /// Per work: s₀ of its rows.
-    pub start_scales: &'a [f64],
+    pub start_scales: &'a [crate::result::scheme::StartScales],
     /// n*: see [`Design::planned_pairs`].
     pub planned_pairs: Option<f64>,
     pub interrupted: &'a Arc<AtomicBool>,
@@ -52,6 +53,8 @@ pub struct Session<'a> {
     pub peaks: Vec<ChosenPeak>,
     /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
     pub schedules: BTreeMap<(usize, usize), Schedule>,
+    /// By work and treated arm, n* where it was known after the pilot alone.
+    pub plans: BTreeMap<(usize, usize), f64>,
     /// By work and treated arm, what a pair of a load point took in the search.
     pub pair_costs: BTreeMap<(usize, usize), Duration>,
 }
@@ -119,7 +122,7 @@ impl Session<'_> {
                 .and_then(|()| host.run_setup())
                 .and_then(|()| host.measure_shell())
                 .and_then(|()| self.measure_set(&mut host, set, audience));
-            let result = result.and(host.run_cleanup());
+            let result = result.and(host.clean_up(audience));
             // Another set moves as much.
             sizes = host.take_sizes();
             units.clone_from(&host.units);
@@ -265,6 +268,10 @@ impl Session<'_> {
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, audience)?;
+        if set == 0 && *sessions == 0 {
+            let too_little = too_little_time(self.request.budget, units.len(), self.planned_pairs);
+            too_little.iter().for_each(|sentence| audience.announce(sentence));
+        }
         let mut observer = audience.set_begins(set, *elapsed + self.request.budget, &names);
         let design = &self.design();
         let seed = self.request.seed;
@@ -292,6 +299,8 @@ impl Session<'_> {
             run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
         let by_row = |row: &RowState| ((row.unit.work, row.unit.treated_arm), row.schedule.clone());
         self.schedules.extend(rows.iter().map(by_row));
+        let plan = |row: &RowState| Some(((row.unit.work, row.unit.treated_arm), row.planned()?));
+        self.plans.extend(rows.iter().filter_map(plan));
         result?;
         if has_detail {
             run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
@@ -314,8 +323,16 @@ impl Session<'_> {
     fn row(&self, unit: Unit, design: &Design) -> RowState {
         let row = match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
             Some(past) => RowState::resumed(unit, design, past),
-            None => RowState::new(unit, design).judging(self.request.metrics(), design),
+            None => {
+                let planned = self.plans.get(&(unit.work, unit.treated_arm)).copied();
+                RowState::new(unit, design)
+                    .judging(self.request.metrics(), design)
+                    .planning(planned)
+            }
         };
+        let row = row
+            .with_limit(self.request.fail_above)
+            .with_old_pairs(self.request.takes_old_pairs_of(&self.works[unit.work]));
         match self.works[unit.work].role() {
             LoadRole::Peak => row.first(),
             LoadRole::Candidate => {
@@ -432,25 +449,5 @@ impl Session<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// UnixBench's `-i` default for its short tests, where a suite says nothing.
-fn classic_passes(work: &Work) -> usize {
-    member(work).and_then(|member| member.classic_passes).unwrap_or(3)
-}
-
-fn classic_ms(work: &Work) -> Option<u64> {
-    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
-}
-
-fn member(work: &Work) -> Option<&Member> {
-    match work {
-        Work::Builtin { member, .. } => member.as_ref(),
-        Work::Interpreted(_)
-        | Work::Command { .. }
-        | Work::Contest { .. }
-        | Work::Load(_)
-        | Work::Net(_) => None,
     }
 }

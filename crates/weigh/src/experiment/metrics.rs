@@ -4,7 +4,7 @@ mod latency;
 mod tally;
 
 use super::log_ratio::{bound, percent};
-use super::taken::has_scheme_pilot;
+use super::taken::asked_for;
 use crate::format;
 use crate::result::metrics::Metrics;
 use crate::result::summary::State;
@@ -20,7 +20,7 @@ pub fn of_row(stored: &Stored, work: usize, arm: usize, alpha: f64) -> Metrics {
     else {
         return Metrics::default();
     };
-    let tally = Tally::new(of_row, has_scheme_pilot(&stored.header));
+    let tally = Tally::new(of_row, asked_for(&stored.header).pilot_chooses_scheme);
     let mean = tally.mean_ratio(alpha);
     let launches: Vec<_> = (stored.details.iter())
         .filter(|detailed| (detailed.work, detailed.treated_arm) == (work, arm))

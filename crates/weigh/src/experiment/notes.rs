@@ -52,9 +52,9 @@ pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
 fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
     let interval = row.judgement.interval;
     let leaves_zero_out = interval.low > 0.0 || interval.high < 0.0;
-    let correction = match design.multiplicity {
-        Multiplicity::Holm => "Holm's correction",
-        Multiplicity::EBh => "the e-BH correction",
+    let method = match design.multiplicity {
+        Multiplicity::Holm => "Holm",
+        Multiplicity::EBh => "e-BH",
     };
     // Fewer pairs than were fixed are another reason, and so are a doubt and an experiment that failed.
     let waits = design.fixed_pairs.is_some_and(|fixed| row.series.len() < fixed);
@@ -63,8 +63,8 @@ fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
         && !waits;
     (is_open && leaves_zero_out && design.rows > 1).then(|| {
         format!(
-            "this interval excludes 0, but of {} claims that are judged together (every row, by each metric \
-             that has a verdict) one may do so by chance: after {correction} it is not yet decided",
+            "Significant on its own, but not after correcting for {} comparisons ({method}). Fewer rows or \
+             more time will decide it.",
             design.rows
         )
     })
@@ -176,6 +176,7 @@ mod tests {
     #[test]
     fn that_cpu_time_is_known_of_some_pairs_alone_is_told() {
         let pair = |known: bool| Pair {
+            rates_over_all: [1.0, 1.0],
             cpu_ns_per_op: known.then_some([1.0, 2.0]),
             further: Vec::new(),
             started_s: 0.0,

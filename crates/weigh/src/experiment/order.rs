@@ -55,6 +55,14 @@ pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
     of_pair(seed ^ OF_PAIRS, slot).random()
 }
 
+/// So that it is yet another stream.
+const OF_CPUS: u64 = 0x6370_7573_6370_7573;
+
+/// What the CPU is drawn by on which both samples of a pair begin.
+pub fn cpu_chance(seed: u64, slot: &Slot) -> u64 {
+    of_pair(seed ^ OF_CPUS, slot).random()
+}
+
 /// A source of chance for the place of a pair in the experiment.
 fn of_pair(seed: u64, slot: &Slot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
@@ -85,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_padding_is_that_of_the_seed_and_the_place_and_of_no_other() {
-        let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: 0.01 };
+        let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: 0.01.into() };
         let mut sizes = BTreeMap::new();
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
             let slot = |pair, arm| Slot { unit: unit(work, 1), arm, set, pair, position: 0 };
@@ -106,8 +114,12 @@ mod tests {
 
     #[test]
     fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
-        let unit = Unit { work: 3, treated_arm: 1, start_scale: 0.01 };
+        let unit = Unit { work: 3, treated_arm: 1, start_scale: 0.01.into() };
         let slot = |arm, pair| Slot { unit, arm, set: 0, pair, position: arm };
+        let cpus = |arm| (0..200).map(move |pair| cpu_chance(7, &slot(arm, pair)) % 2);
+        assert!(cpus(0).eq(cpus(1)), "one CPU for both arms");
+        assert!((70..=130).contains(&cpus(0).sum::<u64>()), "each pair draws anew");
+        assert!(cpus(0).ne((0..200).map(|pair| chance_of_pair(7, &slot(0, pair)) % 2)));
         assert_eq!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(7, &slot(1, 5)));
         assert_ne!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(7, &slot(0, 6)));
         assert_ne!(chance_of_pair(7, &slot(0, 5)), chance_of_pair(8, &slot(0, 5)));

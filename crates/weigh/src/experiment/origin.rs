@@ -82,6 +82,9 @@ impl Origin {
                     .into());
             }
             ExperimentKind::Import => return Err("it was imported, not measured here".into()),
+            ExperimentKind::Rules => {
+                return Err("run `weigh rules` again, with more --budget".into());
+            }
         }
         match stored.state {
             State::Complete | State::Interrupted => {}

@@ -296,10 +296,15 @@ impl Repeated {
 
 /// Why a launch failed, with its last words; `None` where it did not.
 pub fn failure_of(launched: &Launched, expected: &ExpectedExit) -> Option<String> {
-    let end = bad_end(launched, expected)?;
+    let kills = launched.kills.sentence();
+    let Some(end) = bad_end(launched, expected) else {
+        let code = launched.exit_code.unwrap_or_default();
+        return kills.map(|kills| format!("{kills}, which its exit status {code} does not show"));
+    };
     let flood = flood(launched).map(|size| format!(", having printed {size}"));
+    let kills = kills.map(|kills| format!(" ({kills})"));
     let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
-    Some(end + &flood.unwrap_or_default() + &because.unwrap_or_default())
+    Some([Some(end), flood, kills, because].into_iter().flatten().collect())
 }
 
 /// How the process ended, where that was not well.
@@ -390,6 +395,7 @@ fn whole_process(launched: &Launched) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::kills::Kills;
 
     fn command() -> Work {
         Work::Command { argv: vec!["true".into()], directory: "/".into() }
@@ -476,6 +482,13 @@ mod tests {
         assert_eq!(problem, "it exited with status 3: no file");
         let killed = Launched { signal: Some(9), exit_code: None, ..ended(0, "", "") };
         assert!(command().read(&killed).unwrap_err().contains("signal 9"));
+        let hidden = Kills { out_of_memory: 3, ..Kills::default() };
+        let hidden = Launched { kills: hidden, ..ended(0, "", "") };
+        let problem = command().read(&hidden).unwrap_err();
+        assert_eq!(
+            problem,
+            "the out-of-memory killer killed 3 processes, which its exit status 0 does not show"
+        );
         let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
         assert!(command().read(&hung).unwrap_err().contains("not end within 5 s"));
     }

@@ -1,11 +1,13 @@
 //! From stored samples to the pairs of each row.
 
 use super::disturbed;
-use super::schedule::Schedule;
-use super::taken::{Sorted, Taken, has_scheme_pilot, sort};
+use super::late::Late;
+use super::outside::OutsideUse;
+use super::schedule::{Schedule, plan};
+use super::taken::{PairsOfRequest, Sorted, Taken, asked_for, sort};
 use crate::result::scheme::Scheme;
 use crate::result::summary::Pair;
-use crate::store::record::{SEARCH_SET, Stored, StoredWork};
+use crate::store::record::{Stored, StoredWork};
 use crate::store::samples::{OfRow, Point, Totals};
 use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -20,9 +22,10 @@ pub struct Measurements<'a> {
     pub totals: &'a Totals,
     /// Those that it is judged by.
     pub series: Vec<Pair>,
-    /// Of a row in turns, those in sequence.
-    pub control: Vec<Pair>,
     pub schedule: Schedule,
+    /// What its interleaved pairs show of their processes.
+    pub outside: OutsideUse,
+    pub late: Late,
     /// As it was fixed before the first pair.
     pub start: Start,
 }
@@ -73,10 +76,10 @@ impl Measurements<'_> {
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     let arms = &stored.header.arms;
-    let has_pilot = has_scheme_pilot(&stored.header);
+    let PairsOfRequest { pilot_chooses_scheme, takes_old_pairs } = asked_for(&stored.header);
     let mut all = Vec::new();
     for (&(work, arm), of_row) in &stored.samples {
-        let (Some(StoredWork { name, start_scale, .. }), 1.., Some(label), Some(totals)) =
+        let (Some(StoredWork { name, start_scale, sample_ms, .. }), 1.., Some(label), Some(totals)) =
             (stored.header.works.get(work), arm, arms.get(arm), &of_row.treated)
         else {
             continue;
@@ -85,13 +88,22 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let Sorted { counted, control, schedule } = sort(of_row, has_pilot);
-        let [series, control] = [counted, control].map(|taken| pairs(of_row, &taken));
+        let Sorted { counted, schedule, outside, old } = sort(of_row, pilot_chooses_scheme);
+        let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken));
+        let late = Late {
+            is_wanted: takes_old_pairs && sample_ms.is_some(),
+            log_ratios: old.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect(),
+            ..Late::default()
+        };
         if !has_failed && !series.is_empty() {
-            let planned_pairs = stored.header.planned_pairs;
-            let (scale, capital) = (schedule.scale(*start_scale), schedule.capital());
-            let start = Start { scale, planned_pairs, capital };
-            all.push(Measurements { work, arm, totals, series, control, schedule, start });
+            let after_pilot = stored.planned_after_pilot(work, arm);
+            let start = Start {
+                scale: schedule.scale(*start_scale),
+                plan: plan(stored.header.planned_pairs, after_pilot),
+                capital: schedule.capital(),
+                interleaved: schedule.main() == Scheme::InTurns,
+            };
+            all.push(Measurements { work, arm, totals, series, schedule, outside, late, start });
         }
     }
     all
@@ -101,7 +113,6 @@ fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     taken
         .iter()
-        .filter(|taken| taken.both[0].set != SEARCH_SET)
         .map(|&Taken { first, both, scheme }| {
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
@@ -111,6 +122,7 @@ fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
                 first_s: first_s(both, scheme),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
+                rates_over_all: [baseline.rate_over_all, treated.rate_over_all],
                 cpu_ns_per_op: baseline
                     .cpu_ns_per_op
                     .zip(treated.cpu_ns_per_op)

@@ -1,6 +1,6 @@
 //! What the interval's model does not hold for, planted in a simulated machine: samples that change the next
 //! one, and rare stalls. The scheduler, the stopping rule and the judgement are the real ones.
-//! `tests/planted.rs` does the same through the whole program.
+//! `tests/weighing/planted.rs` does the same through the whole program.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl Observer for Nobody {
 
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
 fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
-    let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE }];
+    let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
     let mut simulation = PlantedMachine {
         machine: Machine::new(Noise::White, seed),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::row::{RowState, Unit};
 use crate::result::scheme::Scheme;
 use crate::workload::metric::Metric;
+use crate::workload::sample::Outside;
 
 /// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,12 +46,15 @@ pub struct Readings {
     pub rate: f64,
     /// ln of each other metric that is judged and known, so that more is better.
     pub logs: Vec<(Metric, f64)>,
+    /// Of an interleaved pair, what the process used in its partner's slices.
+    pub outside: Option<Outside>,
 }
 
 impl Readings {
-    /// Of a sample of which nothing else is known.
+    /// Of a process of which nothing else is known, and that does nothing outside its slices.
     pub fn of_rate(rate: f64) -> Readings {
-        Readings { rate, logs: Vec::new() }
+        let outside = Outside { ns_per_slice: 0.0, slice_cpu_ns: 1.0, tasks: 1 };
+        Readings { rate, outside: Some(outside), ..Readings::default() }
     }
 
     /// ln of a metric, of which more is better.
@@ -128,9 +132,16 @@ pub trait Platform {
     /// # Errors
     /// [`PairError`]
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
-    /// Whether the two samples of a pair can be taken in turns, as far as is known by now.
-    fn lets_take_turns(&self, _unit: &Unit) -> bool {
-        true
+    /// Why the pairs of a row cannot be interleaved, where that is known by now.
+    fn why_not_in_turns(&self, _unit: &Unit) -> Option<String> {
+        None
+    }
+    /// Keeps why a row goes on with sequential pairs.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn left_turns(&mut self, _unit: &Unit, _reason: &str) -> Result<(), Stop> {
+        Ok(())
     }
     /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios
     /// spread (a standard deviation): the samples to come may be of another length.
@@ -138,6 +149,13 @@ pub trait Platform {
     /// # Errors
     /// Where that cannot be stored.
     fn choose_length(&mut self, _unit: &Unit, _deviation: f64) -> Result<(), Stop> {
+        Ok(())
+    }
+    /// Keeps how many pairs a row will probably have, which was known after its pilot alone.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn planned(&mut self, _unit: &Unit, _pairs: f64) -> Result<(), Stop> {
         Ok(())
     }
     /// Keeps that a workload gave no result in this arm.

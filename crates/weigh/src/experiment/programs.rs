@@ -2,16 +2,17 @@
 //! stored.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
 use crate::format::quoted;
-use crate::orphans::wait_until;
+use crate::said::{Heard, Keep};
 use crate::treatment::{Named, Reach};
 use crate::workload::setup::kind::variables::Variables;
+use trust::start::{self, Inherited};
 
 /// What a command that was not found exits with, as all shells have it.
 const NOT_FOUND: i32 = 127;
@@ -88,20 +89,11 @@ fn missing_in(
 /// Whether a shell would find it: a program, or something of its own. One that cannot be asked is believed
 /// to.
 fn knows(shell: &str, options: &[String], program: &str) -> bool {
-    let mut asked = Command::new(shell);
+    let mut asked = start::command(shell, Inherited::Callers);
     asked.args(options).arg(format!("command -v -- {program}"));
-    asked.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let Ok(mut asked) = asked.spawn() else { return true };
-    let mut ended = None;
-    wait_until(Instant::now() + ANSWERS_WITHIN, || {
-        ended = asked.try_wait().ok().flatten();
-        ended.is_some()
-    });
-    if ended.is_none() {
-        let _ = asked.kill();
-        let _ = asked.wait();
-    }
-    ended.is_none_or(|status| status.success())
+    asked.stdin(Stdio::null());
+    let Ok(mut asked) = Heard::start(asked, [Keep::First(0), Keep::First(0)]) else { return true };
+    asked.wait(ANSWERS_WITHIN, |_| true).map_or(true, |status| status.success())
 }
 
 #[cfg(test)]

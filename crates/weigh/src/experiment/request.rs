@@ -84,6 +84,9 @@ pub struct Request {
     /// the rate over all time is among what is judged.
     #[serde(default)]
     pub pilot_chooses_scheme: bool,
+    /// Whether rows take pairs of processes that have lived for a second, before a good word is said of them.
+    #[serde(default)]
+    pub takes_old_pairs: bool,
     /// Whether a detail pass follows the pairs.
     pub detail: bool,
     /// Of servers and of who asks them.
@@ -98,6 +101,9 @@ pub struct Request {
     /// What no row may be shown to cost more than, as a share of the rate.
     #[serde(skip)]
     pub fail_above: Option<f64>,
+    /// What the report says of what was asked for, in whole sentences.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 impl Request {
@@ -163,6 +169,22 @@ impl Request {
             false => self.further_metrics.clone(),
         };
         Request { pilot_chooses_scheme: has_choice, further_metrics, ..self.clone() }
+    }
+
+    /// Without old pairs where a number of pairs is fixed, or instructions are counted.
+    pub fn with_old_pairs_where_they_tell(self) -> Request {
+        let counts_instructions = self.arms.iter().any(|label| treatment::is_of_guest(label));
+        let takes_old_pairs = self.takes_old_pairs
+            && self.design.fixed_pairs.is_none()
+            && !counts_instructions
+            && !treatment::boot::are_boots(&self.arms)
+            && effects::factorial(&self.arms).is_none();
+        Request { takes_old_pairs, ..self }
+    }
+
+    /// Whether the rows of this work take old pairs.
+    pub fn takes_old_pairs_of(&self, work: &super::work::Work) -> bool {
+        self.takes_old_pairs && work.has_length()
     }
 
     /// How the pairs of a row are taken that can take turns, or cannot.

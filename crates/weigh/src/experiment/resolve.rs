@@ -431,6 +431,7 @@ mod tests {
             source: String::new(),
             only_in_batches: false,
             leaves_work: false,
+            parallel: false,
             series: None,
             x: None,
             x_unit: None,

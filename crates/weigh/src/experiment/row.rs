@@ -2,15 +2,23 @@
 
 use std::time::Duration;
 
-use super::schedule::{PILOT_PAIRS, Schedule};
+use super::family::ClaimWeights;
+use super::gate;
+use super::interleaved::{self, Claims};
+use super::late::{self, AGE, Late};
+use super::outside::OutsideUse;
+use super::past::Past;
+use super::schedule::{PILOT_PAIRS, Schedule, plan};
+use crate::format;
 use crate::result::factorial::{Effect, Factorial};
-use crate::result::scheme::Scheme;
+use crate::result::scheme::{Scheme, StartScales};
+use crate::store::record::RowPlan;
 use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
-use paired::carry_over::Turn;
 use paired::design::Design;
-use paired::judge::{Judgement, MIN_PAIRS, judge_rows};
+use paired::doubt::Doubt;
+use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
 
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +27,14 @@ pub struct Unit {
     /// The arm that is held against arm 0.
     pub treated_arm: usize,
     /// s₀: the spread of the pairs' log-ratios expected before the first, for [`Betting::new`].
-    pub start_scale: f64,
+    pub start_scale: StartScales,
+}
+
+impl Unit {
+    /// How many pairs it will probably have, to be stored.
+    pub fn plan(&self, pairs: f64) -> RowPlan {
+        RowPlan { work: self.work, arm: self.treated_arm, pairs }
+    }
 }
 
 /// Another metric of the same pairs, judged as a claim of its own.
@@ -27,6 +42,8 @@ pub struct Further {
     pub metric: Metric,
     /// Whether it was asked for: then the row needs pairs until it has a verdict.
     pub is_wanted: bool,
+    /// Whether none of the row's first pairs had it: then it is no claim of this row.
+    pub is_absent: bool,
     pub betting: Betting,
     pub judgement: Judgement,
 }
@@ -53,10 +70,19 @@ pub struct RowState {
     /// Whether that was in the baseline's arm.
     pub(super) failed_alone: bool,
     pub(super) schedule: Schedule,
+    /// The limit of the gate, a log-ratio: the row goes on until it is on one side of it.
+    pub(super) limit: Option<f64>,
+    /// What its interleaved pairs show of their processes, also after it left those because of that.
+    pub(super) outside: OutsideUse,
+    pub(super) late: Late,
+    /// Whether what is to be said of it has to hold for old processes too.
+    needs_old_pair: bool,
+    /// n*, where it was known after the pilot alone.
+    planned: Option<f64>,
     /// Time that its pairs took, launches and all, and how many those were: all, whether it is judged by them
     /// or not.
-    spent: Duration,
-    measured: usize,
+    pub(super) spent: Duration,
+    pub(super) measured: usize,
     /// The number of its next pair: that of an earlier session's half pair is not used again.
     pub(super) next_pair: usize,
     /// Until it has a verdict, it is measured before those that are not.
@@ -66,33 +92,11 @@ pub struct RowState {
     pub(super) expected_pair: Option<Duration>,
 }
 
-/// What an earlier session of the same experiment measured of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Past {
-    /// Of its whole pairs.
-    pub log_ratios: Vec<f64>,
-    /// How each was measured.
-    pub turns: Vec<Turn>,
-    /// The same of other metrics.
-    pub further: Vec<PastReading>,
-    pub schedule: Schedule,
-    pub spent: Duration,
-    pub next_pair: usize,
-}
-
-/// What an earlier session measured of another metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PastReading {
-    pub metric: Metric,
-    pub log_ratios: Vec<f64>,
-    pub turns: Vec<Turn>,
-}
-
 impl RowState {
     /// A row without pairs.
     pub fn new(unit: Unit, design: &Design) -> RowState {
         let schedule = Schedule::Fixed(Scheme::InSequence);
-        let betting = Betting::new(start(unit, &schedule, design));
+        let betting = Betting::new(start(unit, &schedule, design, None));
         let judgement = judge_rows([&betting], design).remove(0);
         RowState {
             unit,
@@ -103,6 +107,11 @@ impl RowState {
             failure: None,
             failed_alone: false,
             schedule,
+            limit: None,
+            outside: OutsideUse::default(),
+            late: Late::default(),
+            needs_old_pair: false,
+            planned: None,
             spent: Duration::ZERO,
             measured: 0,
             next_pair: 0,
@@ -114,12 +123,13 @@ impl RowState {
 
     /// The same row with these metrics, of which it has no pairs yet.
     pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> RowState {
-        let start = Start { scale: DEFAULT_SCALE, ..start(self.unit, &self.schedule, design) };
+        let start = Start { scale: DEFAULT_SCALE, ..self.start(design) };
         let betting = Betting::new(start);
         let judgement = judge_rows([&betting], design).remove(0);
         let others = metrics.into_iter().filter(|metric| *metric != Metric::Rate);
         let further = |metric: Metric| Further {
             is_wanted: !metric.is_unasked(),
+            is_absent: false,
             metric,
             betting: betting.clone(),
             judgement: judgement.clone(),
@@ -130,7 +140,7 @@ impl RowState {
 
     /// The same row with the claims on the effects of this design, of which it has no rounds yet.
     pub fn claim_effects(&mut self, factorial: &Factorial, design: &Design) {
-        let betting = Betting::new(start(self.unit, &self.schedule, design));
+        let betting = Betting::new(start(self.unit, &self.schedule, design, None));
         let judgement = judge_rows([&betting], design).remove(0);
         let claim = |effect| EffectClaim {
             factorial: factorial.clone(),
@@ -143,7 +153,7 @@ impl RowState {
 
     /// A row with the pairs of an earlier session.
     pub fn resumed(unit: Unit, design: &Design, past: &Past) -> RowState {
-        let start = start(unit, &past.schedule, design);
+        let start = start(unit, &past.schedule, design, past.planned);
         let betting = Betting::from_log_ratios(&past.log_ratios, start)
             .expect("what is stored was checked to be finite")
             .with_turns(past.turns.clone());
@@ -153,6 +163,9 @@ impl RowState {
             betting,
             judgement,
             schedule: past.schedule.clone(),
+            outside: past.outside.clone(),
+            late: Late { log_ratios: past.late.clone(), ..Late::default() },
+            planned: past.planned,
             spent: past.spent,
             measured: past.log_ratios.len(),
             next_pair: past.next_pair,
@@ -161,12 +174,25 @@ impl RowState {
         .judging(metrics, design);
         for (further, past) in row.further.iter_mut().zip(&past.further) {
             let start = Start { scale: DEFAULT_SCALE, ..start };
+            further.is_absent = past.is_absent;
             further.betting = Betting::from_log_ratios(&past.log_ratios, start)
                 .expect("what is stored was checked to be finite")
                 .with_turns(past.turns.clone());
         }
         row.choose_scheme(design);
         row
+    }
+
+    /// The same row, which goes on until it is on one side of this limit of the rate, a share.
+    pub fn with_limit(mut self, limit: Option<f64>) -> RowState {
+        self.limit = limit.map(|limit| (-limit).ln_1p());
+        self
+    }
+
+    /// The same row, which takes old pairs before a good word is said of it.
+    pub fn with_old_pairs(mut self, are_wanted: bool) -> RowState {
+        self.late.is_wanted = are_wanted;
+        self
     }
 
     /// The same row, whose pairs are taken so, unless earlier ones of it have begun otherwise.
@@ -181,23 +207,131 @@ impl RowState {
     /// From now on it is judged by what is to come.
     fn judge_by(&mut self, schedule: Schedule, design: &Design) {
         self.schedule = schedule;
-        self.betting = Betting::new(start(self.unit, &self.schedule, design));
+        if self.outside.difference().is_none() {
+            self.outside = OutsideUse::default();
+        }
+        self.late.log_ratios.clear();
+        self.betting = Betting::new(self.start(design));
         self.judgement = judge_rows([&self.betting], design).remove(0);
-        let fresh = Start { scale: DEFAULT_SCALE, ..start(self.unit, &self.schedule, design) };
+        let fresh = Start { scale: DEFAULT_SCALE, ..self.start(design) };
         for further in &mut self.further {
+            further.is_absent = false;
             further.betting = Betting::new(fresh);
             further.judgement = judge_rows([&further.betting], design).remove(0);
         }
     }
 
-    /// It was found out that it cannot take turns. Whether it gave them up: with a pair in turns it is too
-    /// late for that.
-    pub(super) fn give_up_turns(&mut self, design: &Design) -> bool {
-        let has_choice = matches!(self.schedule, Schedule::Open(_)) && self.betting.pairs() == 0;
-        if has_choice {
-            self.judge_by(Schedule::Fixed(Scheme::InSequence), design);
+    fn start(&self, design: &Design) -> Start {
+        start(self.unit, &self.schedule, design, self.planned)
+    }
+
+    /// Whether its pilot has just ended, and no plan could be made before.
+    pub(super) fn lacks_plan(&self, design: &Design) -> bool {
+        let is_open = design.fixed_pairs.is_none() && design.planned_pairs.is_none();
+        is_open && self.planned.is_none() && self.betting.pairs() == MIN_PAIRS
+    }
+
+    /// The same row, for which so many pairs are planned, if any.
+    pub fn planning(mut self, pairs: Option<f64>) -> RowState {
+        if let Some(pairs) = pairs {
+            self.plan(pairs);
         }
-        has_choice
+        self
+    }
+
+    /// Half of what is staked on it is from now on staked as suits so many pairs.
+    pub(super) fn plan(&mut self, pairs: f64) {
+        self.planned = Some(pairs);
+        self.betting = self.betting.clone().plan_after_pilot(pairs);
+        for further in &mut self.further {
+            further.betting = further.betting.clone().plan_after_pilot(pairs);
+        }
+    }
+
+    /// n*, where it was known after the pilot alone.
+    pub(super) fn planned(&self) -> Option<f64> {
+        self.planned
+    }
+
+    /// What its claims count.
+    fn weights(&self, design: &Design) -> ClaimWeights {
+        let further = self.further.iter().map(|further| (&further.metric, !further.is_absent));
+        ClaimWeights::of(further, design.fixed_pairs.is_some())
+    }
+
+    /// Goes on with sequential pairs, as interleaved ones cannot be believed. Returns false where it has no
+    /// choice. Before the first interleaved pair nothing is staked on those yet.
+    pub(super) fn leave_turns(&mut self, design: &Design) -> bool {
+        let sequential = match &self.schedule {
+            Schedule::Open(_) if self.betting.pairs() == 0 => Schedule::Fixed(Scheme::InSequence),
+            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => {
+                Schedule::Chosen(Scheme::InSequence)
+            }
+            Schedule::Fixed(_) | Schedule::Chosen(Scheme::InSequence) => return false,
+        };
+        self.judge_by(sequential, design);
+        true
+    }
+
+    /// Why its interleaved pairs cannot be believed, where that is known by now.
+    pub(super) fn objection(&self) -> Option<String> {
+        let because = self.judgement.withheld.map(|withheld| withheld.because);
+        let disagreement = because.filter(|because| *because == Doubt::ClaimsDisagree);
+        let difference = self.outside.difference().map(|one| one.to_string());
+        difference.or(disagreement.map(|because| format::doubt(because).to_owned()))
+    }
+
+    /// Whether its next pair is to be one of processes that have run for a second.
+    pub(super) fn wants_old_pair(&self) -> bool {
+        self.needs_old_pair && self.late.doubt(self.judgement.estimate) == Some(Doubt::NotYetAged)
+    }
+
+    /// Adds such a pair. It counts for an average one, as its time says nothing of the others'.
+    pub(super) fn add_old_pair(&mut self, log_ratio: f64) {
+        self.late.log_ratios.extend(Some(log_ratio).filter(|d| d.is_finite()));
+        self.spent += self.pair_cost();
+        self.measured += 1;
+    }
+
+    /// Withdraws verdicts that the other readings of its pairs do not support.
+    fn guard(&mut self, design: &Design) {
+        let of = |metric: &Metric| {
+            let judged = self.further.iter().find(|further| further.metric == *metric);
+            judged.map(|further| &further.judgement)
+        };
+        let claims = Claims {
+            pairs: self.betting.pairs(),
+            outside: &self.outside,
+            cpu_time: of(&Metric::CpuTime),
+            all_time: of(&Metric::AllTime),
+        };
+        interleaved::guard(&mut self.judgement, self.schedule.main(), &claims, design);
+        self.late.beside(self.betting.values(), design.margin);
+        // Also if another reason still prevents the verdict.
+        let Judgement { verdict, withheld, within_margin, .. } = self.judgement;
+        let borne = withheld.map_or(verdict, |withheld| withheld.verdict);
+        let lowest = self.claims().lowest_of_young(design);
+        let is_below_limit = self.limit.zip(lowest).is_some_and(|(limit, lowest)| lowest >= limit);
+        self.needs_old_pair = is_below_limit
+            || within_margin
+            || matches!(borne, Verdict::Equivalent | Verdict::Faster);
+        late::guard(&mut self.judgement, &self.late);
+    }
+
+    /// The claims of a promise about it.
+    fn claims(&self) -> gate::Promise<'_> {
+        let scheme = self.schedule.main();
+        let others = gate::others(scheme, &self.outside);
+        let is_claim = |one: &&Further| others.contains(&one.metric);
+        let others = self.further.iter().filter(is_claim);
+        let others = others.map(|one| &one.betting).filter(|betting| betting.pairs() > 0);
+        gate::Promise {
+            bettings: std::iter::once(&self.betting).chain(others).collect(),
+            scheme,
+            outside: &self.outside,
+            judgement: &self.judgement,
+            late: &self.late,
+        }
     }
 
     /// Adds what a pair took; the pilot's last one chooses.
@@ -242,12 +376,12 @@ impl RowState {
         RowState { expected_pair: pair, ..self }
     }
 
-    fn comes_first(&self) -> bool {
+    pub(super) fn comes_first(&self) -> bool {
         self.is_first && self.judgement.verdict == Verdict::Inconclusive
     }
 
     /// Of a row that is begun only where it can be judged, the time that it lacks for that.
-    fn lacks(&self) -> Option<Duration> {
+    pub(super) fn lacks(&self) -> Option<Duration> {
         let pairs = MIN_PAIRS.saturating_sub(self.betting.pairs()) as u32;
         self.expected_pair.map(|_| self.pair_cost() * pairs)
     }
@@ -258,8 +392,18 @@ impl RowState {
         let is_decided = design.fixed_pairs.is_none()
             && self.judgement.verdict != Verdict::Inconclusive
             && self.judgement.precise
-            && self.open_wanted().next().is_none();
+            && self.open_wanted().next().is_none()
+            && !self.wants_old_pair()
+            && !self.is_gate_open(design);
         self.failure.is_some() || has_all || is_decided
+    }
+
+    /// Whether its pairs show neither that it costs more than the limit nor that it costs less.
+    fn is_gate_open(&self, design: &Design) -> bool {
+        let Some(limit) = self.limit else { return false };
+        let claims = self.claims();
+        !gate::is_above(&claims.bettings, (claims.scheme, claims.outside), limit, design)
+            && claims.lowest(design).is_none_or(|lowest| lowest < limit)
     }
 
     /// What was asked for and has no verdict yet. What the first pairs do not have the later ones will not
@@ -274,13 +418,13 @@ impl RowState {
     }
 
     /// The time that it will probably take until it needs no more pairs.
-    fn time_left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         let wanted = self.open_wanted().filter_map(|judgement| judgement.pairs_needed);
         self.time_of(wanted.fold(self.judgement.pairs_left, usize::max))
     }
 
     /// Whether any of its metrics has a verdict.
-    fn has_verdict(&self) -> bool {
+    pub(super) fn has_verdict(&self) -> bool {
         self.judgements().any(|judgement| judgement.verdict != Verdict::Inconclusive)
     }
 
@@ -292,7 +436,7 @@ impl RowState {
 
     /// The same until any of its metrics has a verdict, or, where one has, until its rate has; or, where
     /// that has one, until it needs no more.
-    fn time_to_next_step(&self) -> Duration {
+    pub(super) fn time_to_next_step(&self) -> Duration {
         let needed = match self.judgement.verdict {
             Verdict::Inconclusive if self.has_verdict() => self.judgement.pairs_needed,
             Verdict::Inconclusive => self.judgements().filter_map(|one| one.pairs_needed).min(),
@@ -309,7 +453,8 @@ impl RowState {
     /// a budget that is too small shows a number and says that it is inconclusive.
     pub fn can_begin_pair(&self, left: Duration) -> bool {
         let is_begun_anyway = self.measured == 0 && self.expected_pair.is_none();
-        is_begun_anyway || self.pair_cost() <= left
+        let growing_old = if self.wants_old_pair() { 2 * AGE } else { Duration::ZERO };
+        is_begun_anyway || growing_old + self.pair_cost() <= left
     }
 
     /// Time that one of its pairs takes on average.
@@ -321,23 +466,29 @@ impl RowState {
     }
 }
 
-fn start(unit: Unit, schedule: &Schedule, design: &Design) -> Start {
+fn start(unit: Unit, schedule: &Schedule, design: &Design, planned: Option<f64>) -> Start {
     Start {
         scale: schedule.scale(unit.start_scale),
-        planned_pairs: design.planned_pairs,
+        plan: plan(design.planned_pairs, planned),
         capital: schedule.capital(),
+        interleaved: schedule.main() == Scheme::InTurns,
     }
 }
 
 /// Judges all rows together. Those that failed have no result, but count among those compared.
 pub fn judge(rows: &mut [RowState], design: &Design) {
-    let claims = rows.iter().map(|row| 1 + row.further.len() + row.effects.len()).sum();
-    let design = &Design { rows: design.rows.max(claims), ..design.clone() };
     let measured = || rows.iter().filter(|row| row.failure.is_none());
-    let further = measured().flat_map(|row| row.further.iter().map(|further| &further.betting));
-    let effects = measured().flat_map(|row| row.effects.iter().map(|claim| &claim.betting));
-    let primary = measured().map(|row| &row.betting);
-    let mut judgements = judge_rows(primary.chain(further).chain(effects), design).into_iter();
+    let weights: Vec<ClaimWeights> = measured().map(|row| row.weights(design)).collect();
+    let primary = measured().zip(&weights);
+    let primary =
+        primary.map(|(row, of_row)| WeightedClaim { row: &row.betting, weight: of_row.rate });
+    let further = measured().zip(&weights).flat_map(|(row, of_row)| {
+        let claims = row.further.iter().zip(&of_row.further);
+        claims.map(|(further, weight)| WeightedClaim { row: &further.betting, weight: *weight })
+    });
+    let effects = measured().flat_map(|row| &row.effects);
+    let effects = effects.map(|claim| WeightedClaim { row: &claim.betting, weight: 1.0 });
+    let mut judgements = judge_claims(primary.chain(further).chain(effects), design).into_iter();
     let measured: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].failure.is_none()).collect();
     for &row in &measured {
         rows[row].judgement = judgements.next().expect("one for each");
@@ -352,66 +503,9 @@ pub fn judge(rows: &mut [RowState], design: &Design) {
             claim.judgement = judgements.next().expect("one for each");
         }
     }
-}
-
-/// The open rows that are worth a pair now, with so much of the budget left.
-///
-/// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
-/// soonest: shared out evenly it would leave every row a little short. When none is left that will
-/// probably be decided, all have their turns, as such estimates are rough: those without a verdict take
-/// half of them, and a row occurs more than once. Which row is measured next depends on the past only, so
-/// the promise stands.
-pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Vec<usize> {
-    let mut open: Vec<usize> = (0..rows.len())
-        .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
-        .collect();
-    if design.fixed_pairs.is_some() {
-        return open;
+    for &row in &measured {
+        rows[row].guard(design);
     }
-    if open.iter().any(|row| rows[*row].comes_first()) {
-        open.retain(|row| rows[*row].comes_first());
-        return open;
-    }
-    let mut lacking = Duration::ZERO;
-    open.retain(|row| {
-        let lacks = rows[*row].lacks().unwrap_or_default();
-        let fits = lacks.is_zero() || lacking + lacks <= left;
-        lacking += if fits { lacks } else { Duration::ZERO };
-        fits
-    });
-    // A verdict comes before precision, and before either a row needs pairs to be judged by.
-    open.sort_by_key(|&row| {
-        let state = &rows[row];
-        let is_decided = state.judgement.verdict != Verdict::Inconclusive;
-        let has_pairs = state.betting.pairs() >= MIN_PAIRS;
-        (has_pairs, state.has_verdict(), is_decided, state.time_to_next_step())
-    });
-    let mut planned = Duration::ZERO;
-    let last = open
-        .iter()
-        .take_while(|&&row| {
-            planned = planned.saturating_add(rows[row].time_to_next_step());
-            rows[row].betting.pairs() < MIN_PAIRS || planned <= left
-        })
-        .count();
-    if last > 0 {
-        open.truncate(last);
-    } else {
-        let is_undecided = |&row: &usize| !rows[row].has_verdict();
-        let undecided: Vec<usize> = open.iter().copied().filter(is_undecided).collect();
-        let decided = open.len() - undecided.len();
-        let more = (decided / undecided.len().max(1)).saturating_sub(1);
-        open.extend(undecided.repeat(more));
-    }
-    open.sort_unstable();
-    open
-}
-
-/// The time that the open rows will probably take, or what is left of the budget.
-pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option<Duration> {
-    let open = rows.iter().filter(|row| !row.is_done(design));
-    let needed = open.map(RowState::time_left).fold(Duration::ZERO, Duration::saturating_add);
-    Some(needed.min(budget))
 }
 
 #[cfg(test)]
@@ -419,64 +513,23 @@ mod tests {
     use super::*;
     use paired::simulated::white_row;
 
-    /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
-    fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
-        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
-        let mut row = RowState::new(unit, &Design::default());
-        row.betting = white_row(0.0, MIN_PAIRS, 1);
-        (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
-        row.judgement.pairs_needed = Some(pairs_needed);
-        row.judgement.pairs_left = pairs_left;
-        row
-    }
-
+    /// Twenty rows with CPU time and all-time are 20 comparisons, not 60.
     #[test]
-    fn verdicts_in_reach_are_measured_first_whatever_their_precision_takes() {
-        let rows = [undecided(1000, 1000), undecided(10, 5000), undecided(20, 5000)];
-        let within =
-            |seconds| worth_measuring(&rows, &Design::default(), Duration::from_secs_f64(seconds));
-        assert_eq!(within(3.5), [1, 2]);
-        assert_eq!(within(2.5), [1]);
-        assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
-        assert_eq!(within(500.0), [0, 1, 2]);
-    }
-
-    #[test]
-    fn what_comes_first_does_so_until_it_has_its_verdict() {
-        let chosen =
-            |rows: &[RowState]| worth_measuring(rows, &Design::default(), Duration::from_secs(600));
-        let mut decided = undecided(50, 5000).first();
-        assert_eq!(chosen(&[undecided(10, 10), undecided(50, 5000).first()]), [1]);
-        decided.judgement.verdict = Verdict::Slower;
-        assert_eq!(chosen(&[undecided(10, 10), decided]), [0, 1]);
-    }
-
-    #[test]
-    fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
-        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01 };
-        let new = |seconds| {
-            let pair = Some(Duration::from_secs(seconds));
-            RowState::new(unit, &Design::default()).expecting(pair)
-        };
-        let within = |rows: &[RowState], seconds| {
-            worth_measuring(rows, &Design::default(), Duration::from_secs(seconds))
-        };
-        // Eight pairs each.
-        assert_eq!(within(&[new(1), new(2)], 24), [0, 1]);
-        assert_eq!(within(&[new(1), new(2)], 23), [0]);
-        assert_eq!(within(&[new(1), new(2)], 7), [0; 0]);
-        assert_eq!(within(&[RowState::new(unit, &Design::default())], 0), [0]);
-    }
-
-    #[test]
-    fn what_is_out_of_reach_takes_half_of_the_turns() {
-        let decided = || {
-            let mut row = undecided(0, 5000);
-            row.judgement.verdict = Verdict::Slower;
-            row
-        };
-        let rows = [undecided(1000, 1000), decided(), decided(), decided()];
-        let chosen = worth_measuring(&rows, &Design::default(), Duration::from_secs(5));
-        assert_eq!(chosen, [0, 0, 0, 1, 2, 3]);
+    fn what_nobody_asked_for_leaves_the_rates_most_of_the_promise() {
+        let metrics = || vec![Metric::CpuTime, Metric::AllTime];
+        let design = Design { rows: 20, ..Design::default() };
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let new = || RowState::new(unit, &design).judging(metrics(), &design);
+        let mut rows: Vec<RowState> = (0..20).map(|_| new()).collect();
+        rows[0].betting = white_row(-0.5, 13, 1);
+        judge(&mut rows, &design);
+        assert_eq!(rows[0].judgement.verdict, Verdict::Slower);
+        let alike = Design { rows: 60, ..design.clone() };
+        let counted_alike = judge_rows([&rows[0].betting], &alike);
+        assert_eq!(counted_alike[0].verdict, Verdict::Inconclusive);
+        // CPU time with the same evidence is no more than a tenth of a row.
+        rows[1].further[0].betting = white_row(-0.5, 13, 1);
+        judge(&mut rows, &design);
+        assert_eq!(rows[1].further[0].judgement.verdict, Verdict::Inconclusive);
     }
 }

@@ -19,13 +19,15 @@ pub fn report(stored: &Stored) -> RunReport {
         (0..stored.header.works.len()).filter_map(|work| row(stored, work, is_classic)).collect();
     add_efficiency(&mut results);
     let own = &stored.header.suites;
-    let named = suites.iter().filter(|suite| is_asked_for(stored, suite));
-    let asked_for: Vec<&Suite> = own.iter().map(|own| &own.suite).chain(named).collect();
+    let named: Vec<&Suite> = suites.iter().filter(|suite| is_asked_for(stored, suite)).collect();
+    let asked_for: Vec<&Suite> =
+        own.iter().map(|own| &own.suite).chain(named.iter().copied()).collect();
+    let scored = scored(&suites, &named, &results);
     let shown = asked_for.iter().copied().find(|suite| suite.index.is_some());
     let shown = shown.or_else(|| suites.iter().find(|suite| suite.name == "unixbench"));
     let mut indices = Vec::new();
     for count in counts(&results) {
-        indices.extend(indices_of(own, &suites, &results, count));
+        indices.extend(indices_of(own, &scored, &results, count));
         if let Some(suite) = shown {
             add_index(&mut results, suite, count);
         }
@@ -57,9 +59,22 @@ fn rate(rows: &[RunRow], workload: &str, count: usize) -> Option<f64> {
     rows.iter().find(|row| row.is_of(workload, count)).map(|row| row.rate)
 }
 
+/// The suites whose indices are told: those that were asked for, which need no more than what their index
+/// counts; or, where none of these has an index, those of which all workloads were measured.
+fn scored<'a>(suites: &'a [Suite], named: &[&'a Suite], rows: &[RunRow]) -> Vec<&'a Suite> {
+    let with_index: Vec<&Suite> =
+        named.iter().copied().filter(|suite| suite.index.is_some()).collect();
+    if !with_index.is_empty() {
+        return with_index;
+    }
+    let is_measured = |name: &str| rows.iter().any(|row| row.workload.name == name);
+    let is_whole = |suite: &&Suite| suite.members.iter().all(|member| is_measured(&member.name));
+    suites.iter().filter(is_whole).collect()
+}
+
 fn indices_of(
     own: &[FromFile],
-    suites: &[Suite],
+    suites: &[&Suite],
     rows: &[RunRow],
     count: usize,
 ) -> Vec<SuiteIndex> {

@@ -1,28 +1,32 @@
 //! Which scheme each pair of a row has, and which of them the row is judged by.
 //!
-//! Where a row can take turns, it does from its first pairs on, and every eighth pair is taken in sequence,
-//! as a control. When the pilot is over the scheme is kept that is as precise in less time, by variance ×
-//! time.
-//! A row that turns to pairs in sequence is judged by those that come after.
+//! Where the pairs of a row can be interleaved, they are from the first ones on. In its pilot every eighth
+//! pair is sequential: the first one finds out what cannot be interleaved, and all four tell what such pairs
+//! would be worth. A row leaves interleaved pairs where they cannot be believed (`outside.rs`,
+//! `interleaved.rs`), or, when the pilot is over, where sequential ones are four times as good by variance ×
+//! time. It is judged by those that come after.
 //!
 //! That choice depends on what the pairs have shown. It costs no promise, as a part of the capital was put
-//! aside for it: a gambler who bets 0.95 on the pairs in turns, and if he leaves them the other 0.05 on
-//! pairs in sequence, has a supermartingale that began with 1, whenever and why ever he leaves.
+//! aside for it: a gambler who bets 0.95 on the interleaved pairs, and if he leaves them the other 0.05 on
+//! sequential pairs, has a supermartingale that began with 1, whenever and why ever he leaves.
 
 use std::time::Duration;
 
-use crate::result::scheme::Scheme;
+use crate::result::scheme::{Scheme, StartScales};
+use paired::betting::PairPlan;
 use paired::estimate::deviation;
 
 /// After so many pairs the scheme is chosen; four of them were in sequence.
 pub const PILOT_PAIRS: usize = 32;
-/// Of so many pairs in turns one is taken in sequence: the first.
-const CONTROL_EVERY: usize = 8;
+/// Of so many pairs of a pilot one is sequential: the first.
+const SEQUENTIAL_EVERY: usize = 8;
+/// Factor by which sequential pairs must be better for a row to switch to them.
+const CLEARLY_BETTER: f64 = 4.0;
 /// What is staked on the pairs in turns of a row that has a choice; the rest is on those in sequence. It is
 /// so much that eight pairs can still decide.
 const ON_TURNS: f64 = 0.95;
-/// The spread of pairs whose processes take turns, expected before the first: of six workloads beside other
-/// work it was 0.0004 to 0.02.
+/// The spread of pairs whose processes take turns, expected before the first where no calibration tells: of
+/// six workloads beside other work it was 0.0004 to 0.02.
 pub const TURNS_SCALE: f64 = 0.002;
 
 /// How the pairs of a row are taken.
@@ -54,10 +58,9 @@ impl Schedule {
     /// That of the pair of this number.
     pub fn scheme(&self, pair: usize) -> Scheme {
         match self {
-            Schedule::Fixed(scheme) => *scheme,
-            Schedule::Open(_) | Schedule::Chosen(_) if is_control(pair) => Scheme::InSequence,
+            Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => *scheme,
+            Schedule::Open(_) if is_sequential_in_pilot(pair) => Scheme::InSequence,
             Schedule::Open(_) => Scheme::InTurns,
-            Schedule::Chosen(scheme) => *scheme,
         }
     }
 
@@ -96,18 +99,28 @@ impl Schedule {
         }
     }
 
-    /// The spread that is expected of them, where `start_scale` is that of pairs in sequence.
-    pub fn scale(&self, start_scale: f64) -> f64 {
+    /// The spread that is expected of them.
+    pub fn scale(&self, StartScales { in_sequence, in_turns }: StartScales) -> f64 {
         match self {
-            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => TURNS_SCALE,
-            Schedule::Fixed(_) | Schedule::Chosen(Scheme::InSequence) => start_scale,
+            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => {
+                in_turns.unwrap_or(TURNS_SCALE)
+            }
+            Schedule::Fixed(Scheme::InTurns) => in_turns.unwrap_or(in_sequence),
+            Schedule::Fixed(Scheme::InSequence) | Schedule::Chosen(Scheme::InSequence) => {
+                in_sequence
+            }
         }
     }
 }
 
-/// Whether a pair of a row in turns is a control.
-pub fn is_control(pair: usize) -> bool {
-    pair.is_multiple_of(CONTROL_EVERY)
+/// What is known of the number of a row's pairs: before the first, or else after the pilot.
+pub fn plan(at_first: Option<f64>, after_pilot: Option<f64>) -> Option<PairPlan> {
+    at_first.map(PairPlan::AtFirst).or_else(|| after_pilot.map(PairPlan::AfterPilot))
+}
+
+/// Whether this pair of a pilot is sequential.
+pub fn is_sequential_in_pilot(pair: usize) -> bool {
+    pair.is_multiple_of(SEQUENTIAL_EVERY)
 }
 
 impl SchemePilot {
@@ -121,10 +134,14 @@ impl SchemePilot {
         tried.spent += spent;
     }
 
-    /// The scheme that takes less time to be as precise.
+    /// Sequential where that takes a quarter of the time to be as precise. Four pairs know a variance to a
+    /// factor of four: where both are equally good, "better" alone would leave in 55 %, and the row would
+    /// begin again with a twentieth of its capital.
     pub fn choose(&self) -> Scheme {
         match (self.in_turns.waste(), self.in_sequence.waste()) {
-            (Some(turns), Some(sequence)) if sequence < turns => Scheme::InSequence,
+            (Some(turns), Some(sequence)) if sequence * CLEARLY_BETTER < turns => {
+                Scheme::InSequence
+            }
             _ => Scheme::InTurns,
         }
     }
@@ -149,7 +166,7 @@ mod tests {
         for pair in 0..PILOT_PAIRS {
             let scheme = open.scheme(pair);
             let (spread, ms) = if scheme == Scheme::InTurns { in_turns } else { in_sequence };
-            let log_ratio = spread * (pair / CONTROL_EVERY % 4) as f64;
+            let log_ratio = spread * (pair / SEQUENTIAL_EVERY % 4) as f64;
             pilot.add(scheme, log_ratio, Duration::from_millis(ms));
         }
         pilot.choose()
@@ -160,18 +177,23 @@ mod tests {
         assert_eq!(chosen((0.02, 50), (0.002, 50)), Scheme::InTurns);
         assert_eq!(chosen((0.02, 50), (0.002, 50_000)), Scheme::InSequence);
         assert_eq!(chosen((0.002, 50), (0.02, 50)), Scheme::InSequence);
+        assert_eq!(
+            chosen((0.002, 50), (0.0039, 50)),
+            Scheme::InTurns,
+            "by less than a factor of 4"
+        );
         assert_eq!(chosen((0.0, 50), (0.0, 50)), Scheme::InTurns, "neither is better");
         assert_eq!(SchemePilot::default().choose(), Scheme::InTurns);
     }
 
     #[test]
-    fn one_pair_in_eight_is_a_control_of_those_in_turns() {
+    fn one_pair_in_eight_of_a_pilot_is_sequential() {
         let open = Schedule::Open(SchemePilot::default());
         let in_turns = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
             pairs.filter(|pair| schedule.scheme(*pair) == Scheme::InTurns).count()
         };
         assert_eq!(in_turns(&open, 0..PILOT_PAIRS), 28);
-        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InTurns), 0..80), 70);
+        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InTurns), 0..80), 80);
         assert_eq!(in_turns(&Schedule::Chosen(Scheme::InSequence), 0..80), 0);
         assert_eq!(in_turns(&Schedule::Fixed(Scheme::InTurns), 0..80), 80);
         assert_eq!(open.scheme(0), Scheme::InSequence, "it tells whether there can be turns");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::calibration::{RECENT, history, planned_pairs, start_scales};
+use super::calibration::{KnownNoise, RECENT, history, planned_pairs};
 use super::earlier::Earlier;
 use super::filled::{check_filled, check_interpreters};
 use super::host::turns::obstacle;
@@ -19,21 +19,19 @@ use super::platform::Stop;
 use super::programs::check_programs;
 use super::request::{Audience, Plan, Request};
 use super::resolve::{cells_of, resolve};
-use super::schedule::TURNS_SCALE;
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use crate::format;
+use crate::result::scheme::StartScales;
 use crate::result::summary::State;
 use crate::shell::command_line;
 use crate::station::Station;
-use crate::store::Store;
 use crate::store::record::{self, Header, Stored};
+use crate::store::{self, Store};
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Named, Reach, not_elsewhere};
 use crate::workload::executable::{Executable, VARIABLE};
-use crate::workload::metric::Metric;
-use paired::betting::DEFAULT_SCALE;
 
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]
@@ -173,8 +171,8 @@ pub(super) fn conduct(
     let treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
-    let occupied = Station::occupied_by(&treatments);
-    let mut station = Station::open(occupied, &mut |sentence| audience.announce(sentence))?;
+    let mut announce = |sentence: &str| audience.announce(sentence);
+    let mut station = Station::open(Station::occupied_by(&treatments), &mut announce)?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
     let place = place.and_then(|place| {
         check_workloads(&place.works, &treatments)?;
@@ -187,8 +185,7 @@ pub(super) fn conduct(
         let request = &request.clone().with_time_for(rows(&place.works, request.arms.len()));
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
-            Some((stored, origin)) => {
-                let earlier = (stored, origin);
+            Some(earlier) => {
                 resume(earlier, request, &treatments, &place, &station, store, audience)
             }
         };
@@ -212,17 +209,19 @@ pub(super) fn conduct(
         origin: &origin,
         peaks: earlier.peaks.clone(),
         schedules: earlier.schedules.clone(),
+        plans: earlier.plans.clone(),
         pair_costs: BTreeMap::new(),
     };
     let result = session.measure(treatments, &mut station, audience);
+    let warned = warn_of_changes(&station, store, &id);
     let left = station.close();
     let (mut state, failure, mut not_kept) = ending(result);
-    let closed = store
-        .set_elapsed(&id, (earlier.elapsed + session.started.elapsed()).as_secs_f64())
-        .and_then(|()| match state {
-            State::Running => Ok(()),
-            _ => store.finish(&id, state, failure.as_deref()),
-        });
+    let elapsed_s = (earlier.elapsed + session.started.elapsed()).as_secs_f64();
+    let timed = warned.and_then(|()| store.set_elapsed(&id, elapsed_s));
+    let closed = timed.and_then(|()| match state {
+        State::Running => Ok(()),
+        _ => store.finish(&id, state, failure.as_deref()),
+    });
     if let Err(error) = closed {
         if let Some(failure) = failure {
             return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
@@ -231,6 +230,11 @@ pub(super) fn conduct(
         not_kept.get_or_insert(error.to_string());
     }
     Ok(Done { id, state, left, not_kept })
+}
+
+/// What others did meanwhile that changes every baseline.
+fn warn_of_changes(station: &Station, store: &Store, id: &str) -> Result<(), store::Error> {
+    station.changed_meanwhile().map_or(Ok(()), |warning| store.add_warning(id, &warning))
 }
 
 /// What it is in, why it failed, and why nothing more could be kept.
@@ -307,7 +311,7 @@ struct Begun {
     /// With what treatments and workloads leave open of it.
     request: Request,
     /// Per work.
-    start_scales: Vec<f64>,
+    start_scales: Vec<StartScales>,
     /// n*, where it can be known.
     planned_pairs: Option<f64>,
     earlier: Earlier,
@@ -323,14 +327,14 @@ fn begin(
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let WhatIsMeasured { directory, works } = place;
-    let request = &request.with_choice_of_scheme(can_take_turns(treatments, works, station));
+    let request = &request
+        .with_choice_of_scheme(can_take_turns(treatments, works, station))
+        .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());
     let calibrations = history(store, &machine, Some(RECENT))?;
-    let scales = start_scales(&calibrations);
+    let noise = KnownNoise::of(&calibrations);
     let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
-    // A row that has the choice knows by itself what it takes.
-    let in_turns = request.metrics().contains(&Metric::AllTime) && !request.pilot_chooses_scheme;
     let origin = Origin::new(request, directory, treatments, executable);
     let header = Header {
         kind: request.kind,
@@ -356,11 +360,7 @@ fn begin(
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
                 sample_ms: work.has_length().then(|| request.sample_ms.unwrap_or(start_ms)),
-                // Calibrations measure in sequence, whose noise is another.
-                start_scale: match in_turns {
-                    true => TURNS_SCALE,
-                    false => scales.get(&work.name()).copied().unwrap_or(DEFAULT_SCALE),
-                },
+                start_scale: noise.start_scales(&work.name()),
                 on_curve: work.on_curve(),
             })
             .collect(),
@@ -371,7 +371,7 @@ fn begin(
     if let Some(limit) = request.fail_above {
         store.set_fail_above(&id, limit).map_err(|error| error.to_string())?;
     }
-    for warning in &warnings {
+    for warning in request.warnings.iter().chain(&warnings) {
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
@@ -435,7 +435,8 @@ fn resume(
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let planned_pairs = header.planned_pairs;
-    let (id, request) = (stored.id.clone(), request.clone());
+    let fail_above = request.fail_above.or(stored.fail_above);
+    let (id, request) = (stored.id.clone(), Request { fail_above, ..request.clone() });
     let origin = origin.clone();
     Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }

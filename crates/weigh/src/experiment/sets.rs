@@ -111,6 +111,8 @@ fn next(sets: &[Set]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::late::Late;
+    use crate::experiment::outside::OutsideUse;
     use crate::experiment::schedule::Schedule;
     use crate::result::scheme::Scheme;
     use crate::result::summary::Pair;
@@ -130,6 +132,7 @@ mod tests {
         let mut series = Vec::new();
         for (set, effect) in effects.iter().enumerate() {
             series.extend(white_pairs(*effect, 40, set as u64 + 1).into_iter().map(|d| Pair {
+                rates_over_all: [1.0, 1.0],
                 cpu_ns_per_op: None,
                 further: Vec::new(),
                 started_s: 0.0,
@@ -147,7 +150,8 @@ mod tests {
             arm: 1,
             totals,
             series,
-            control: Vec::new(),
+            outside: OutsideUse::default(),
+            late: Late::default(),
             schedule: Schedule::Fixed(Scheme::InSequence),
             start: 0.01.into(),
         }

@@ -3,10 +3,11 @@
 use super::effects::{contrasts, factorial, withhold};
 use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
+use super::schedule::plan;
 use crate::result::factorial::FactorialEffect;
 use crate::store::record::Stored;
 use paired::Verdict;
-use paired::betting::Betting;
+use paired::betting::{Betting, Start};
 use paired::judge::Judgement;
 
 /// A claim on an effect of a workload, as while it was measured.
@@ -30,7 +31,9 @@ pub fn claimed(
         else {
             continue;
         };
-        let start = measurements[*first].start;
+        let row = &measurements[*first];
+        // Rounds have no pilot of their own.
+        let start = Start { plan: plan(stored.header.planned_pairs, None), ..row.start };
         let series: Vec<&[f64]> = of_work.iter().map(|row| bettings[*row].values()).collect();
         for effect in factorial.effects() {
             let usable = contrasts(&factorial, effect, &series).filter(|d| d.is_finite());

@@ -1,12 +1,12 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
-use super::control;
 use super::disturbed;
-use super::effects;
 use super::evidence;
+use super::family;
+use super::gate;
 use super::load_compared::{compared_loads, on_curve};
-use super::log_ratio::{bound, percent};
+use super::log_ratio::{bound, percent, preliminary};
 use super::metrics;
 use super::notes::{self, Judged};
 use super::origin::Origin;
@@ -14,14 +14,16 @@ use super::pairs::{Measurements, gather};
 use super::ranking;
 use super::request::Request;
 use super::sets::{self, Set};
+use super::stored_design::design;
 use super::stored_effects;
+use super::stored_guards::{guard, scheme_of};
 use super::surroundings::Surroundings;
 use super::times;
 use crate::result::cost::{AddedCost, treated};
 use crate::result::factorial::FactorialEffect;
-use crate::result::gate::{Above, Gate};
 use crate::result::metrics::Metrics;
 use crate::result::reading::Reading;
+use crate::result::scheme::Scheme;
 use crate::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
@@ -30,32 +32,18 @@ use crate::store::record::{ExperimentKind, Header, Stored, StoredWork};
 use crate::treatment::differences::differences;
 use crate::workload::clock::{PATH_LENGTH, is_path_length};
 use crate::workload::metric::{Direction, Metric};
-use paired::Verdict;
 use paired::betting::Betting;
-use paired::bound::{below, lower_bound};
 use paired::design::Design;
 use paired::estimate::median;
 use paired::forecast::{Forecast, forecast};
-use paired::judge::{Judgement, judge_rows};
+use paired::judge::{Judgement, judge_claims};
 use paired::parallel::map_rows;
 use paired::stalls;
+use paired::{Doubt, Verdict, Withheld};
 
 /// What a reader must know of it first.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
      instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
-
-/// The design that an experiment was made with.
-pub fn design(stored: &Stored) -> Design {
-    Design {
-        alpha: stored.header.alpha,
-        margin: stored.header.margin.ln_1p(),
-        fixed_pairs: stored.header.fixed_pairs,
-        multiplicity: stored.header.multiplicity,
-        planned_pairs: stored.header.planned_pairs,
-        rows: stored.planned_rows() * stored.header.metrics.len()
-            + effects::claims(&stored.header.arms, stored.header.works.len()),
-    }
-}
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
@@ -70,6 +58,11 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
     let versus = ranking::versus(stored, &results);
     warnings.extend(versus.as_ref().and_then(Versus::warning));
+    let gate = stored.fail_above.map(|limit| {
+        let design = design(stored);
+        let rows = (&gather(stored)[..], &results[..]);
+        gate::gate(limit, stored, rows, (&design, &pooled(stored, &design)))
+    });
     Summary {
         schema: SCHEMA.into(),
         id: stored.id.clone(),
@@ -106,7 +99,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         profiles: stored.profiles.clone(),
         failures: stored.failures.clone(),
         warnings,
-        gate: stored.fail_above.map(|limit| gate(limit, stored)),
+        gate,
         imported: None,
     }
 }
@@ -142,12 +135,15 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let of_further: Vec<Vec<Betting>> = further.iter().map(of_metric).collect();
     let claimed = stored_effects::claimed(stored, &measurements, &bettings);
     let of_effects = claimed.iter().map(|claimed| &claimed.betting);
-    let all = bettings.iter().chain(of_further.iter().flatten()).chain(of_effects);
-    let mut judgements = judge_rows(all, &pooled);
+    let claims = family::claims(stored, &measurements, &bettings, &of_further, of_effects);
+    let mut judgements = judge_claims(claims, &pooled);
     if has_failed {
         judgements.iter_mut().for_each(conclude_nothing);
     }
     let judged_effects = judgements.split_off(judgements.len() - claimed.len());
+    if !has_failed {
+        guard(&mut judgements, &measurements, &further, &pooled);
+    }
     let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
     let differ: Vec<bool> = sets.iter().map(|sets| sets::differ(sets)).collect();
     let of_rows = (&judgements[..bettings.len()], &differ[..]);
@@ -166,7 +162,6 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         |((of_row, _), _)| of_row.series.len(),
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
             let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
-            let in_sequence = control::of_row(&of_row, &judgement, &design);
             let mut row = row(stored, of_row, betting, &judgement, &design);
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
@@ -177,14 +172,12 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
                 add_forecast(&mut row, &forecast, pair_s);
             }
             row.readings = readings;
-            row.in_sequence = in_sequence;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
             let Row { series, evidence, metrics, .. } = &row;
             let quantities = &stored.quantities[row_arm];
             let judged =
                 Judged { betting, judgement: &judgement, series, evidence, quantities, metrics };
             row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
-            row.notes.extend(control::note(&row));
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
         },
@@ -233,17 +226,20 @@ fn row(
         workload: work.name.clone(),
         treatment: stored.header.arms[measurements.arm].clone(),
         metric: if is_path_length(&unit) { PATH_LENGTH } else { "rate" }.into(),
-        scheme: control::scheme_of(stored, &measurements),
-        in_sequence: None,
+        scheme: scheme_of(stored, &measurements),
         cost: AddedCost::of(&work.name, &unit, baseline, effect_pct),
         unit,
         baseline,
+        baseline_over_all: (measurements.schedule.main() == Scheme::InTurns)
+            .then(|| rates(|pair| pair.rates_over_all[0]))
+            .flatten(),
         treated: treated(baseline, effect_pct),
         treated_median: rates(|pair| pair.treated_rate),
         effect_pct,
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
-        cost_at_most_pct: cost_at_most_pct(stored, betting, design),
+        cost_at_most_pct: cost_at_most_pct(stored, &measurements, judgement, design),
+        preliminary: preliminary(betting, judgement).filter(|_| stored.state != State::Failed),
         verdict: judgement.verdict,
         withheld: judgement.withheld,
         within_margin: judgement.within_margin,
@@ -255,7 +251,7 @@ fn row(
         seconds_needed: None,
         futures: Vec::new(),
         disturbed_pairs,
-        stalls: stalls(stored, betting, design),
+        stalls: stalls(stored, &measurements, design),
         readings: Vec::new(),
         metrics: Metrics::default(),
         notes: Vec::new(),
@@ -341,18 +337,14 @@ fn forecasts(
     judgements: &[Judgement],
     design: &Design,
 ) -> Vec<Forecast> {
-    let is = |verdicts: &'static [Verdict]| {
-        judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count()
-    };
-    let (open, differing) = (is(&[Verdict::Inconclusive]), is(&[Verdict::Slower, Verdict::Faster]));
-    let level =
-        design.multiplicity.next_level(design.alpha, differing, design.rows.max(rows.len()));
+    let open = judgements.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
     let of_row = |(row, judgement): (&Betting, &Judgement)| {
-        // More pairs do not take a doubt away.
+        // More pairs do not take a doubt away, but they confirm.
+        let confirms = |withheld: &Withheld| withheld.because == Doubt::NotYetConfirmed;
         let is_open = judgement.verdict == Verdict::Inconclusive
-            && judgement.withheld.is_none()
+            && judgement.withheld.as_ref().is_none_or(confirms)
             && stored.state != State::Failed;
-        if is_open { forecast(row, level, open, design) } else { Forecast::default() }
+        if is_open { forecast(row, judgement.level, open, design) } else { Forecast::default() }
     };
     rows.iter().zip(judgements).map(of_row).collect()
 }
@@ -382,49 +374,42 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
     Design { fixed_pairs, ..design.clone() }
 }
 
-/// Nothing is concluded from an experiment that failed.
-fn cost_at_most_pct(stored: &Stored, of_row: &Betting, design: &Design) -> Option<f64> {
-    let bound = bound(lower_bound(of_row, &pooled(stored, design)))?;
+/// What a row costs at most, in per cent. Nothing is concluded from an experiment that failed.
+fn cost_at_most_pct(
+    stored: &Stored,
+    of_row: &Measurements,
+    judgement: &Judgement,
+    design: &Design,
+) -> Option<f64> {
+    let bettings = gate::bettings(stored, of_row);
+    let mut late = of_row.late.clone();
+    late.beside(&of_row.log_ratios(), design.margin);
+    let claims = gate::Promise {
+        bettings: bettings.iter().collect(),
+        scheme: of_row.schedule.main(),
+        outside: &of_row.outside,
+        judgement,
+        late: &late,
+    };
+    let bound = bound(claims.lowest(&pooled(stored, design))?)?;
     (stored.state != State::Failed).then_some(-bound)
 }
 
-/// What the pairs do not exclude of rare long delays.
-fn stalls(stored: &Stored, of_row: &Betting, design: &Design) -> Option<StallSummary> {
+/// What the pairs do not exclude of rare long delays: by whole samples, as a median of slices has none.
+fn stalls(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<StallSummary> {
+    let ratios = of_row.series.iter().map(|pair| {
+        let [baseline, treated] = pair.rates_over_all;
+        (treated / baseline).ln()
+    });
+    let whole: Vec<f64> = ratios.filter(|d| d.is_finite()).collect();
+    let whole =
+        Betting::from_log_ratios(&whole, of_row.start).expect("only finite values are left");
     let found =
-        stalls::Stalls::of(of_row, design.margin).filter(|_| stored.state != State::Failed)?;
+        stalls::Stalls::of(&whole, design.margin).filter(|_| stored.state != State::Failed)?;
     Some(StallSummary {
         longer_pct: percent(found.threshold),
         baseline: found.baseline,
         treated: found.treated,
         treated_at_most_pct: 100.0 * found.treated_at_most(design.alpha),
     })
-}
-
-/// The gate of `--fail-above`: the rows that are shown to cost more than `limit`, a share of the rate.
-fn gate(limit: f64, stored: &Stored) -> Gate {
-    let above = costing_more_than(limit, stored);
-    Gate { fail_above_pct: limit * 100.0, passed: above.is_empty(), above }
-}
-
-fn costing_more_than(limit: f64, stored: &Stored) -> Vec<Above> {
-    if stored.state == State::Failed {
-        return Vec::new(); // nothing is concluded
-    }
-    let measurements = gather(stored);
-    let bettings: Vec<Betting> = measurements.iter().map(Measurements::betting).collect();
-    let shown = below(bettings.iter(), (-limit).ln_1p(), &pooled(stored, &design(stored)));
-    let header = &stored.header;
-    let name = |row: &Measurements| Above {
-        workload: header.works[row.work].name.clone(),
-        treatment: header.arms[row.arm].clone(),
-    };
-    // Where sets differ, each of them has to show it.
-    let set_design = design(stored);
-    let all_show = |row: &Measurements| {
-        let sets = sets::of_row(row, &set_design);
-        let shows = |set: &Set| set.judgement.interval.high < (-limit).ln_1p();
-        !sets::differ(&sets) || sets.iter().all(shows)
-    };
-    let named = measurements.iter().zip(shown).filter(|(row, shown)| *shown && all_show(row));
-    named.map(|(row, _)| name(row)).collect()
 }

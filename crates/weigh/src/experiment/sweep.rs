@@ -20,10 +20,10 @@ use crate::format;
 use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::net::site::NetSite;
-use crate::result::btu::LOOKS;
 use crate::store::record::Stored;
 use crate::store::samples::Point;
 use crate::treatment::Bench;
+use paired::looks;
 
 impl Session<'_> {
     /// What cells of a grid are measured in, where there are any.
@@ -202,7 +202,7 @@ impl Session<'_> {
     }
 
     fn is_enough(&self, sweeps: usize, precision: f64) -> Result<bool, Stop> {
-        if !LOOKS.counts().take_while(|look| *look <= sweeps).any(|look| look == sweeps) {
+        if !looks::is_one(sweeps) {
             return Ok(false);
         }
         let stored = self.store.load(self.id).map_err(Stop::from)?;

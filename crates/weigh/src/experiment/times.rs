@@ -55,6 +55,7 @@ fn of_arm(
             of: of.clone(),
             count,
             per_s: count as f64 / totals.elapsed_s,
+            per_op: (totals.operations > 0.0).then(|| count as f64 / totals.operations),
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
             p99_9_ns: quantile(0.999),

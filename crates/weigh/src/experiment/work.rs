@@ -7,19 +7,21 @@ use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use crate::fixture::Service;
+use crate::format;
 use crate::result::curve::OnCurve;
 use crate::result::versus::WORK;
 use crate::result::work_name::{BESIDE, WorkName};
 use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
-use crate::workload::interpreted::{Interpreted, RUNS, WorkAmount};
+use crate::workload::interpreted::{self, Interpreted, RUNS, WorkAmount};
 use crate::workload::launcher::Job;
 use crate::workload::mix::{JobMix, JobPace, JobSizes};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
 use crate::workload::suite::Member;
 
+const LONGEST_PROBLEM: usize = 2000;
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
 
@@ -193,6 +195,7 @@ impl Work {
                 directory: place.work_directory.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
                 stdout: StdoutUse::KeepEnd,
+                start: None,
             },
             Work::Interpreted(one) => Work::interpreted(one, place, {
                 let Length { target_ms, warm_up_ms, .. } = length;
@@ -213,6 +216,7 @@ impl Work {
                     + load.users as u64 * MS_PER_USER
                     + 2 * load.pace_ms(),
                 stdout: StdoutUse::KeepEnd,
+                start: None,
             },
         }
     }
@@ -234,10 +238,11 @@ impl Work {
         };
         Job {
             argv: one.argv(executable.directory(), interpreter, amount),
-            environment: Vec::new(),
+            environment: interpreted::environment(place.is_here()),
             directory: place.work_directory.clone(),
             timeout_ms,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         }
     }
 
@@ -248,6 +253,18 @@ impl Work {
             directory: directory.to_owned(),
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
+        }
+    }
+
+    /// Whether it is about one CPU: then both samples of a pair stay on the one that was drawn for them.
+    pub fn is_of_one_cpu(&self) -> bool {
+        match self {
+            Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
+                !workload.is_of_several_cpus()
+            }
+            Work::Interpreted(one) => !one.language.parallel,
+            _ => false,
         }
     }
 
@@ -335,7 +352,8 @@ impl Work {
                     problem.strip_prefix(&own).and_then(|rest| rest.strip_suffix(NO_SUCH_FILE));
                 place.map_or(problem.clone(), |place| one.language.how_to_get_it(place))
             }
-            _ => problem,
+            // Another machine may tell as much as it likes.
+            _ => format::shorten(&problem, LONGEST_PROBLEM),
         }
     }
 
@@ -354,6 +372,7 @@ impl Work {
             directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         })
     }
 
@@ -374,6 +393,7 @@ impl Work {
             directory: place.work_directory.clone(),
             timeout_ms: KERNEL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         })
     }
 

@@ -11,11 +11,14 @@ pub mod interface;
 pub mod pump;
 pub mod relay;
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use channel::Secret;
 use serde::{Deserialize, Serialize};
+
+use crate::chance;
 
 use trust::user_file;
 
@@ -108,6 +111,9 @@ pub fn read_secret(path: &Path) -> Result<Secret, String> {
 }
 
 /// A new experiment's.
-pub fn new_experiment() -> String {
-    format!("{:032x}", rand::random::<u128>())
+///
+/// # Errors
+/// Where the kernel gives no random numbers.
+pub fn new_experiment() -> io::Result<String> {
+    Ok(format!("{:032x}", chance::large()?))
 }

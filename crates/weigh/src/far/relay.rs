@@ -119,6 +119,6 @@ impl Relay {
 }
 
 fn tell<T>(problem: &str) -> Option<T> {
-    eprintln!("{}", crate::printable::text(&format!("weigh: the peer: {problem}")));
+    eprintln!("{}", crate::printable::line(&format!("weigh: the peer: {problem}")));
     None
 }

@@ -75,6 +75,11 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     format!("[{}, {}]", shown(low, "−∞"), shown(high, "+∞"))
 }
 
+/// A range of effects (not a confidence interval): `−85.6 to −84.9`.
+pub fn range(low: f64, high: f64) -> String {
+    format!("{} to {}", with_sign(low, end(low)), with_sign(high, end(high)))
+}
+
 /// The margin of equivalence, without needless digits: `1 %`, `0.5 %`.
 pub fn margin(pct: f64) -> String {
     if pct.is_finite() { format!("{pct} %") } else { NONE.to_owned() }

@@ -29,14 +29,12 @@ const ALPHA: f64 = 0.05;
 /// # Errors
 /// A sentence, where the files or labels do not fit together.
 pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Summary, String> {
-    let is_experiment =
-        |(_, document): &(String, Document)| matches!(document.content, Content::Experiment(_));
-    if let Some((file, _)) = documents.iter().find(|document| is_experiment(document))
+    if let Some((file, _)) = documents.iter().find(|(_, document)| document.is_experiment())
         && documents.len() > 1
     {
         return Err(format!(
-            "{file} is a whole experiment of weigh, which is imported on its own; `weigh diff` then \
-             compares it with another"
+            "{file} is a whole experiment of weigh, but other files here are not: run `weigh import {file}` \
+             alone, and compare whole experiments by `weigh diff ID ID`"
         ));
     }
     let mut warnings = Vec::new();
@@ -223,7 +221,7 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
         treatment: arm.into(),
         metric: "rate".into(),
         scheme: None,
-        in_sequence: None,
+        baseline_over_all: None,
         unit: figure.rate_unit(),
         baseline: median(&rates[0]).unwrap_or(0.0),
         treated: median(&rates[1]).unwrap_or(0.0),
@@ -232,6 +230,7 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
         effect_pct: percent(sets.iter().sum::<f64>() / sets.len() as f64),
         low_pct: bound(low),
         high_pct: bound(high),
+        preliminary: None,
         cost_at_most_pct: None,
         verdict: Verdict::Inconclusive,
         withheld: None,

@@ -137,6 +137,11 @@ pub fn read(
 }
 
 impl Document {
+    /// Whether it is a whole experiment of weigh.
+    pub fn is_experiment(&self) -> bool {
+        matches!(self.content, Content::Experiment(_))
+    }
+
     fn of(results: Vec<ImportedResults>) -> Document {
         Document { content: Content::Results(results), warnings: Vec::new() }
     }

@@ -3,16 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use super::disk_speed::DiskSpeed;
 use super::pressure::{Pressure, psi_some};
 use super::source::Source;
 use super::surroundings::{container, distribution, hypervisor, libc_name, on_battery, runs};
 
+/// As many characters as a fact may have that somebody else tells; a list has as many entries.
+pub const LONGEST_FACT: usize = 200;
+/// The same of the facts that are whole lines or sentences.
+const LONGEST_LINE: usize = 4096;
+const LINES: [&str; 2] = ["cmdline", "worth_knowing"];
+
 /// Facts of the machine, read once at the start of an experiment. Empty or `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Self")]
 pub struct Facts {
     /// `/proc/sys/kernel/hostname`.
     pub hostname: String,
@@ -150,6 +158,43 @@ impl Facts {
     }
 }
 
+impl Serialize for Facts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Facts::serialize(self, serializer)
+    }
+}
+
+/// Another machine or another's database may tell anything: what is too long is cut before anybody has it.
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Facts, D::Error> {
+        let mut told = Value::deserialize(deserializer)?;
+        for (name, fact) in told.as_object_mut().into_iter().flatten() {
+            let is_line = LINES.contains(&name.as_str());
+            cut(fact, if is_line { LONGEST_LINE } else { LONGEST_FACT });
+        }
+        Facts::deserialize(told).map_err(D::Error::custom)
+    }
+}
+
+fn cut(fact: &mut Value, most: usize) {
+    let short = |text: &str| text.chars().take(most).collect::<String>();
+    match fact {
+        Value::String(text) => *text = short(text),
+        Value::Array(all) => {
+            all.truncate(LONGEST_FACT);
+            all.iter_mut().for_each(|one| cut(one, most));
+        }
+        Value::Object(all) => {
+            let told = std::mem::take(all).into_iter().take(LONGEST_FACT);
+            all.extend(told.map(|(name, mut one)| {
+                cut(&mut one, most);
+                (short(&name), one)
+            }));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 fn first_number(text: &str) -> Option<f64> {
     text.split(' ').next()?.parse().ok()
 }
@@ -250,10 +295,24 @@ mod tests {
     fn this_machine_has_the_facts_that_every_linux_has() {
         let facts = Facts::read();
         assert!(!facts.kernel.is_empty() && !facts.boot_id.is_empty());
-        assert_eq!(facts.boot_id, super::super::boot_id());
+        assert_eq!(facts.boot_id, super::super::boot_id().unwrap());
         assert!(facts.cpus_online >= 1 && facts.memory_bytes > 0);
         let document = serde_json::to_string(&facts).unwrap();
         assert_eq!(serde_json::from_str::<Facts>(&document).unwrap(), facts);
+    }
+
+    #[test]
+    fn what_another_machine_tells_is_cut_when_it_is_read() {
+        let long = "x".repeat(2 * LONGEST_LINE);
+        let mut told = Facts { hostname: long.clone(), cmdline: long.clone(), ..Facts::default() };
+        told.hypervisor = Some(long.clone());
+        told.lsm = vec![long.clone(); 300];
+        told.mitigations.insert(long.clone(), long);
+        let read: Facts = serde_json::from_str(&serde_json::to_string(&told).unwrap()).unwrap();
+        assert_eq!((read.hostname.len(), read.cmdline.len()), (LONGEST_FACT, LONGEST_LINE));
+        let short = Some("x".repeat(LONGEST_FACT));
+        assert_eq!((read.hypervisor, read.lsm.len()), (short.clone(), LONGEST_FACT));
+        assert_eq!(read.mitigations.into_iter().next(), short.clone().zip(short));
     }
 
     #[test]

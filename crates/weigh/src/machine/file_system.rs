@@ -1,5 +1,8 @@
-//! Which file system a directory is in.
+//! Which file system a directory is in, and what errors that has had.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What it is called, for the report.
@@ -16,4 +19,22 @@ pub fn file_system(directory: &Path) -> String {
         other => return format!("a file system of type {other:#x}"),
     };
     name.to_owned()
+}
+
+/// How many errors ext4 has counted on the device of this directory; `None` of other file systems, and of
+/// kernels that do not count them.
+///
+/// # Errors
+/// As `stat(2)` and `read(2)`.
+pub fn ext4_errors(directory: &Path) -> io::Result<Option<u64>> {
+    let device = fs::metadata(directory)?.dev();
+    let link = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
+    let Ok(device) = fs::read_link(link) else { return Ok(None) };
+    let name = device.file_name().unwrap_or_default();
+    let counter = Path::new("/sys/fs/ext4").join(name).join("errors_count");
+    match fs::read_to_string(counter) {
+        Ok(text) => text.trim().parse().map(Some).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }

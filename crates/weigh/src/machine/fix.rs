@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::gone::{SETTING_FILES, check_gone};
 use super::source::Source;
 use super::sysctl;
 
@@ -55,10 +56,12 @@ impl Setting {
     /// Writes back what was found; a CPU that has gone meanwhile needs nothing.
     ///
     /// # Errors
-    /// As `write(2)`.
+    /// As `write(2)`, and as [`check_gone`].
     pub fn undo(&self) -> io::Result<()> {
         match self.write(&self.was) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                check_gone(&self.file, &SETTING_FILES)
+            }
             other => other,
         }
     }
@@ -116,7 +119,7 @@ pub fn governors(root: &Path, wanted: &str) -> Result<Vec<Setting>, String> {
             return Err(format!("there is no governor `{wanted}` for {policy}: there are {known}"));
         }
         let file = format!("{directory}/scaling_governor");
-        let was = source.text(&file).unwrap_or_default();
+        let was = source.text(&file).ok_or_else(|| format!("{file} cannot be read"))?;
         Ok(Setting { file: source.path(&file), was, wanted: wanted.into() })
     };
     policies(root).into_iter().map(of_policy).collect()
@@ -172,11 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_has_gone_needs_no_undoing() {
+    fn a_setting_that_has_gone_needs_no_undoing_and_one_that_cannot_be_seen_does() {
         let root = root_with(&[(NO_TURBO, "0")]);
         let settings = plan(root.path());
         drop(root);
         assert_eq!(settings.len(), 1);
-        assert!(settings[0].undo().is_ok() && settings[0].apply().is_err());
+        assert!(settings[0].undo().is_err() && settings[0].apply().is_err());
+        let file = "/proc/sys/kernel/no-such-setting".into();
+        let gone = Setting { file, was: "0".into(), wanted: "1".into() };
+        assert!(gone.undo().is_ok() && gone.apply().is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! Everything is read from `/proc`, `/sys` and a few files of the distribution. Reading never
 //! fails: what is absent stays empty.
 
+pub mod audit_contexts;
 pub mod check;
 pub mod counter;
 pub mod cpu_time;
@@ -11,7 +12,9 @@ pub mod disk_speed;
 mod facts;
 pub mod file_system;
 pub mod fix;
+pub mod gone;
 pub mod held;
+pub mod hierarchies;
 pub mod memory;
 pub mod pressure;
 pub mod probes;
@@ -20,15 +23,21 @@ mod source;
 mod surroundings;
 pub mod sysctl;
 
-use std::path::Path;
+use std::io;
 
-pub use facts::{Facts, unreclaimable_slab_bytes};
+pub use facts::{Facts, LONGEST_FACT, unreclaimable_slab_bytes};
 pub use pressure::Pressure;
 pub use probes::Probes;
 
-/// Changes with every boot, for telling whether a process of an earlier one can still live. Empty
-/// when not known.
-pub fn boot_id() -> String {
-    let root = source::Source::new(Path::new("/"));
-    root.text("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+/// Changes with every boot, for telling whether a process of an earlier one can still live.
+///
+/// # Errors
+/// Where it cannot be read: that is no other boot.
+pub fn boot_id() -> io::Result<String> {
+    const FILE: &str = "/proc/sys/kernel/random/boot_id";
+    let cannot = |error: io::Error| io::Error::new(error.kind(), format!("{FILE}: {error}"));
+    match std::fs::read_to_string(FILE).map_err(cannot)?.trim() {
+        "" => Err(cannot(io::ErrorKind::UnexpectedEof.into())),
+        id => Ok(id.to_owned()),
+    }
 }

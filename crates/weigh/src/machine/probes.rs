@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::audit_contexts;
 use super::counter::Counter;
 
 /// The outcome of the tries; what is `None` or empty was not tried.
@@ -12,6 +13,8 @@ pub struct Probes {
     /// The kernel's audit status; `None` also where it may not be read. The caller fills it in, since
     /// this room does not know the audit protocol.
     pub audit: Option<AuditProbe>,
+    /// Whether new processes carry an audit context; `None` where that cannot be seen.
+    pub audit_contexts: Option<bool>,
     /// What the kernel's clock is corrected by.
     pub clock_correction: Option<ClockCorrection>,
     /// Packages without which no virtual machine of ours can be booted; the caller fills that in too.
@@ -57,6 +60,7 @@ impl Probes {
         Probes {
             counters: Some(Counter::of_user().map(drop).map_err(|error| error.to_string())),
             audit: None,
+            audit_contexts: audit_contexts::are_made(),
             clock_correction: clock_correction(),
             guests_lack: None,
             space: places.iter().filter_map(space).collect(),

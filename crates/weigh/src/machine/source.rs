@@ -1,7 +1,13 @@
-//! Reading the small files in which the kernel tells about itself.
+//! Reading the small files in which the kernel and the distribution tell about themselves. The root may be
+//! one that somebody else made: its files are read as those that a user names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use trust::user_file;
+
+/// More than the largest of them has, a C library.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A root directory: `/`, or a made-up one in tests.
 #[derive(Clone, Copy)]
@@ -19,9 +25,14 @@ impl<'a> Source<'a> {
         self.root.join(file.trim_start_matches('/'))
     }
 
+    /// The file's content; `None` when it cannot be read, has no end, or is too large for what it is.
+    pub(super) fn bytes(self, file: &str) -> Option<Vec<u8>> {
+        user_file::read(&self.path(file), MOST_BYTES).ok()
+    }
+
     /// The file's text without white space at its ends; `None` when it cannot be read or is empty.
     pub(super) fn text(self, file: &str) -> Option<String> {
-        let bytes = fs::read(self.path(file)).ok()?;
+        let bytes = self.bytes(file)?;
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_string())
@@ -51,6 +62,10 @@ impl<'a> Source<'a> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
     use super::*;
 
     /// A root with the files given, for as long as the result lives.
@@ -73,6 +88,19 @@ pub(super) mod tests {
         assert_eq!(source.text("/proc/full").as_deref(), Some("yes"));
         assert!(source.names("/absent").is_empty());
         assert_eq!(source.names("/proc"), ["empty", "full"]);
+    }
+
+    #[test]
+    fn a_file_that_never_begins_or_never_ends_is_none() {
+        let root = root_with(&[("/etc/name", "x")]);
+        let fifo = root.path().join("etc/fifo");
+        mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
+        symlink("/dev/zero", root.path().join("etc/endless")).unwrap();
+        let large = fs::File::create(root.path().join("etc/large")).unwrap();
+        large.set_len(MOST_BYTES + 1).unwrap();
+        for file in ["/etc/fifo", "/etc/endless", "/etc/large"] {
+            assert_eq!(Source::new(root.path()).text(file), None, "{file}");
+        }
     }
 
     #[test]

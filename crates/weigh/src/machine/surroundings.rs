@@ -52,7 +52,7 @@ pub(super) fn libc_name(source: Source) -> Option<String> {
     let triple = format!("/lib/{}-linux-gnu", std::env::consts::ARCH);
     let directories = [triple.as_str(), "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
     for directory in directories {
-        let Ok(library) = std::fs::read(source.path(directory).join("libc.so.6")) else { continue };
+        let Some(library) = source.bytes(&format!("{directory}/libc.so.6")) else { continue };
         let start = library.windows(TITLE.len()).position(|window| window == TITLE)?;
         let line = library[start..].split(|byte| matches!(byte, b'\n' | 0)).next()?;
         return Some(String::from_utf8_lossy(line).trim_end_matches('.').to_string());

@@ -11,11 +11,15 @@ use super::site_error::SiteError;
 use crate::far::{
     Agent, CallFor, Premises, Welcome, carry, dial, interface, new_experiment, relay,
 };
+use crate::format;
 use crate::lines::{LinesError, PROMPTLY};
 use crate::own_program::Helper;
 use crate::testbed::{BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use crate::workload::launcher::Launcher;
 use crate::workload::setup::Setup;
+
+/// What an agent tells of its machine is cut to so many characters.
+const LONGEST_MACHINE: usize = 400;
 
 /// The machines that are black boxes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,13 +67,23 @@ pub struct FarHost {
     launcher: Option<Launcher>,
     pub testbed: Testbed,
     /// The experiment lasts as long as this.
-    _experiment: Helper,
+    experiment: Helper,
     agent: Agent,
     number: String,
     premises: Premises,
 }
 
 impl FarHost {
+    /// After an interrupt: an agent that says nothing is waited for once, and not for each connection.
+    pub fn let_go(&mut self) {
+        if let Some(relay) = &mut self.relay {
+            relay.let_go();
+        }
+        self.launcher.iter_mut().for_each(Launcher::let_go);
+        self.testbed.let_go();
+        self.experiment.let_go();
+    }
+
     /// Begins an experiment at its agent, and has it lay its side of the links.
     ///
     /// # Errors
@@ -80,7 +94,7 @@ impl FarHost {
         nonce: u64,
         interrupted: &AtomicBool,
     ) -> Result<FarHost, SiteError> {
-        let number = new_experiment();
+        let number = new_experiment().map_err(|error| SiteError::Failed(error.to_string()))?;
         let failed = |problem: String| SiteError::Failed(format!("{}: {problem}", agent.address));
         let call = carry::command(agent, &number, CallFor::Experiment);
         let mut experiment = Helper::start(call).map_err(|error| failed(error.to_string()))?;
@@ -106,8 +120,7 @@ impl FarHost {
             other => failed(other.to_string()),
         })?;
         let (relay, launcher, agent) = (None, None, agent.clone());
-        let _experiment = experiment;
-        Ok(FarHost { black_box, relay, launcher, testbed, _experiment, agent, number, premises })
+        Ok(FarHost { black_box, relay, launcher, testbed, experiment, agent, number, premises })
     }
 
     /// Starts its peer, which a socket of here stands for.
@@ -146,7 +159,8 @@ impl FarHost {
             BlackBox::Active => "W_active",
             BlackBox::Passive => "W_passive",
         };
-        format!("{name} is another machine, {}: {}.", self.agent.address, self.premises.machine)
+        let machine = format::shorten(&self.premises.machine, LONGEST_MACHINE);
+        format!("{name} is another machine, {}: {}.", self.agent.address, machine)
     }
 
     /// What became of the connection, where something else failed that needs it.

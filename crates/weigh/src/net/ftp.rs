@@ -1,16 +1,17 @@
 //! The FTP server of W_active: vsftpd where it is installed, or else one that COMM's peer has.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, Permissions};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
-
+use crate::said::{Heard, Keep, Said};
 use crate::workload::member::{Raise, Readiness};
 use trust::program;
+use trust::start::{self, Inherited};
 
 /// The activity that asks it.
 pub const FTP_ACTIVITY: &str = "activity-ftp";
@@ -18,7 +19,8 @@ pub const FTP_PORT: u16 = 2121;
 /// Of the file that is fetched: workloads/activity/ftp.c.
 const PAYLOAD_BYTES: u32 = 1 << 20;
 const STARTS_WITHIN_MS: u64 = 10_000;
-const LONGEST_VERSION: u64 = 200;
+const LONGEST_VERSION: usize = 200;
+const SAYS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A program of the distribution's.
 pub struct Vsftpd {
@@ -38,14 +40,13 @@ impl Vsftpd {
     /// What it says of itself: `version 3.0.3`. It writes that to its standard input, as to a client.
     pub fn version(&self) -> String {
         let said = || -> io::Result<String> {
-            let mut said = File::from(memfd_create("said", MemfdFlags::CLOEXEC)?);
-            let mut command = Command::new(&self.program);
-            command.arg("-v").stdin(said.try_clone()?).stdout(Stdio::null()).stderr(Stdio::null());
-            command.status()?;
-            said.seek(SeekFrom::Start(0))?;
-            let mut text = String::new();
-            said.take(LONGEST_VERSION).read_to_string(&mut text)?;
-            Ok(text.trim().trim_start_matches("vsftpd: ").to_owned())
+            let (said, writer) = Said::pipe(Keep::First(LONGEST_VERSION))?;
+            let mut command = start::command(&self.program, Inherited::Fixed);
+            command.arg("-v").stdin(writer).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut heard = Heard::over(command, said, None)?;
+            heard.wait(SAYS_WITHIN, |_| true)?;
+            let words = heard.stdout.last_words().unwrap_or_default();
+            Ok(words.trim_start_matches("vsftpd: ").to_owned())
         };
         said().ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "unknown version".into())
     }
@@ -71,6 +72,7 @@ impl Vsftpd {
             name: "vsftpd".into(),
             argv: argv.into(),
             environment: Vec::new(),
+            is_users_own: false,
             log: directory.join("vsftpd.log"),
             directory,
             ready: Readiness::AcceptsAt(SocketAddrV4::new(address, FTP_PORT)),

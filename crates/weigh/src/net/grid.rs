@@ -195,6 +195,7 @@ impl Grid {
             }
             None => least + 10 * round_trip,
         };
+        let alone = alone.max(GridLink::least_time(self.link.as_ref(), self.least_bytes(cell)));
         // Beside an activity both take about twice as long.
         if cell.activity.is_some() && cell.component.is_some() { alone * 2 } else { alone }
     }

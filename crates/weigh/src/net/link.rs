@@ -1,6 +1,8 @@
 //! What the wires of a grid do in all cells that go over them, besides the delays and drops that cells
 //! differ in.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use wire::{Choice, Impairment};
 
@@ -28,6 +30,15 @@ impl GridLink {
         }
     }
 
+    /// How long so many bytes take at least, where the wires have a rate.
+    pub fn least_time(link: Option<&GridLink>, bytes: u64) -> Duration {
+        let directions = link.into_iter().flat_map(|link| [&link.from_test, &link.to_test]);
+        let slowest = directions.filter_map(|one| one.rate_bits_per_s).min();
+        slowest.map_or(Duration::ZERO, |rate| {
+            Duration::from_secs_f64(8.0 * bytes as f64 / rate as f64)
+        })
+    }
+
     /// Whether that is a wire.
     pub fn is_over_wire(link: Option<&GridLink>, cell: &Cell) -> bool {
         GridLink::via(link, cell) == Via::Wire
@@ -52,10 +63,23 @@ impl GridLink {
         // Without any, what is said of delays is not looked at.
         let longest = LinkSetting { delay_us: longest_us.max(1), drops: None };
         let directions = GridLink::impairments(Some(self), &longest);
-        for (name, one) in ["from_test", "to_test"].into_iter().zip(directions) {
+        for (name, one) in ["from_test", "to_test"].into_iter().zip(&directions) {
             one.check().map_err(|problem| format!("[link.{name}]: {problem}"))?;
         }
+        let [from_test, to_test] = directions;
+        let of = |one: &Impairment| (one.shared, one.rate_bits_per_s);
+        if (from_test.shared || to_test.shared) && of(&from_test) != of(&to_test) {
+            return Err(
+                "[link]: both directions of a hub must be `shared`, at the same `rate_bits_per_s`"
+                    .into(),
+            );
+        }
         Ok(())
+    }
+
+    /// Whether all wires have one medium, which only those of one machine can have.
+    pub fn is_hub(&self) -> bool {
+        self.from_test.shared
     }
 }
 
@@ -90,7 +114,24 @@ mod tests {
         assert!(far.starts_with("[link.to_test]: "), "{far}");
         let [_, without] = GridLink::impairments(Some(&link), &LinkSetting::default());
         assert_eq!(without.delayed, None);
-        let wrong: GridLink = toml::from_str("[from_test]\nrate_bits_per_s = 1").unwrap();
+        let wrong = self::link("[from_test]\nrate_bits_per_s = 1");
         assert!(wrong.check(0).unwrap_err().starts_with("[link.from_test]: a rate"));
+    }
+
+    #[test]
+    fn both_directions_of_a_hub_are_on_it() {
+        let direction =
+            |name, rate, shared| format!("[{name}]\nrate_bits_per_s = {rate}\nshared = {shared}\n");
+        let of = |rates: [u64; 2], shared: [bool; 2]| {
+            let [one, other] = [0, 1].map(|at| (rates[at], shared[at]));
+            link(&(direction("from_test", one.0, one.1) + &direction("to_test", other.0, other.1)))
+        };
+        let ten = 10_000_000;
+        assert_eq!(of([ten, ten], [true, true]).check(0), Ok(()));
+        assert!(of([ten, ten], [true, true]).is_hub() && !of([ten, ten], [false, false]).is_hub());
+        for wrong in [of([ten, 2 * ten], [true, true]), of([ten, ten], [false, true])] {
+            assert!(wrong.check(0).unwrap_err().contains("both directions of a hub must"));
+        }
+        assert_eq!(of([ten, 2 * ten], [false, false]).check(0), Ok(()));
     }
 }

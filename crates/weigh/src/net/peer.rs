@@ -41,6 +41,7 @@ pub fn raise_peer(
         name: PEER.into(),
         argv: peer_argv(executable, &socket, ftp),
         environment: vec![(NONCE.into(), nonce.into())],
+        is_users_own: false,
         directory: directory.to_owned(),
         log: peer_log(&socket),
         ready: Readiness::Exists(socket),

@@ -4,7 +4,7 @@ mod peers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use wire::Cause;
 
@@ -17,6 +17,7 @@ use super::grid::Grid;
 use super::link::GridLink;
 use super::peer::NONCE;
 use super::site_error::SiteError;
+use crate::chance;
 use crate::format;
 use crate::testbed::{
     Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
@@ -67,6 +68,14 @@ pub struct NetSite {
     facts: Vec<String>,
 }
 
+impl Drop for NetSite {
+    fn drop(&mut self) {
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.far.iter_mut().for_each(FarHost::let_go);
+        }
+    }
+}
+
 impl NetSite {
     /// The hosts, still without peers. With `agents` the black boxes are those, and W_test is this machine.
     ///
@@ -77,7 +86,7 @@ impl NetSite {
         agents: Option<&Agents>,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<NetSite, SiteError> {
-        let nonce: u64 = rand::random();
+        let nonce = chance::number().map_err(|error| SiteError::Failed(error.to_string()))?;
         let (mut far, mut extent) = (Vec::new(), Extent::Whole);
         let (test_cpus, other_cpus) = match agents {
             None => halves(allowed()?),
@@ -109,7 +118,10 @@ impl NetSite {
             collector: Collector::of(&testbed.ready, nonce),
             testbed,
             far,
-            nonce: format!("{:032x}", rand::random::<u128>()),
+            nonce: format!(
+                "{:032x}",
+                chance::large().map_err(|error| SiteError::Failed(error.to_string()))?
+            ),
             interrupted: interrupted.clone(),
             peers: Vec::new(),
             scratch: place.scratch.clone(),
@@ -217,6 +229,13 @@ impl NetSite {
                 "the grid wants IPv6, and there is none: {why}"
             )));
         }
+        if !self.far.is_empty() && grid.link.as_ref().is_some_and(GridLink::is_hub) {
+            return Err(SiteError::Failed(
+                "the grid needs all wires at one hub (`shared`), but the wires of agents are on several \
+                 machines: measure on one machine, without --active and --passive"
+                    .into(),
+            ));
+        }
         let [from_test, to_test] = GridLink::impairments(grid.link.as_ref(), &cell.link);
         for link in BlackBox::ALL {
             for (heading, impairment) in
@@ -314,6 +333,7 @@ impl NetSite {
         argv.extend(arguments(grid, cell, size, self.copies(), &at));
         argv.extend(is_watched.then(|| "--watch".into()));
         let ftp = self.address(BlackBox::Active, Via::Lan, false).unwrap_or_default();
+        let sending = GridLink::least_time(grid.link.as_ref(), size.amount);
         Job {
             argv,
             environment: vec![
@@ -321,8 +341,11 @@ impl NetSite {
                 (NONCE.into(), self.nonce.clone()),
             ],
             directory: place.work_directory.clone(),
-            timeout_ms: CELL_TIMEOUT_MS + cell.link.delay_us * MOST_ROUND_TRIPS / 1000,
+            timeout_ms: CELL_TIMEOUT_MS
+                + cell.link.delay_us * MOST_ROUND_TRIPS / 1000
+                + 2 * sending.as_millis() as u64,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
 
 use libc::{c_int, pid_t};
@@ -13,6 +13,7 @@ use libc::{c_int, pid_t};
 use super::cpu_time::{CpuTime, of_children, tree};
 use super::ptrace::{self, Counts, wait_for, wait_once};
 use crate::orphans;
+use trust::start::{self, Inherited};
 
 /// What a command gets to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -96,10 +97,14 @@ impl ProfiledCommand<'_> {
         let (before, started) = (of_children(), Instant::now());
         let counts = std::thread::scope(|scope| {
             let mut ender = None;
-            let mut tell = |root| ender = Some(self.end_in_time(scope, root, &is_ended_by_us));
+            let mut tell = |root| {
+                let started = self.end_in_time(scope, root, &is_ended_by_us);
+                // Nothing would end it.
+                ender = Some(started.inspect_err(|_| send(-root, libc::SIGKILL)));
+            };
             let counts = run(&mut command, &mut tell);
             // Without its sender the thread ends, and so the scope.
-            drop(ender);
+            ender.transpose().map(drop)?;
             counts
         })?;
         let period = Period { elapsed: started.elapsed(), cpu: of_children().since(before) };
@@ -110,7 +115,7 @@ impl ProfiledCommand<'_> {
     fn command(&self) -> Command {
         let (program, arguments) =
             self.words.split_first().map_or(("", &[][..]), |(program, rest)| (program, rest));
-        let mut command = Command::new(program);
+        let mut command = start::command(program, Inherited::Callers);
         // What it read of our input, the second run would not find any more.
         command.args(arguments).process_group(0).stdin(Stdio::null());
         if self.to_stderr {
@@ -125,10 +130,10 @@ impl ProfiledCommand<'_> {
         scope: &'scope Scope<'scope, 'env>,
         root: pid_t,
         is_ended_by_us: &'scope AtomicBool,
-    ) -> Sender<()> {
+    ) -> io::Result<Sender<()>> {
         let (stop, stopped) = channel::<()>();
         let deadline = self.time.map(|time| Instant::now() + time);
-        scope.spawn(move || {
+        let watch = move || {
             let mut kill_at = None;
             while stopped.recv_timeout(LOOK_UP) == Err(RecvTimeoutError::Timeout) {
                 let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -147,8 +152,9 @@ impl ProfiledCommand<'_> {
                     _ => {}
                 }
             }
-        });
-        stop
+        };
+        Builder::new().spawn_scoped(scope, watch)?;
+        Ok(stop)
     }
 }
 

@@ -9,6 +9,7 @@ use std::env;
 use serde_json::Value;
 
 use crate::machine::Facts;
+use crate::result::rules::RuleReport;
 use crate::result::summary::Summary;
 
 /// Stands for the machine's name, for a person's, and for the directories of a path.
@@ -101,6 +102,18 @@ pub fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
         row.series.clone_from(&known.series);
     }
     Ok(scrubbed)
+}
+
+/// The report of `weigh rules` without names of this machine or its user.
+///
+/// # Errors
+/// If the report cannot be written or read back as JSON.
+pub fn rules(r: &RuleReport) -> Result<RuleReport, serde_json::Error> {
+    let scrubber = Scrubber::new(&r.machine);
+    let named = RuleReport { machine: scrubber.machine(&r.machine)?, ..r.clone() };
+    let mut value = serde_json::to_value(&named)?;
+    scrubber.value(&mut value);
+    serde_json::from_value(value)
 }
 
 /// Of a path only its last part stays, also where it follows an option (`-I/home/x/y`) or a home directory

@@ -1,10 +1,13 @@
 //! What `weigh calibrate` says: what this machine shows, and how many false alarms there were.
 
+use std::collections::BTreeSet;
+
 use crate::format;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
-use crate::result::calibration::PlantedExperiments;
 use crate::result::calibration::{Calibration, WorkloadNoise};
+use crate::result::calibration::{PeriodicExperiments, PlantedExperiments};
+use crate::result::scheme::Scheme;
 use crate::result::work_name::WorkName;
 use paired::binomial::{FalseAlarms, Share};
 
@@ -13,7 +16,8 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
     let mut lines = Vec::new();
     let planted = calibration.planted.as_ref();
     let sentences = [sentence(&calibration.workloads), alarms_of_these(calibration)];
-    for sentence in sentences.into_iter().chain(planted.map(found)) {
+    let planted_sentences = planted.map(|planted| [found(planted), periodic(&planted.periodic)]);
+    for sentence in sentences.into_iter().chain(planted_sentences.into_iter().flatten()) {
         lines.extend(wrap(&sentence, width, 0));
     }
     lines.push(String::new());
@@ -27,9 +31,9 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
         }
     }
     let notes = [
-        "noise: standard deviation of a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: \
-         the smallest effect that half of all experiments detect when this workload is measured for that \
-         long."
+        "pairs taken: the scheme that each row chose, as with `weigh compare`. noise: standard deviation of \
+         a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect that half of \
+         all experiments detect when this workload is measured for that long."
             .to_owned(),
         "A false alarm is a verdict of slower or faster at the end of an experiment; one that was \
          withdrawn before the end does not count."
@@ -53,6 +57,9 @@ fn sentence(workloads: &[WorkloadNoise]) -> String {
         .filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload)))
         .collect();
     shown.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // If a workload was calibrated by both schemes, show the better one, as `weigh compare` chooses it.
+    let mut told = BTreeSet::new();
+    shown.retain(|(_, workload)| told.insert(*workload));
     match &shown[..] {
         [] => "Too few pairs were measured to tell what this machine can detect: use a larger \
                --budget."
@@ -130,6 +137,7 @@ fn judged(tally: &FalseAlarms, alpha: f64) -> String {
 fn table(workloads: &[WorkloadNoise]) -> Table {
     let columns = vec![
         ("workload", Align::Left),
+        ("pairs taken", Align::Left),
         ("noise", Align::Right),
         ("a pair takes", Align::Right),
         ("detected, 10 s", Align::Right),
@@ -142,7 +150,8 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
         .iter()
         .map(|row| {
             let mut cells =
-                vec![row.workload.to_string(), pct(row.noise_pct), format::seconds(row.pair_s)];
+                vec![row.workload.to_string(), taken(row.scheme).into(), pct(row.noise_pct)];
+            cells.push(format::seconds(row.pair_s));
             let shown = |effect: Option<f64>| effect.map_or_else(|| "–".to_owned(), pct);
             cells.extend(row.smallest_effect_pct.map(shown));
             cells.push(format::integer(row.pairs as u64));
@@ -151,6 +160,13 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
         })
         .collect();
     Table::new(columns, rows)
+}
+
+fn taken(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::InSequence => "sequential",
+        Scheme::InTurns => "interleaved",
+    }
 }
 
 /// What became of the effect that was planted.
@@ -163,6 +179,29 @@ fn found(planted: &PlantedExperiments) -> String {
             planted.found.count,
             format::plural(rows, "row"),
             planted.covered.count
+        ),
+    }
+}
+
+/// How often the effect in one slice of several was found or denied.
+fn periodic(periodic: &PeriodicExperiments) -> String {
+    let effect = pct_signed(periodic.true_effect_pct);
+    let every = periodic.every;
+    let rows = format::plural(periodic.denied.of, "row");
+    match (periodic.denied.of, periodic.denied.count) {
+        (0, _) => {
+            format!(
+                "No row with a planted effect in 1 of {every} slices has enough pairs for a verdict."
+            )
+        }
+        (_, 0) => format!(
+            "A planted effect of {effect}, all of it in 1 of {every} slices, was found in {} of {rows}, and \
+             never reported as equivalent or faster.",
+            periodic.found.count
+        ),
+        (_, denied) => format!(
+            "A planted effect of {effect}, all of it in 1 of {every} slices, was reported as equivalent or \
+             faster in {denied} of {rows}: do not trust these verdicts on this machine."
         ),
     }
 }
@@ -237,6 +276,7 @@ mod tests {
     fn calibration(alarms: usize, allowed: usize) -> Calibration {
         let row = |workload: &str, shown: [Option<f64>; 3]| WorkloadNoise {
             workload: workload.into(),
+            scheme: Scheme::InTurns,
             noise_pct: 1.4,
             pair_s: 0.18,
             smallest_effect_pct: shown,
@@ -285,7 +325,10 @@ mod tests {
         for said in said {
             assert!(text.contains(said), "`{said}` is not in {text}");
         }
-        assert!(text.contains('–') && !text.contains("do not trust"), "{text}");
+        assert!(
+            text.contains("interleaved") && text.contains('–') && !text.contains("do not trust"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -314,6 +357,14 @@ mod tests {
             covered: share(9, 20),
             found: share(13, 20),
             left_out: [("shell1".into(), "too few operations".into())].into(),
+            periodic: PeriodicExperiments {
+                every: 5,
+                share_pct: 5.0,
+                true_effect_pct: -4.761_905,
+                experiments: vec!["fedcba".into(); 20],
+                found: share(7, 20),
+                denied: share(0, 20),
+            },
         };
         let text = render(&Calibration { planted: Some(planted), ..calibration(1, 3) }, 100, false);
         let said = [
@@ -321,6 +372,7 @@ mod tests {
             "20.0 to 70.0 %",
             "one arm did 1 % more work",
             "95 % is promised, and chance does not explain so low a coverage",
+            "A planted effect of −4.76 %, all of it in 1 of 5 slices, was found in 7 of 20 rows, and never",
             "`shell1` is left out of the experiments with a planted effect: too few operations.",
         ];
         for said in said {

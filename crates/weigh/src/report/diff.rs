@@ -63,6 +63,9 @@ fn sentence(diff: &Diff) -> String {
     let ids = format!("From {} to {}", diff.before.id, diff.after.id);
     match judged {
         [(_, 0), (_, 0)] => format!("{ids}, no change can be judged: no row has an interval."),
+        [(_, 0), (differing, count)] => {
+            format!("{ids}, {differing} of {count} effects changed by more than the noise.")
+        }
         [(changed, of), (_, 0)] => {
             format!("{ids}, {changed} of {of} baseline rates changed by more than the noise.")
         }

@@ -1,12 +1,12 @@
 //! What the treatments produced, as a table: the storage cost that no benchmark shows. What there is to show
 //! the treatments declare.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Align, Table};
 use crate::format;
 use crate::format::quoted;
-use crate::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+use crate::result::quantity::{EvidenceQuantity, NOT_COUNTED, QuantityKind, QuantityUnit};
 use crate::result::summary::{Row, RowEvidence, Summary};
 use QuantityKind::{Arrived, Lost, Made, Spent, Waited};
 
@@ -17,14 +17,14 @@ struct EvidenceColumn<'a> {
     title: String,
     /// Whether the title leaves open whose amounts these are.
     is_of_several: bool,
-    text: fn(&EvidenceQuantity, &RowEvidence) -> Option<String>,
+    text: fn(&EvidenceQuantity, &Row) -> Option<String>,
     quantities: Vec<&'a EvidenceQuantity>,
 }
 
 impl EvidenceColumn<'_> {
-    fn cell(&self, evidence: &RowEvidence) -> String {
+    fn cell(&self, row: &Row) -> String {
         let texts = self.quantities.iter().filter_map(|quantity| {
-            let text = (self.text)(quantity, evidence)?;
+            let text = (self.text)(quantity, row)?;
             Some(match self.is_of_several {
                 true => format!("{} {text}", quantity.noun),
                 false => text,
@@ -58,7 +58,7 @@ pub fn table(s: &Summary) -> Option<Table> {
             format::label(&row.workload),
             if several { format::label(&row.treatment) } else { String::new() },
         ];
-        cells.extend(of_treatments.iter().map(|column| column.cell(&row.evidence)));
+        cells.extend(of_treatments.iter().map(|column| column.cell(row)));
         cells.push(row.evidence.syscalls_per_op.map(format::per_op).unwrap_or_default());
         let value = |name: &&str| row.evidence.amounts.text(name).map(format::label);
         cells.extend(said.iter().map(|name| value(name).unwrap_or_default()));
@@ -114,16 +114,63 @@ fn title(quantity: &EvidenceQuantity) -> String {
     }
 }
 
-fn text(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
+fn text(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
     if quantity.kind == Lost {
-        return lost(quantity, evidence);
+        return lost(quantity, &row.evidence);
     }
-    let per_op = evidence.amounts.number(&quantity.per_op())?;
+    let per_op = row.evidence.amounts.number(&quantity.per_op())?;
     match (quantity.kind, quantity.unit) {
         (Waited, QuantityUnit::Seconds) => Some(format::seconds(per_op / 1e9)),
         (Arrived, _) => None,
         (_, QuantityUnit::Seconds) => Some(format::time_ns(per_op)),
-        (_, QuantityUnit::Count | QuantityUnit::Bytes) => Some(format::per_op(per_op)),
+        (_, QuantityUnit::Count | QuantityUnit::Bytes) => Some(count(&row.unit, per_op)),
+    }
+}
+
+/// What an amount is divided by: an operation, unless the amount would then be shown as 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Per {
+    Operation,
+    Million,
+    /// For workloads that move data over a network: their operation is a bit.
+    Mebibyte,
+}
+
+impl Per {
+    /// Chooses for a row whose rate has this unit.
+    fn of(unit: &str, per_op: f64) -> Per {
+        match unit {
+            "Mb/s" => Per::Mebibyte,
+            _ if per_op != 0.0 && per_op.abs() < 1e-4 => Per::Million,
+            _ => Per::Operation,
+        }
+    }
+
+    fn operations(self) -> f64 {
+        match self {
+            Per::Operation => 1.0,
+            Per::Million => 1e6,
+            Per::Mebibyte => 8.0 * f64::from(1 << 20),
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Per::Operation => "operation",
+            Per::Million => "million operations",
+            Per::Mebibyte => "MiB transferred",
+        }
+    }
+}
+
+/// An amount per operation, as text, for a row whose rate has this unit: `3`, `7.10 per MiB`.
+pub fn count(unit: &str, per_op: f64) -> String {
+    let per = Per::of(unit, per_op);
+    let amount = format::rare(per_op * per.operations());
+    match per {
+        Per::Operation => amount,
+        Per::Million => format!("{amount} per million"),
+        Per::Mebibyte => format!("{amount} per MiB"),
     }
 }
 
@@ -136,8 +183,8 @@ fn lost(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
     })
 }
 
-fn growth(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
-    bytes_per_day(quantity, evidence).map(|bytes| format!("{}/day", format::bytes(bytes)))
+fn growth(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
+    bytes_per_day(quantity, &row.evidence).map(|bytes| format!("{}/day", format::bytes(bytes)))
 }
 
 /// What it would grow by in a day of nothing but this workload.
@@ -146,35 +193,64 @@ fn bytes_per_day(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<
     rate.is_finite().then_some(rate * SECONDS_PER_DAY)
 }
 
-/// The storage cost in a sentence, for a screen without the table; `None` where nothing was recorded.
-pub fn storage(s: &Summary) -> Option<String> {
-    let range = |name: &str, text: fn(f64) -> String| {
-        let numbers = || {
-            let numbers = s.results.iter().filter_map(|row| row.evidence.amounts.number(name));
-            numbers.filter(|number| *number > 0.0)
+/// The range of a quantity over all rows, as text, for each divisor.
+fn ranges(s: &Summary, quantity: &EvidenceQuantity) -> Vec<(Per, String)> {
+    let mut amounts: BTreeMap<Per, Vec<f64>> = BTreeMap::new();
+    for row in &s.results {
+        let per_op = row.evidence.amounts.number(&quantity.per_op());
+        if let Some(per_op) = per_op.filter(|per_op| *per_op > 0.0) {
+            let per = Per::of(&row.unit, per_op);
+            amounts.entry(per).or_default().push(per_op * per.operations());
+        }
+    }
+    let text = |amount: f64| match quantity.unit {
+        QuantityUnit::Bytes if amount >= 1.0 => format::bytes(amount),
+        QuantityUnit::Bytes => format!("{} B", format::rare(amount)),
+        _ => format::rare(amount),
+    };
+    let range = |(per, amounts): (Per, Vec<f64>)| {
+        let low = text(amounts.iter().copied().fold(f64::INFINITY, f64::min));
+        let high = text(amounts.iter().copied().fold(0.0, f64::max));
+        (per, if low == high { high } else { format!("{low} to {high}") })
+    };
+    amounts.into_iter().map(range).collect()
+}
+
+/// Clauses such as `3 records per operation`; with a larger divisor, also the total.
+fn counted(s: &Summary, quantity: &EvidenceQuantity) -> Vec<String> {
+    let of_rows = |per: Per| {
+        let is_of = |row: &&Row| {
+            let per_op = row.evidence.amounts.number(&quantity.per_op());
+            per_op.is_some_and(|per_op| Per::of(&row.unit, per_op) == per)
         };
-        let low = numbers().fold(f64::INFINITY, f64::min);
-        let high = numbers().fold(0.0, f64::max);
-        let [low_text, high_text] = [low, high].map(text);
-        match low_text == high_text {
-            _ if high == 0.0 => None,
-            true => Some(high_text),
-            false => Some(format!("{low_text} to {high_text}")),
+        let rows = s.results.iter().filter(is_of);
+        rows.filter_map(|row| row.evidence.amounts.whole(&quantity.name)).sum::<u64>()
+    };
+    let clause = |(per, range): (Per, String)| {
+        let clause = format!("{range} {} per {}", quantity.noun, per.noun());
+        match per {
+            Per::Operation => clause,
+            _ => format!("{clause} ({} in all)", format::integer(of_rows(per))),
         }
     };
+    ranges(s, quantity).into_iter().map(clause).collect()
+}
+
+/// The storage cost in a sentence, for a screen without the table; `None` if nothing was recorded.
+pub fn storage(s: &Summary) -> Option<String> {
     let declared = declared(s);
     let made = |unit| declared.iter().filter(move |it| (it.kind, it.unit) == (Made, unit));
-    let counted = made(QuantityUnit::Count).filter_map(|quantity| {
-        let range = range(&quantity.per_op(), format::per_op)?;
-        Some(format!("{range} {} per operation", quantity.noun))
-    });
-    let mut clauses: Vec<String> = counted.collect();
+    let mut clauses: Vec<String> =
+        made(QuantityUnit::Count).flat_map(|quantity| counted(s, quantity)).collect();
     if clauses.is_empty() {
         return None;
     }
     for quantity in made(QuantityUnit::Bytes) {
-        let bytes = range(&quantity.per_op(), format::bytes);
-        clauses.extend(bytes.map(|bytes| format!("{bytes} of {}", quantity.noun)));
+        let bytes = |(per, bytes): (Per, String)| match per {
+            Per::Operation => format!("{bytes} of {}", quantity.noun),
+            _ => format!("{bytes} of {} per {}", quantity.noun, per.noun()),
+        };
+        clauses.extend(ranges(s, quantity).into_iter().map(bytes));
         let growth = |row: &Row| bytes_per_day(quantity, &row.evidence).unwrap_or(0.0);
         let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
         if growth(most) > 0.0 {
@@ -189,6 +265,10 @@ pub fn storage(s: &Summary) -> Option<String> {
             lost => format!("{} lost", format::integer(lost)),
         });
     }
+    // The amounts are then those that others counted, such as the machine that receives the records.
+    let why = |row: &Row| row.evidence.amounts.text(NOT_COUNTED).map(str::to_owned);
+    let uncounted: BTreeSet<String> = s.results.iter().filter_map(why).collect();
+    clauses.extend(uncounted.iter().map(|why| format!("the count is incomplete: {why}")));
     Some(format!("{}.", clauses.join(", ")))
 }
 
@@ -232,16 +312,54 @@ mod tests {
         assert_eq!(storage(&s), None);
     }
 
+    /// In a network workload an operation is a bit, and few of 100,000 operations make a record.
+    #[test]
+    fn what_few_operations_make_is_not_shown_as_nothing() {
+        let mut s = sample::audit();
+        s.results.truncate(1);
+        let row = &mut s.results[0];
+        row.unit = "Mb/s".into();
+        row.evidence = RowEvidence::default();
+        for (name, per_op) in [("records_per_op", 1e-6), ("log_bytes_per_op", 2e-4)] {
+            row.evidence.amounts.set(name, per_op);
+        }
+        row.evidence.amounts.set("records", 2_007_948);
+        let said = "8.39 records per MiB transferred (2,007,948 in all), 1.64 KiB of log per MiB \
+                    transferred, none lost.";
+        assert_eq!(storage(&s).unwrap(), said);
+        let cells = table(&s).unwrap().rows.remove(0);
+        assert!(cells.contains(&"8.39 per MiB".into()), "{cells:?}");
+        s.results[0].unit = "ops/s".into();
+        let said = storage(&s).unwrap();
+        assert!(said.starts_with("1 records per million operations (2,007,948 in all)"), "{said}");
+        // The other machine may have counted shipped records that were not counted here.
+        s.treatments[0].quantities = vec![EvidenceQuantity::new(
+            "shipped",
+            "records there",
+            QuantityUnit::Count,
+            Made,
+            None,
+        )];
+        let mut evidence = RowEvidence::default();
+        evidence.amounts.set("shipped", 12);
+        evidence.amounts.set("shipped_per_op", 3.0);
+        evidence.amounts.set(NOT_COUNTED, "the receiver stalled");
+        s.results[0].evidence = evidence;
+        let said = "3 records there per operation, the count is incomplete: the receiver stalled.";
+        assert_eq!(storage(&s).unwrap(), said);
+    }
+
     #[test]
     fn the_cpu_time_of_others_is_told_apart() {
         let quantities = of_before();
         let column = columns_of(quantities.iter().collect()).pop().unwrap();
-        let mut evidence = RowEvidence::default();
-        evidence.amounts.set("kauditd_cpu_ns_per_op", 4200.0);
-        assert_eq!(column.cell(&evidence), "kauditd 4.20 µs");
-        evidence.amounts.set("sink_cpu_ns_per_op", 12_000.0);
-        assert_eq!(column.cell(&evidence), "receiver 12.0 µs, kauditd 4.20 µs");
-        assert_eq!(column.cell(&RowEvidence::default()), "");
+        let mut row = sample::audit().results.remove(0);
+        row.evidence = RowEvidence::default();
+        assert_eq!(column.cell(&row), "");
+        row.evidence.amounts.set("kauditd_cpu_ns_per_op", 4200.0);
+        assert_eq!(column.cell(&row), "kauditd 4.20 µs");
+        row.evidence.amounts.set("sink_cpu_ns_per_op", 12_000.0);
+        assert_eq!(column.cell(&row), "receiver 12.0 µs, kauditd 4.20 µs");
     }
 
     #[test]

@@ -10,12 +10,20 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let gate = s.gate.as_ref()?;
     let limit = format::margin(gate.fail_above_pct);
     if gate.passed {
-        return Some(format!("Gate passed: no row is shown to cost more than {limit}."));
+        return Some(format!("Gate passed: every row is shown to cost less than {limit}."));
     }
     let name = |row: &Above| match row.workload.name == WORK {
         true => quoted(&row.treatment),
         false => format!("{} under {}", quoted(&row.workload), quoted(&row.treatment)),
     };
-    let names: Vec<String> = gate.above.iter().map(name).collect();
-    Some(format!("Gate failed: shown to cost more than {limit}: {}.", names.join(", ")))
+    let names = |rows: &[Above]| rows.iter().map(name).collect::<Vec<_>>().join(", ");
+    Some(match &gate.above[..] {
+        [] => format!(
+            "Gate undecided: these rows may cost more than {limit}: {}. More time may decide it: use a \
+             longer --budget, or --continue {}.",
+            names(&gate.open),
+            s.id
+        ),
+        above => format!("Gate failed: shown to cost more than {limit}: {}.", names(above)),
+    })
 }

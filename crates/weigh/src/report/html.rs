@@ -13,12 +13,12 @@ mod sequence;
 use minijinja::{Environment, Error, Value, context};
 
 use super::profiled::{self, ProfilerText};
-use super::results::measured;
+use super::results::{interval, measured, verdict};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
     bounds, by_treatment, equivalence, evidence, factorial, facts, imported, latency, readings,
-    schemes, sentence, sets, times, versus,
+    sentence, sets, times, versus,
 };
 use crate::format;
 use crate::machine::Facts;
@@ -148,7 +148,6 @@ fn page(s: &Summary) -> Value {
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => of_metrics(s),
-        schemes => schemes::table(s).as_ref().map(metric_table),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         times => times::table(&s.times).map(|times| table(&times)),
         times_title => times::TITLE,
@@ -232,10 +231,10 @@ fn result(row: &Row, margin_pct: f64) -> Value {
         treated,
         unit => format::label(&row.unit),
         effect, factor, added,
-        interval => format::interval(row.low_pct, row.high_pct),
+        interval => interval(row),
         cost_at_most => bounds::of(row),
         class => class(row.verdict),
-        verdict => format::verdict(row.verdict, row.within_margin, margin_pct),
+        verdict => verdict(row, margin_pct),
         pairs => format::integer(row.pairs as u64),
         notes => row.notes.iter().map(format::label).collect::<Vec<_>>().join(" "),
     }

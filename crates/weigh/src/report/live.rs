@@ -104,6 +104,7 @@ mod tests {
             effect_pct: Some(-6.1),
             low_pct: Some(-9.7),
             high_pct: Some(-3.5),
+            preliminary: None,
             pairs: 8,
             stage: Stage::Decided { verdict: Verdict::Slower, within_margin: false },
             is_narrowing: false,

@@ -150,14 +150,25 @@ impl<'a> Frame<'a> {
             Stage::Measuring => (FAINT, false),
             Stage::Failed(_) => (WARNING, false),
         };
-        // The estimate of a few pairs is a number that nothing bounds.
         let bounded = now.effect_pct.filter(|_| now.low_pct.is_some() || now.high_pct.is_some());
-        let effect = bounded.map_or_else(|| format::NONE.to_owned(), format::percent);
-        let bar = match bounded {
-            Some(_) => self.bars.draw(span(row), decided),
-            None => " ".repeat(self.bars.cells),
+        let is_open = now.stage == Stage::Measuring;
+        let preliminary = now.preliminary.filter(|_| is_open);
+        // One pair has no range, so its estimate is not shown.
+        let effect = match (bounded, preliminary) {
+            (Some(effect_pct), _) => format::percent(effect_pct),
+            (None, Some(few)) => format::preliminary(few.effect_pct),
+            (None, None) => format::NONE.to_owned(),
         };
-        let (name, stage) = (name(row, self.several), stage(&now.stage, self.view.margin_pct));
+        let bar = match (bounded, preliminary) {
+            (Some(_), _) => self.bars.draw(span(row), decided),
+            (None, Some(few)) => self.bars.draw(Span::from(few), false),
+            (None, None) => " ".repeat(self.bars.cells),
+        };
+        let stage = match preliminary {
+            Some(_) => format::PRELIMINARY.to_owned(),
+            None => stage(&now.stage, self.view.margin_pct),
+        };
+        let name = name(row, self.several);
         let plain = Style::new();
         let texts = [&name, &effect, &stage, &*format::integer(now.pairs as u64)];
         self.line(texts, [plain, style, style, plain], (&bar, style), self.view.colour)
@@ -197,6 +208,7 @@ fn span(row: &LiveRow) -> Span {
 mod tests {
     use super::super::live_view::RowProgress;
     use super::*;
+    use crate::result::preliminary::Preliminary;
 
     fn view(count: usize, decided: usize) -> View {
         let stage = |i| match i {
@@ -213,6 +225,7 @@ mod tests {
                 effect_pct: (!i.is_multiple_of(5)).then_some(-(i as f64)),
                 low_pct: (!i.is_multiple_of(3)).then_some(-2.0 * i as f64),
                 high_pct: Some(2.0),
+                preliminary: None,
                 pairs: i,
                 stage: stage(i),
             },
@@ -279,6 +292,17 @@ mod tests {
         (now.effect_pct, now.low_pct, now.high_pct, now.pairs) = (Some(-17.6), None, None, 1);
         let line = lines(&view, Size { columns: 80, rows: 24 }).remove(2);
         assert!(line.contains('–') && !line.contains("17.6") && !line.contains('○'), "{line}");
+    }
+
+    #[test]
+    fn a_few_pairs_have_a_number_that_is_marked() {
+        let mut view = view(3, 0);
+        let now = &mut view.rows[1].progress;
+        (now.effect_pct, now.low_pct, now.high_pct, now.pairs) = (Some(-17.6), None, None, 3);
+        now.preliminary = Some(Preliminary { effect_pct: -17.6, low_pct: -21.0, high_pct: -12.0 });
+        let line = lines(&view, Size { columns: 80, rows: 24 }).remove(2);
+        assert!(line.contains("~−17.6 %") && line.contains("preliminary"), "{line}");
+        assert!(line.contains('○') && !line.contains("measuring"), "{line}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::result::preliminary::Preliminary;
 use crate::result::versus::WORK;
 use paired::Verdict;
 
@@ -33,6 +34,8 @@ pub struct RowProgress {
     /// `None` while that side has no bound.
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
+    /// The estimate of a row without an interval, from two pairs on.
+    pub preliminary: Option<Preliminary>,
     pub pairs: usize,
     pub stage: Stage,
     /// Whether it has a verdict and is measured on, for a narrower interval.

@@ -2,7 +2,8 @@
 
 use crate::format;
 use crate::result::busy_machine::{BusyMachine, Resource, Saturated};
-use crate::result::load::{CROSSOVER_JOBS, FEWEST_FRESH, LoadAnswers, LoadPoint, percent_known};
+use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, or_with, percent_known};
+use paired::looks;
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
 const BUSY_PCT: f64 = 90.0;
@@ -16,42 +17,49 @@ pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
 }
 
 fn peak(answers: &LoadAnswers) -> Option<String> {
-    let peak = answers.peak.as_ref()?;
+    let best = answers.best()?;
     let [rate, low, high] =
-        [peak.throughput.jobs_per_min, peak.throughput.low, peak.throughput.high]
+        [best.throughput.jobs_per_min, best.throughput.low, best.throughput.high]
             .map(|rate| format::rate(rate, "jobs/min"));
-    let range = match (peak.users_low, peak.users_high) {
-        (low, high) if low == high => String::new(),
-        (low, high) => format!(" ({low} to {high} users are within 1 %)"),
-    };
-    let beyond = match peak.is_at_the_end {
-        true => " That is the most that was measured; the peak may be beyond.",
+    let users = format::plural(best.users, "user");
+    let did = format!(
+        "{rate} jobs/min [{low}, {high}] in this run (±{} %, median of {} samples in rounds)",
+        format::unsigned(100.0 * best.throughput.half_width()),
+        best.throughput.samples
+    );
+    let beyond = match best.is_at_the_end {
+        true => " The ramp ended there, so the real peak may be higher.",
         false => "",
     };
-    Some(format!(
-        "`{}` peaks with {}{range}: {rate} jobs/min [{low}, {high}], which is ±{} %, of {} fresh \
-         samples.{beyond}",
-        answers.mix,
-        format::plural(peak.users, "user"),
-        format::unsigned(100.0 * peak.throughput.half_width()),
-        peak.throughput.samples
-    ))
+    let mix = &answers.mix;
+    Some(match answers.no_peak {
+        Some(_) => format!(
+            "No peak can be named for `{mix}`: none of the {} load points is told apart from the best. \
+             {users} had {did}.{beyond}",
+            answers.points.len()
+        ),
+        None => {
+            let others = or_with(best.users, &best.as_good);
+            format!("`{mix}` peaks with {users}{others}: {did}.{beyond}")
+        }
+    })
 }
 
-/// Of too few fresh samples there is no interval, and the best of several noisy points is too high.
+/// The best point without an interval: too few samples in rounds, so its rate is likely too high.
 fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
-    let best = answers.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min))?;
+    let best = answers.best_point()?;
     Some(format!(
-        "`{}` did best with {} of those measured, about {} jobs/min. That is no peak with an \
-         interval: `weigh load` takes {FEWEST_FRESH} fresh samples for one, if --budget lasts.",
+        "`{}` did best with {}: about {} jobs/min. No peak can be named before each candidate has {} samples \
+         in rounds: use a longer --budget.",
         answers.mix,
         format::plural(best.users, "user"),
-        format::rate(best.jobs_per_min, "jobs/min")
+        format::rate(best.jobs_per_min, "jobs/min"),
+        looks::FIRST
     ))
 }
 
 fn at_peak(answers: &LoadAnswers) -> Option<String> {
-    let users = answers.peak.as_ref()?.users;
+    let users = answers.best()?.users;
     let point @ LoadPoint { cpu_pct, waiting_pct, .. } =
         answers.points.iter().find(|point| point.users == users)?;
     let job_time = job_time(point);
@@ -117,19 +125,20 @@ fn saturation(answers: &LoadAnswers) -> Option<String> {
 }
 
 fn knee(answers: &LoadAnswers) -> Option<String> {
+    let what = "Knee (the most throughput for the time of a job)";
+    if answers.no_knee.is_some() {
+        return Some(format!("{what}: no load point is told apart from the best."));
+    }
     let knee = answers.knee.as_ref()?;
-    let range = match (knee.users_low, knee.users_high) {
-        (low, high) if low == high => String::new(),
-        (low, high) => format!(" ({low} to {high} users are as good)"),
-    };
     let users = format::plural(knee.users, "user");
+    let others = or_with(knee.users, &knee.as_good);
     let there = job_time_with(answers, knee.users);
-    Some(format!("Knee (the most throughput for the time of a job): at {users}{range}{there}."))
+    Some(format!("{what}: at {users}{others}{there}."))
 }
 
 /// How much of what jobs read and write is read and written by the device.
 fn device(answers: &LoadAnswers) -> Option<String> {
-    let users = answers.peak.as_ref().map(|peak| peak.users);
+    let users = answers.best().map(|best| best.users);
     let point = answers.points.iter().find(|point| Some(point.users) == users)?;
     let (files, device) =
         point.machine.file_bytes_per_job.zip(point.machine.device_bytes_per_job)?;
@@ -160,23 +169,43 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::load_drift::all_fresh;
+    use crate::result::alike::{RampSample, rounds};
+    use crate::result::load::Throughput;
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));
         LoadPoint { users, jobs_per_min, samples: 3, cpu_pct, job_p99_ns, ..LoadPoint::default() }
     }
 
+    /// The answers for points with `in_rounds` rounds each.
+    fn answers(rates: &[(usize, f64)], in_rounds: usize) -> LoadAnswers {
+        let samples = rounds(rates, in_rounds);
+        let of = |users: usize| {
+            let own = samples.iter().filter(|one: &&RampSample| one.users == users);
+            Throughput::of(&own.map(|one| one.jobs_per_min).collect::<Vec<_>>())
+        };
+        let points = rates.iter().map(|(users, rate)| {
+            let found = of(*users);
+            LoadPoint {
+                samples: in_rounds,
+                jobs_per_min_low: found.map(|found| found.low),
+                jobs_per_min_high: found.map(|found| found.high),
+                ..point(*users, found.map_or(*rate, |found| found.jobs_per_min))
+            }
+        });
+        LoadAnswers::new("load:shared".into(), points.collect(), &samples)
+    }
+
+    fn text(rates: &[(usize, f64)], in_rounds: usize) -> String {
+        sentences(&answers(rates, in_rounds)).join("\n")
+    }
+
     #[test]
     fn the_answers_are_sentences_with_their_intervals() {
-        let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 996.0), point(200, 900.0)];
-        let fresh: Vec<f64> = (0..FEWEST_FRESH).map(|i| 990.0 + i as f64).collect();
-        let answers = LoadAnswers::new("load:shared".into(), points, &all_fresh(2, &fresh));
-        let text = sentences(&answers).join("\n");
+        let text = text(&[(1, 600.0), (2, 1000.0), (4, 996.0), (200, 900.0)], 8);
         for part in [
-            "`load:shared` peaks with 2 users (2 to 4 users are within 1 %)",
-            "jobs/min [990",
-            "which is ±0.35 %, of 8 fresh samples",
+            "`load:shared` peaks with 2 users (not told apart from 4): 1,004 jobs/min [",
+            "median of 8 samples in rounds",
             "99 % of the jobs end within 12.0 ms",
             "the CPUs are 97 % busy, and are what limits it",
             "at 200 users; there, 99 %",
@@ -188,22 +217,26 @@ mod tests {
     }
 
     #[test]
-    fn without_enough_fresh_samples_the_best_is_named_without_an_interval() {
-        let points = vec![point(1, 600.0), point(2, 1000.0), point(4, 900.0)];
-        let answers = LoadAnswers::new("load:x".into(), points, &all_fresh(2, &[1000.0; 3]));
-        let text = sentences(&answers).join("\n");
-        assert!(text.contains("did best with 2 users of those measured, about 1,000"), "{text}");
+    fn where_nothing_is_told_apart_no_peak_is_named() {
+        let text = text(&[(1, 1000.0), (2, 1001.0), (4, 1002.0)], 8);
+        for part in ["No peak can be named", "none of the 3 load points", "the best. 4 users had"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("peaks with"), "{text}");
+    }
+
+    #[test]
+    fn without_enough_rounds_the_best_is_named_without_an_interval() {
+        let text = text(&[(1, 600.0), (2, 1000.0), (4, 900.0)], 3);
+        assert!(text.contains("did best with 2 users: about 1,000"), "{text}");
         assert!(!text.contains('[') && text.contains("--budget"), "{text}");
     }
 
     #[test]
     fn a_peak_at_the_end_is_said_to_be_one() {
-        let points = vec![point(1, 600.0), point(2, 1000.0)];
-        let answers =
-            LoadAnswers::new("load:x".into(), points, &all_fresh(2, &[1000.0; FEWEST_FRESH]));
-        let text = sentences(&answers).join("\n");
+        let text = text(&[(1, 600.0), (2, 1000.0)], 8);
         assert!(
-            text.contains("may be beyond") && text.contains("not reached with 2 users"),
+            text.contains("may be higher") && text.contains("not reached with 2 users"),
             "{text}"
         );
     }

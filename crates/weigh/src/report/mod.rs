@@ -34,6 +34,7 @@ mod live_frame;
 pub mod live_view;
 mod load_chart;
 mod load_text;
+mod markdown_text;
 mod needed;
 mod net_cells_text;
 pub mod net_rank;

@@ -11,7 +11,8 @@ const ENDS: [f64; 2] = [0.1, 0.9];
 /// say.
 pub(super) fn of(rows: &[&Row]) -> String {
     let known: Vec<&Row> = rows.iter().filter(|row| !row.futures.is_empty()).copied().collect();
-    let unknown = rows.iter().filter(|row| row.futures.is_empty() && row.has_few_pairs()).count();
+    let is_unknown = |row: &&&Row| row.futures.is_empty() && row.has_few_pairs();
+    let unknown = rows.iter().filter(is_unknown).count();
     let mut parts = Vec::new();
     if let [row] = known[..] {
         parts.push(one(row));
@@ -19,14 +20,32 @@ pub(super) fn of(rows: &[&Row]) -> String {
         parts.push(format!("{} more for all of them together", time(&futures)));
     }
     if unknown > 0 {
-        let who = match (unknown == rows.len(), unknown) {
-            (true, _) => "".into(),
-            (false, 1) => "1 of them has ".into(),
-            (false, _) => format!("{unknown} of them have "),
-        };
-        parts.push(format!("{who}fewer than the {MIN_PAIRS} pairs that a verdict takes"));
+        parts.push(too_little_time(rows));
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
+/// Says that some of `rows` have fewer pairs than a verdict needs, how many they have, and what to type.
+fn too_little_time(rows: &[&Row]) -> String {
+    let few: Vec<&Row> = rows.iter().copied().filter(|row| row.has_few_pairs()).collect();
+    let pairs = few.iter().map(|row| row.pairs);
+    let (least, most) = (pairs.clone().min().unwrap_or(0), pairs.max().unwrap_or(0));
+    let pairs = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let of = if few.len() == rows.len() { "" } else { " for some rows" };
+    let budget = match time_of_a_verdict(rows) {
+        Some(seconds) => format!("use --budget {}, or fewer workloads", format::budget(seconds)),
+        None => "use a longer --budget, or fewer workloads".to_owned(),
+    };
+    format!("too little time{of}: {pairs} of at least {MIN_PAIRS} pairs per row; {budget}")
+}
+
+/// Time that the least number of pairs of all `rows` takes at their measured pace; `None` if that is unknown.
+fn time_of_a_verdict(rows: &[&Row]) -> Option<f64> {
+    let started = || rows.iter().flat_map(|row| row.series.iter().map(|pair| pair.started_s));
+    let (first, last) =
+        (started().fold(f64::INFINITY, f64::min), started().fold(f64::NEG_INFINITY, f64::max));
+    let pace = (last - first) / started().count().checked_sub(1).filter(|more| *more > 0)? as f64;
+    Some(pace * (MIN_PAIRS * rows.len()) as f64).filter(|seconds| seconds.is_finite())
 }
 
 fn one(row: &Row) -> String {
@@ -109,13 +128,17 @@ mod tests {
     fn too_few_pairs_tell_nothing() {
         let mut few = row(std::iter::empty(), false);
         few.pairs = 3;
-        assert_eq!(of(&[&few]), " (fewer than the 8 pairs that a verdict takes)");
+        few.series.truncate(3);
+        for (number, pair) in few.series.iter_mut().enumerate() {
+            pair.started_s = 2.0 * number as f64;
+        }
+        // Two seconds per pair, and a reserve of a fifth.
+        let said = " (too little time: 3 of at least 8 pairs per row; use --budget 20s, or fewer workloads)";
+        assert_eq!(of(&[&few]), said);
+        few.series.clear();
         let short = row(1..=100, false);
-        assert!(
-            of(&[&few, &short]).ends_with(
-                "1 min 30 s; 1 of them has fewer than the 8 pairs that a verdict takes)"
-            )
-        );
+        let said = of(&[&few, &short]);
+        assert!(said.contains("1 min 30 s; too little time for some rows: 3 of"), "{said}");
         assert_eq!(of(&[]), "");
     }
 }

@@ -5,6 +5,7 @@ use crate::report::net_cells_text;
 use crate::report::table::{Align, Table};
 use crate::result::btu::ScoreInterval;
 use crate::result::net::{NetAnswers, NetClass};
+use paired::looks;
 
 const BITS: &str = "Mb/s";
 
@@ -16,6 +17,14 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
         sentences.push(
             "One sweep gives no interval: more are measured with more time (--budget).".into(),
         );
+    }
+    if (2..looks::FIRST).contains(&net.sweeps) && net.btu.is_some() {
+        sentences.push(format!(
+            "{} cannot show whether sweeps depend on each other: the interval assumes that they do not. \
+             With `weigh net --continue` and at least {} sweeps, it covers both cases.",
+            format::plural(net.sweeps, "sweep"),
+            looks::FIRST
+        ));
     }
     if net.lost_packets > 0.0 {
         sentences.push(format!(
@@ -186,6 +195,14 @@ mod tests {
         for part in ["take 50 % [35 %, 65 %] longer", "takes 100 %", "undefined"] {
             assert!(said[1].contains(part), "{part}: {said:?}");
         }
+    }
+
+    #[test]
+    fn what_few_sweeps_cannot_show_is_said() {
+        let said = |sweeps: usize| sentences(&NetAnswers { sweeps, ..net() }).join(" ");
+        assert!(said(3).contains("3 sweeps cannot show whether sweeps depend on each other"));
+        assert!(!said(looks::FIRST).contains("cannot show"));
+        assert!(said(1).contains("One sweep gives no interval"));
     }
 
     #[test]

@@ -55,13 +55,15 @@ fn users(load: &ComparedLoad) -> String {
         true => format!("It is at {} in both arms", format::plural(from, "user")),
         false => format!("It moves from {from} to {}", format::plural(to, "user")),
     };
-    let range = |curve: &LoadCurve| match (curve.peak_users_low, curve.peak_users_high) {
-        (low, high) if low == high => low.to_string(),
-        (low, high) => format!("{low} to {high}"),
+    let alike = |curve: &LoadCurve| {
+        let users: Vec<String> = curve.peak_as_good.iter().map(usize::to_string).collect();
+        users.join(", ")
     };
-    let ranges = match (range(baseline), range(treated)) {
-        (same, other) if same == other => format!("within 1 % of the best: {same}"),
-        (without, with) => format!("within 1 % of the best: {without} without it, {with} with it"),
+    let ranges = match (alike(baseline), alike(treated)) {
+        (same, other) if same == other => format!("not told apart from the best: {same}"),
+        (without, with) => {
+            format!("not told apart from the best: {without} in the baseline, {with} treated")
+        }
     };
     let beyond = match (baseline.is_at_the_end, treated.is_at_the_end) {
         (false, false) => "",

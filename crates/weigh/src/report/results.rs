@@ -95,7 +95,7 @@ impl<'a> Results<'a> {
         let mut styles = [anstyle::Style::new(); COUNT];
         styles[EFFECT] = style;
         styles[VERDICT] = style;
-        let bar = match has_interval(row) {
+        let bar = match has_interval(row) || row.preliminary.is_some() {
             true => self.bars.draw(row.into(), row.verdict != Verdict::Inconclusive),
             false => " ".repeat(self.bars.cells),
         };
@@ -155,17 +155,35 @@ fn cells(row: &Row, margin_pct: f64, longest_name: usize) -> [String; COUNT] {
         effect,
         factor,
         added,
-        format::interval(row.low_pct, row.high_pct),
-        format::verdict(row.verdict, row.within_margin, margin_pct),
+        interval(row),
+        verdict(row, margin_pct),
         format::integer(row.pairs as u64),
     ]
 }
 
+/// The interval, or the range of a few pairs.
+pub(super) fn interval(row: &Row) -> String {
+    match row.preliminary {
+        Some(few) => format::range(few.low_pct, few.high_pct),
+        None => format::interval(row.low_pct, row.high_pct),
+    }
+}
+
+/// The verdict, or the word for a preliminary estimate.
+pub(super) fn verdict(row: &Row, margin_pct: f64) -> String {
+    match row.preliminary {
+        Some(_) => format::PRELIMINARY.to_owned(),
+        None => format::verdict(row.verdict, row.within_margin, margin_pct),
+    }
+}
+
 /// The effect, the treated rate that follows from it, the factor, and the time added to an operation: in
-/// words, each a dash where the pairs are too few for any bound.
+/// words, each a dash where the pairs are too few for any bound, but for a preliminary effect.
 pub(super) fn measured(row: &Row) -> [String; 4] {
     if !has_interval(row) {
-        return [format::NONE, format::NONE, "", ""].map(str::to_owned);
+        let few = row.preliminary.map(|few| format::preliminary(few.effect_pct));
+        let effect = few.unwrap_or_else(|| format::NONE.to_owned());
+        return [effect, format::NONE.to_owned(), String::new(), String::new()];
     }
     let [factor, added] = row.cost.texts();
     [format::percent(row.effect_pct), format::rate(row.treated, &row.unit), factor, added]
@@ -175,6 +193,7 @@ pub(super) fn measured(row: &Row) -> [String; 4] {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::result::preliminary::Preliminary;
 
     #[test]
     fn what_an_operation_costs_stays_longer_than_what_follows_from_it() {
@@ -199,5 +218,20 @@ mod tests {
         let lines = Results::new(&s, 160).lines(false);
         assert!(!lines[1].contains("85.2") && !lines[1].contains('○'), "{lines:#?}");
         assert!(lines[1].contains("469.0k") && lines[1].contains('–'), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_few_pairs_have_a_number_and_a_range_that_are_marked() {
+        let mut s = sample::audit();
+        s.results.truncate(1);
+        let row = &mut s.results[0];
+        (row.low_pct, row.high_pct, row.verdict) = (None, None, Verdict::Inconclusive);
+        row.preliminary = Some(Preliminary { effect_pct: -85.2, low_pct: -86.0, high_pct: -80.0 });
+        for width in [80, 160] {
+            let line = Results::new(&s, width).lines(false).remove(1);
+            assert!(line.contains("~−85.2 %") && line.contains("preliminary"), "{line}");
+            assert!(!line.contains("inconclusive") && !line.contains('['), "{line}");
+        }
+        assert!(Results::new(&s, 160).lines(false)[1].contains("−86.0 to −80.0"));
     }
 }

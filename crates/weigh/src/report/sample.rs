@@ -1,6 +1,7 @@
 //! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
 
 use crate::machine::Facts;
+use crate::result::alike;
 use crate::result::cost::AddedCost;
 use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
@@ -82,7 +83,9 @@ pub fn load() -> Summary {
         ..LoadPoint::default()
     };
     let curve = |rates: [f64; 4], peak| {
-        LoadCurve::new([1, 2, 4, 8].into_iter().zip(rates).map(point).collect(), peak)
+        let points: Vec<(usize, f64)> = [1, 2, 4, 8].into_iter().zip(rates).collect();
+        let samples = alike::rounds(&points, 8);
+        LoadCurve::new(points.into_iter().map(point).collect(), peak, &samples)
     };
     s.loads = vec![ComparedLoad {
         mix: "load:shared".to_owned(),
@@ -284,7 +287,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         treatment: "audit".to_owned(),
         metric: "rate".to_owned(),
         scheme: None,
-        in_sequence: None,
+        baseline_over_all: None,
         unit: unit.to_owned(),
         baseline,
         treated,
@@ -293,6 +296,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         effect_pct,
         low_pct: None,
         high_pct: None,
+        preliminary: None,
         cost_at_most_pct: None,
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
         withheld: None,
@@ -381,6 +385,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
     let drift = 1.0 + 0.015 * (i as f64 / 9.0).sin() - 0.0006 * i as f64;
     let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
     Pair {
+        rates_over_all: [1.0, 1.0],
         cpu_ns_per_op: None,
         further: Vec::new(),
         first_s: 0.1,

@@ -5,6 +5,7 @@
 //! can be read in the same picture, and zero is a place like any other.
 
 use crate::format;
+use crate::result::preliminary::Preliminary;
 use crate::result::summary::Row;
 
 /// Nothing beyond a thousandfold is drawn to scale.
@@ -28,8 +29,18 @@ pub struct Span {
     pub high_pct: Option<f64>,
 }
 
+impl From<Preliminary> for Span {
+    fn from(few: Preliminary) -> Span {
+        let Preliminary { effect_pct, low_pct, high_pct } = few;
+        Span { effect_pct, low_pct: Some(low_pct), high_pct: Some(high_pct) }
+    }
+}
+
 impl From<&Row> for Span {
     fn from(row: &Row) -> Span {
+        if let Some(few) = row.preliminary {
+            return few.into();
+        }
         Span { effect_pct: row.effect_pct, low_pct: row.low_pct, high_pct: row.high_pct }
     }
 }

@@ -13,7 +13,7 @@ use super::schemes;
 use super::stalls::not_excluded;
 use super::versus;
 use crate::format::{self, quoted};
-use crate::result::summary::{AppliedTreatment, Loss, Row, State, Summary};
+use crate::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
 use paired::Verdict;
 
 /// What the experiment found.
@@ -69,6 +69,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         }
     }
     sentences.extend(s.treatments.iter().filter_map(|applied| several_at_once(s, applied)));
+    sentences.extend(baseline(s));
     sentences.extend(readings::sentences(s));
     sentences.extend(schemes::sentence(s));
     sentences.extend(still_wide(s));
@@ -82,6 +83,15 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));
     sentences
+}
+
+/// Names the baseline if it is a treatment.
+fn baseline(s: &Summary) -> Option<String> {
+    let is_told = s.baseline != NOTHING
+        && !s.results.is_empty()
+        && s.versus.is_none()
+        && s.imported.is_none();
+    is_told.then(|| format!("Compared with {}.", quoted(&s.baseline)))
 }
 
 /// An effect of several changes is none of either.
@@ -260,6 +270,14 @@ mod tests {
         let wanted = "`audit` differs from `none` in 2 things (with `audit`, without `cpus:0`): its effect \
                       is that of both together.";
         assert!(said.contains(wanted), "{said}");
+    }
+
+    #[test]
+    fn a_baseline_that_is_not_nothing_is_named() {
+        let mut s = sample::audit();
+        assert!(!sentence(&s).contains("Compared with"));
+        s.baseline = "cgroup:pids".into();
+        assert!(sentence(&s).contains("Compared with `cgroup:pids`."), "{}", sentence(&s));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use anstyle::Style;
 
+use super::markdown_text::Markdown;
 use super::paint::paint;
 use crate::format;
 
@@ -63,21 +64,18 @@ impl Table {
     }
 
     /// A GitHub table; a bar or a line break in a cell would end it.
-    pub fn to_markdown(&self) -> String {
-        let escape = |cell: &str| {
-            format::label(cell).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
+    pub fn to_markdown(&self) -> Markdown {
+        let line = |cells: Vec<Markdown>| {
+            Markdown::of(["| ".into(), Markdown::joined(cells, " | "), " |\n".into()])
         };
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(self.columns.iter().map(|(title, _)| escape(title)).collect());
+        let titles = self.columns.iter().map(|(title, _)| Markdown::cell(title));
         let rules = self.columns.iter().map(|(_, align)| match align {
-            Align::Left => "---".to_owned(),
-            Align::Right => "---:".to_owned(),
+            Align::Left => "---".into(),
+            Align::Right => "---:".into(),
         });
-        text += &line(rules.collect());
-        for row in &self.rows {
-            text += &line(row.iter().map(|cell| escape(cell)).collect());
-        }
-        text
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| Markdown::cell(cell)));
+        let head = [line(titles.collect()), line(rules.collect())];
+        Markdown::of(head.into_iter().chain(rows.map(|row| line(row.collect()))))
     }
 }
 
@@ -214,7 +212,7 @@ mod tests {
 
     #[test]
     fn markdown_escapes_what_would_break_the_row() {
-        let text = table().to_markdown();
+        let text = Markdown::document(vec![table().to_markdown()]);
         assert_eq!(text.lines().nth(1), Some("| --- | ---: |"));
         assert_eq!(text.lines().nth(2), Some("| a\\|b | 1 |"));
     }

@@ -12,7 +12,7 @@ pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
     bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
-    schemes, sentence, times, versus,
+    sentence, times, versus,
 };
 use crate::format;
 use crate::machine::{check, described};
@@ -146,9 +146,7 @@ fn whole(page: &mut Page, s: &Summary) {
         page.lines.extend(wrap(&bounds, page.width, 2));
     }
     factors(page, s);
-    for MetricTable { title, legend, table } in
-        readings::tables(s).into_iter().chain(schemes::table(s))
-    {
+    for MetricTable { title, legend, table } in readings::tables(s).into_iter() {
         page.table(&title, &table);
         page.legend(legend);
     }

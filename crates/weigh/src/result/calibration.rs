@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::scheme::Scheme;
 use super::work_name::WorkName;
 use paired::binomial::{FalseAlarms, Share};
 
@@ -52,6 +53,8 @@ pub struct These {
 pub struct WorkloadNoise {
     #[serde(flatten)]
     pub workload: WorkName,
+    /// How its pairs were taken: `weigh compare` has the choice, and so have calibrations.
+    pub scheme: Scheme,
     /// Standard deviation of a pair's log-ratio, in per cent: 1.4826 · MAD, the median of the
     /// calibrations.
     pub noise_pct: f64,
@@ -86,6 +89,20 @@ pub struct PlantedExperiments {
     pub found: Share,
     /// Workloads in which it could not be planted, with the reason.
     pub left_out: BTreeMap<String, String>,
+    pub periodic: PeriodicExperiments,
+}
+
+/// Experiments whose planted effect is in one slice of several.
+#[derive(Debug, Serialize)]
+pub struct PeriodicExperiments {
+    pub every: u32,
+    pub share_pct: f64,
+    pub true_effect_pct: f64,
+    pub experiments: Vec<String>,
+    /// Rows that were called slower, of those with enough pairs for a verdict.
+    pub found: Share,
+    /// Rows that were called equivalent or faster, each of which is false.
+    pub denied: Share,
 }
 
 /// One workload in all of them.

@@ -4,14 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::work_name::WorkName;
 
-/// What became of it. What passes is not shown to cost less than the limit.
+/// What became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The limit, in per cent of the baseline's rate.
     pub fail_above_pct: f64,
+    /// Whether each row is shown to cost less.
     pub passed: bool,
     /// The rows that are shown to cost more.
     pub above: Vec<Above>,
+    /// The rows of which neither is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Above>,
 }
 
 /// A row by its names.

@@ -2,22 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::alike::{Measure, POWER, RampSample, THROUGHPUT};
 use super::busy_machine::{BusyMachine, Saturated, saturated};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
-use super::load_drift::{self, RampSample};
-use super::looks::Looks;
 use super::work_name::{USERS, WorkName};
 use crate::format;
-use paired::estimate::median;
-
-/// Of so many fresh samples the lowest and the highest have the median between them in 99.2 % of cases:
-/// 1 − 2·½ⁿ.
-pub const FEWEST_FRESH: usize = 8;
-/// Fresh samples are looked at after 8, 14, 21, 31, 46, and so on by a half. As whole samples allow, the
-/// first three miss in 0.8, 1.3 and 0.7 % of cases, and those after them in less than 3 · 0.73 %: it is less
-/// than 5 % in all, however often one looks.
-pub const LOOKS: Looks =
-    Looks { first: FEWEST_FRESH, next: |count| (count * 3 / 2).max(count + 6), first_miss: 0.016 };
+use paired::looks;
+use paired::series::Typical;
 
 /// Jobs per minute, and the interval of their median.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -29,39 +20,12 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// The median, and the interval between two of the sorted samples as far from both ends, the narrowest
-    /// that is sure enough: the sign test turned round (Hollander, Wolfe and Chicken, Nonparametric
-    /// Statistical Methods, 3.6). `None` of fewer samples than that takes.
+    /// The median of samples in the order in which they were taken, and its interval; `None` of fewer than
+    /// that takes.
     pub fn of(samples: &[f64]) -> Option<Throughput> {
-        if samples.len() < FEWEST_FRESH {
-            return None;
-        }
-        let mut sorted = samples.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let count = sorted.len();
-        // So many samples lie below the median with this chance: n coins.
-        let mut chance = 0.5f64.powi(count as i32);
-        let (mut outside, mut rank) = (2.0 * chance, 0);
-        while rank + 1 < count / 2 {
-            chance *= (count - rank) as f64 / (rank + 1) as f64;
-            if outside + 2.0 * chance > LOOKS.misses(count) {
-                break;
-            }
-            outside += 2.0 * chance;
-            rank += 1;
-        }
-        let (low, high) = (sorted[rank], sorted[count - 1 - rank]);
-        Some(Throughput { jobs_per_min: median(&sorted)?, low, high, samples: count })
-    }
-
-    /// Of the fresh samples of a ramp: the interval of their median, or the wider one of a machine that
-    /// changed while the ramp went on.
-    pub fn of_fresh(ramp_samples: &[RampSample]) -> Option<Throughput> {
-        let fresh = ramp_samples.iter().filter(|sample| sample.is_fresh);
-        let found = Throughput::of(&fresh.map(|sample| sample.jobs_per_min).collect::<Vec<_>>())?;
-        let share = 1.0 + load_drift::half_width(ramp_samples).unwrap_or_default();
-        let (low, high) = (found.jobs_per_min / share, found.jobs_per_min * share);
-        Some(Throughput { low: found.low.min(low), high: found.high.max(high), ..found })
+        let found = Typical::of(samples).filter(|_| samples.len() >= looks::FIRST)?;
+        let Typical { median: jobs_per_min, low, high } = found;
+        Some(Throughput { jobs_per_min, low, high, samples: samples.len() })
     }
 
     /// How far it reaches to either side, as a share.
@@ -70,13 +34,15 @@ impl Throughput {
     }
 }
 
+/// How long a job takes in the mean.
+pub const MEAN_JOB_TIME: &str = "mean_job_time";
 /// The share of the driver itself in the CPU time of users and driver.
 pub const DRIVER_READING: &str = "driver_cpu";
 
 /// What each sample of a load reports of itself and of the machine, besides its rate.
 pub const LOAD_READINGS: [&str; 14] = [
     "job_timing_index",
-    "mean_job_time",
+    MEAN_JOB_TIME,
     "finish_deviation",
     "first_finish",
     DRIVER_READING,
@@ -172,6 +138,9 @@ pub struct LoadAnswers {
     /// Ascending in users.
     pub points: Vec<LoadPoint>,
     pub peak: Option<LoadPeak>,
+    /// The best point, where none of the others can be told apart from it: no peak can be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_peak: Option<LoadPeak>,
     /// The fewest users of whom each gets ten jobs a minute or fewer; `None` where no point had so many.
     pub crossover_users: Option<usize>,
     /// The most users that were measured below that.
@@ -179,88 +148,111 @@ pub struct LoadAnswers {
     /// The fewest users that are as many as there are jobs per minute.
     pub classic_crossover_users: Option<usize>,
     pub knee: Option<LoadKnee>,
+    /// The same of the knee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_knee: Option<LoadKnee>,
     /// What is saturated with how many users, the first one first.
     pub saturated: Vec<Saturated>,
 }
 
 /// Where more users begin to wait more than they get done: the highest power, throughput over the time that a
-/// job takes (Kleinrock, Power and deterministic rules of thumb, 1979).
+/// job takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadKnee {
     pub users: usize,
-    /// The fewest and the most users of the points whose power is within 5 % of it.
+    /// The points that cannot be told apart from it, itself among them, ascending; and the ends of that list.
+    pub as_good: Vec<usize>,
     pub users_low: usize,
     pub users_high: usize,
-}
-
-impl LoadKnee {
-    /// Of more than two points. What was measured before jobs' times were kept has users over throughput.
-    fn of(points: &[LoadPoint]) -> Option<LoadKnee> {
-        let job_min = |point: &LoadPoint| {
-            let in_turns = point.users as f64 / point.jobs_per_min;
-            point.mean_job_ns.map_or(in_turns, |ns| ns / 60e9)
-        };
-        let power = |point: &LoadPoint| point.jobs_per_min / job_min(point);
-        let best = points.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?;
-        let near = points.iter().filter(|point| power(point) >= NEARLY * power(best));
-        let (low, high) = near.fold((best.users, best.users), |(low, high), point| {
-            (low.min(point.users), high.max(point.users))
-        });
-        (points.len() > 2).then_some(LoadKnee {
-            users: best.users,
-            users_low: low,
-            users_high: high,
-        })
-    }
 }
 
 /// Where throughput is highest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadPeak {
     pub users: usize,
-    /// The fewest and the most users of the points whose median is within 1 % of the highest.
+    /// The points that cannot be told apart from it, itself among them, ascending; and the ends of that list.
+    pub as_good: Vec<usize>,
     pub users_low: usize,
     pub users_high: usize,
-    /// Of fresh samples, taken after the point was chosen.
+    /// Of samples in rounds, taken after the points were chosen that may be it.
     #[serde(flatten)]
     pub throughput: Throughput,
-    /// Whether the most users that were measured are the best: then there may be a higher peak beyond.
+    /// Whether the most users that were measured may be the best: then there may be a higher peak beyond.
     pub is_at_the_end: bool,
+}
+
+/// The best point by a measure, with all that cannot be told apart from it; `None` where a point is higher in
+/// the table that has too few samples in rounds.
+fn best_of(measure: Measure, samples: &[RampSample]) -> Option<(usize, Vec<usize>)> {
+    let highest = measure.highest(samples, |_| true);
+    let best = measure.best(samples).filter(|best| highest == Some(*best))?;
+    Some((best, measure.alike(samples, best)))
+}
+
+/// What is found where other points are told apart from it, or where none is.
+fn named<T>(found: Option<T>, is_named: impl Fn(&T) -> bool) -> [Option<T>; 2] {
+    match found {
+        Some(found) if is_named(&found) => [Some(found), None],
+        other => [None, other],
+    }
 }
 
 /// Jobs per minute that a user gets at the crossover (re-aim's `-x`).
 pub const CROSSOVER_JOBS: f64 = 10.0;
-/// A point so much below the best one is as good.
-const AS_GOOD: f64 = 0.99;
-/// The power is a product of two noisy numbers.
-const NEARLY: f64 = 0.95;
+/// A knee is between two others.
+const POINTS_OF_KNEE: usize = 3;
 
 impl LoadAnswers {
     /// From the points, and all samples in the order in which they were taken.
-    pub fn new(name: WorkName, points: Vec<LoadPoint>, ramp_samples: &[RampSample]) -> LoadAnswers {
-        let fresh = ramp_samples.iter().find(|sample| sample.is_fresh);
-        let peak = fresh.and_then(|RampSample { users, .. }| {
-            let users = *users;
-            let (users_low, users_high) = as_good(&points, users);
+    pub fn new(name: WorkName, points: Vec<LoadPoint>, samples: &[RampSample]) -> LoadAnswers {
+        let tells_apart = |as_good: &[usize]| points.len() < 2 || as_good.len() < points.len();
+        let peak = best_of(THROUGHPUT, samples).and_then(|(users, as_good)| {
+            let at = points.iter().find(|point| point.users == users)?;
             Some(LoadPeak {
                 users,
-                users_low,
-                users_high,
-                throughput: Throughput::of_fresh(ramp_samples)?,
-                is_at_the_end: points.last().is_some_and(|last| last.users == users),
+                users_low: *as_good.first()?,
+                users_high: *as_good.last()?,
+                throughput: at.throughput()?,
+                is_at_the_end: points.last().map(|last| last.users) == as_good.last().copied(),
+                as_good,
             })
         });
+        let knee = best_of(POWER, samples).filter(|_| points.len() >= POINTS_OF_KNEE);
+        let knee = knee.and_then(|(users, as_good)| {
+            let (users_low, users_high) = (*as_good.first()?, *as_good.last()?);
+            Some(LoadKnee { users, users_low, users_high, as_good })
+        });
+        let [peak, no_peak] = named(peak, |peak| tells_apart(&peak.as_good));
+        let [knee, no_knee] = named(knee, |knee| tells_apart(&knee.as_good));
         let crossover = Crossover::of(&points, CROSSOVER_JOBS);
         LoadAnswers {
             crossover_users: crossover.map(|crossover| crossover.users),
             crossover_above: crossover.and_then(|crossover| crossover.above),
             classic_crossover_users: Crossover::of(&points, 1.0).map(|crossover| crossover.users),
-            knee: LoadKnee::of(&points),
             saturated: saturated(points.iter().map(|point| (point.users, &point.machine))),
             mix: name.name.clone(),
             name,
             points,
             peak,
+            no_peak,
+            knee,
+            no_knee,
+        }
+    }
+
+    /// The best point with its interval, whether or not it can be named as the peak.
+    pub fn best(&self) -> Option<&LoadPeak> {
+        self.peak.as_ref().or(self.no_peak.as_ref())
+    }
+
+    /// The point that is called the best, here and in the tables of others: without enough samples in rounds,
+    /// that with the highest median.
+    pub fn best_point(&self) -> Option<&LoadPoint> {
+        let highest =
+            || self.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min));
+        match self.best() {
+            Some(best) => self.points.iter().find(|point| point.users == best.users),
+            None => highest(),
         }
     }
 }
@@ -289,14 +281,11 @@ impl LoadAnswers {
 
     /// Where the peak, the knee and the crossover are, each between what was measured.
     pub fn marks(&self) -> Vec<ChartMark> {
-        let peak = self.peak.as_ref().map(|peak| {
-            let range = [peak.users_low, peak.users_high];
-            peak_mark(peak.users, range, Some(peak.throughput), "")
-        });
-        let knee = self.knee.as_ref().map(|knee| {
-            let range = [knee.users_low, knee.users_high];
-            users_mark("knee", knee.users, range, "are as good")
-        });
+        let peak = self
+            .peak
+            .as_ref()
+            .map(|peak| peak_mark(peak.users, &peak.as_good, Some(peak.throughput), ""));
+        let knee = self.knee.as_ref().map(|knee| users_mark("knee", knee.users, &knee.as_good));
         let crossover = self.crossover_users;
         let crossover =
             crossover.map(|users| Crossover { users, above: self.crossover_above }.mark(""));
@@ -304,39 +293,38 @@ impl LoadAnswers {
     }
 }
 
-/// A place that is known to within a range of users.
-fn users_mark(what: &str, users: usize, [low, high]: [usize; 2], within: &str) -> ChartMark {
-    let range = match low == high {
-        true => String::new(),
-        false => format!(" ({low} to {high} {within})"),
-    };
-    let note = format!("{what}: {}{range}", format::plural(users, "user"));
+/// A place, with the points that cannot be told apart from it.
+fn users_mark(what: &str, users: usize, as_good: &[usize]) -> ChartMark {
+    let note = format!("{what}: {}{}", format::plural(users, "user"), or_with(users, as_good));
     let text = what.split(' ').next().unwrap_or_default().to_owned();
-    let [x, low, high] = [users, low, high].map(|users| users as f64);
+    let ends = as_good.first().zip(as_good.last()).unwrap_or((&users, &users));
+    let [x, low, high] = [users, *ends.0, *ends.1].map(|users| users as f64);
     ChartMark { text, note, x, low, high, y: None, curve: None }
+}
+
+/// The points that cannot be told apart from the one with so many users, in brackets, if there are any.
+pub fn or_with(users: usize, as_good: &[usize]) -> String {
+    let others: Vec<String> =
+        as_good.iter().filter(|other| **other != users).map(usize::to_string).collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!(" (not told apart from {})", others.join(", ")),
+    }
 }
 
 /// The peak of the arm that is named, and the interval of its jobs per minute where that is known.
 pub fn peak_mark(
     users: usize,
-    range: [usize; 2],
+    as_good: &[usize],
     throughput: Option<Throughput>,
     of_arm: &str,
 ) -> ChartMark {
     let what = format!("peak {of_arm}");
-    let mark = users_mark(what.trim_end(), users, range, "are within 1 %");
+    let mark = users_mark(what.trim_end(), users, as_good);
     let Some(Throughput { jobs_per_min, low, high, .. }) = throughput else { return mark };
     let [rate, from, to] = [jobs_per_min, low, high].map(|rate| format::rate(rate, "jobs/min"));
     let note = format!("{}, {rate} jobs/min [{from}, {to}]", mark.note);
     ChartMark { note, y: Some([low, high]), ..mark }
-}
-
-/// The fewest and the most users of the points that are as good as the best one, and of the one where the
-/// peak was measured.
-pub fn as_good(points: &[LoadPoint], peak: usize) -> (usize, usize) {
-    let highest = points.iter().map(|point| point.jobs_per_min).fold(0.0, f64::max);
-    let good = points.iter().filter(|point| point.jobs_per_min >= AS_GOOD * highest);
-    good.fold((peak, peak), |(low, high), point| (low.min(point.users), high.max(point.users)))
 }
 
 /// Where each user gets no more than so many jobs a minute.
@@ -362,7 +350,7 @@ impl Crossover {
         let Crossover { users, above } = self;
         let what = format!("crossover {of_arm}");
         let what = what.trim_end();
-        let mark = users_mark(what, users, [above.unwrap_or(users), users], "");
+        let mark = users_mark(what, users, &[above.unwrap_or(users), users]);
         let note = match above {
             Some(above) => format!("{what}: between {above} and {users} users"),
             None => format!("{what}: {} or fewer", format::plural(users, "user")),
@@ -373,63 +361,61 @@ impl Crossover {
 
 #[cfg(test)]
 mod tests {
+    use super::super::alike::rounds;
     use super::*;
 
     #[test]
-    fn the_interval_is_between_two_of_the_samples() {
-        let samples = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
-        assert_eq!(Throughput::of(&samples(7)), None);
-        let of = |count| {
-            let found = Throughput::of(&samples(count)).unwrap();
-            (found.jobs_per_min, found.low, found.high)
-        };
-        assert_eq!(of(8), (4.5, 1.0, 8.0));
-        // P(fewer than 3 of 14 coins) = 0.0065 on each side, fewer than 4: 0.029.
-        assert_eq!(of(14), (7.5, 3.0, 12.0));
-        assert_eq!(of(20), (10.5, 5.0, 16.0));
-        // From the fourth look on the chance shrinks.
-        assert_eq!((of(21), of(31)), ((11.0, 5.0, 17.0), (16.0, 8.0, 24.0)));
-    }
-
-    /// What the sign test misses at each look, summed up: the chance to be wrong at any of them is no more.
-    #[test]
-    fn all_looks_together_miss_in_less_than_five_per_cent() {
-        let missed = |count: usize| {
-            let samples: Vec<f64> = (0..count).map(|i| i as f64).collect();
-            let rank = Throughput::of(&samples).unwrap().low as usize;
-            let chances = (0..=rank).scan(0.5f64.powi(count as i32), |chance, k| {
-                let now = *chance;
-                *chance *= (count - k) as f64 / (k + 1) as f64;
-                Some(now)
-            });
-            2.0 * chances.sum::<f64>()
-        };
-        let counts: Vec<usize> = LOOKS.counts().take_while(|count| *count < 1000).collect();
-        assert_eq!(counts[..6], [8, 14, 21, 31, 46, 69]);
-        let all: f64 = counts.into_iter().map(missed).sum();
-        assert!(all < 0.05, "{all}");
+    fn an_interval_takes_eight_samples() {
+        let samples: Vec<f64> = (1..=8).map(f64::from).collect();
+        assert_eq!(Throughput::of(&samples[1..]), None);
+        let found = Throughput::of(&samples).unwrap();
+        assert_eq!((found.jobs_per_min, found.samples), (4.5, 8));
+        assert!(found.low <= 1.0 && found.high >= 8.0, "{found:?}");
     }
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         LoadPoint { users, jobs_per_min, samples: 3, ..LoadPoint::default() }
     }
 
+    /// Points whose samples are all in rounds.
+    fn answers(rates: &[(usize, f64)]) -> LoadAnswers {
+        let samples = rounds(rates, looks::FIRST);
+        let of = |users: usize| {
+            let own = samples.iter().filter(move |one| one.users == users);
+            Throughput::of(&own.map(|one| one.jobs_per_min).collect::<Vec<_>>()).unwrap()
+        };
+        let points = rates.iter().map(|(users, _)| {
+            let found = of(*users);
+            LoadPoint {
+                jobs_per_min_low: Some(found.low),
+                jobs_per_min_high: Some(found.high),
+                ..point(*users, found.jobs_per_min)
+            }
+        });
+        LoadAnswers::new("load:x".into(), points.collect(), &samples)
+    }
+
     #[test]
-    fn peak_and_crossover_are_of_the_points() {
-        let points = [(1, 100.0), (2, 199.0), (4, 200.0), (8, 198.5), (16, 160.0), (200, 150.0)];
-        let points = points.map(|(users, rate)| point(users, rate)).to_vec();
-        let fresh = [197.0; 8];
-        let answers = LoadAnswers::new("load:x".into(), points, &load_drift::all_fresh(4, &fresh));
-        let peak = answers.peak.unwrap();
-        assert_eq!((peak.users_low, peak.users_high, peak.throughput.jobs_per_min), (2, 8, 197.0));
-        assert!(!peak.is_at_the_end);
-        assert_eq!(
-            (answers.crossover_users, answers.classic_crossover_users),
-            (Some(16), Some(200))
-        );
-        assert_eq!(answers.crossover_above, Some(8));
-        // 199²/2 is more than 200²/4.
-        let knee = answers.knee.unwrap();
-        assert_eq!((knee.users, knee.users_low, knee.users_high), (2, 2, 2));
+    fn the_peak_is_the_best_of_the_table_with_all_that_are_not_told_apart() {
+        let rates = [(1, 100.0), (2, 199.0), (4, 190.0), (8, 200.0), (16, 155.0), (200, 150.0)];
+        let found = answers(&rates);
+        let peak = found.peak.as_ref().unwrap();
+        assert_eq!((peak.users, &*peak.as_good, peak.users_low), (8, &[2, 8][..], 2));
+        assert!(!peak.is_at_the_end && found.no_peak.is_none());
+        assert_eq!(found.best_point().unwrap().jobs_per_min, peak.throughput.jobs_per_min);
+        assert_eq!((found.crossover_users, found.classic_crossover_users), (Some(16), Some(200)));
+        assert_eq!(found.crossover_above, Some(8));
+        // 199²/2 is more than 200²/8.
+        assert_eq!(found.knee.unwrap().as_good, [2]);
+    }
+
+    #[test]
+    fn where_no_point_is_told_apart_no_peak_is_named() {
+        let found = answers(&[(1, 100.0), (2, 100.5), (4, 100.2)]);
+        assert_eq!(found.peak, None);
+        let best = found.no_peak.as_ref().unwrap();
+        assert_eq!((best.users, &*best.as_good), (2, &[1, 2, 4][..]));
+        assert_eq!(found.best_point().unwrap().users, 2);
+        assert_eq!(found.knee.unwrap().users, 1);
     }
 }

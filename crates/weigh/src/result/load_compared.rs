@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::alike::{RampSample, THROUGHPUT};
 use super::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
-use super::load::{CROSSOVER_JOBS, Crossover, LoadPoint, as_good, peak_mark, percent_known};
+use super::load::{CROSSOVER_JOBS, Crossover, LoadPoint, peak_mark, percent_known};
 use super::work_name::{USERS, WorkName};
 
 /// A mix whose peak was sought in two arms.
@@ -22,7 +23,10 @@ pub struct LoadCurve {
     pub points: Vec<LoadPoint>,
     /// With how many users its peak was measured.
     pub peak_users: usize,
-    /// The fewest and the most users of the points whose median is within 1 % of the highest.
+    /// The points that cannot be told apart from the best one, ascending, with that at which the peak was
+    /// measured; and the ends of that list. Empty in documents of an earlier weigh.
+    #[serde(default)]
+    pub peak_as_good: Vec<usize>,
     pub peak_users_low: usize,
     pub peak_users_high: usize,
     /// Whether those are the most that were measured: then there may be a higher peak beyond.
@@ -33,14 +37,20 @@ pub struct LoadCurve {
 }
 
 impl LoadCurve {
-    /// From its points, and where the peak was measured.
-    pub fn new(points: Vec<LoadPoint>, peak_users: usize) -> LoadCurve {
-        let (peak_users_low, peak_users_high) = as_good(&points, peak_users);
+    /// From its points, where the peak was measured, and their samples.
+    pub fn new(points: Vec<LoadPoint>, peak_users: usize, samples: &[RampSample]) -> LoadCurve {
+        let best = THROUGHPUT.highest(samples, |_| true).unwrap_or(peak_users);
+        let mut as_good = THROUGHPUT.alike(samples, best);
+        if let Err(at) = as_good.binary_search(&peak_users) {
+            as_good.insert(at, peak_users);
+        }
+        let [fewest, most] = [as_good.first(), as_good.last()].map(|end| end.copied());
         LoadCurve {
             peak_users,
-            peak_users_low,
-            peak_users_high,
-            is_at_the_end: points.last().is_some_and(|last| last.users <= peak_users),
+            peak_users_low: fewest.unwrap_or(peak_users),
+            peak_users_high: most.unwrap_or(peak_users),
+            is_at_the_end: points.last().map(|last| last.users) <= most,
+            peak_as_good: as_good,
             crossover: Crossover::of(&points, CROSSOVER_JOBS),
             points,
         }
@@ -59,8 +69,8 @@ impl LoadCurve {
     fn marks(&self, arm: usize, label: &str) -> Vec<ChartMark> {
         let (peak, of_arm) = (self.peak_users, format!("of `{label}`"));
         let at_peak = self.points.iter().find(|point| point.users == peak);
-        let range = [self.peak_users_low, self.peak_users_high];
-        let peak = peak_mark(peak, range, at_peak.and_then(LoadPoint::throughput), &of_arm);
+        let as_good = &self.peak_as_good;
+        let peak = peak_mark(peak, as_good, at_peak.and_then(LoadPoint::throughput), &of_arm);
         let crossover = self.crossover.map(|crossover| crossover.mark(&of_arm));
         let marks = std::iter::once(peak).chain(crossover);
         marks.map(|mark| ChartMark { curve: Some(arm), ..mark }).collect()
@@ -117,8 +127,18 @@ mod tests {
             };
             points.map(point).collect::<Vec<_>>()
         };
-        let baseline = LoadCurve::new(points([500.0, 1000.0, 700.0]), 2);
-        let treated = LoadCurve::new(points([400.0, 795.0, 800.0]), 2);
+        let curve = |rates: [f64; 3]| {
+            let samples = |(users, jobs_per_min)| RampSample {
+                users,
+                jobs_per_min,
+                job_ns: None,
+                round: None,
+            };
+            let samples: Vec<RampSample> = [1, 2, 64].into_iter().zip(rates).map(samples).collect();
+            LoadCurve::new(points(rates), 2, &samples)
+        };
+        let (baseline, treated) = (curve([500.0, 1000.0, 690.0]), curve([400.0, 795.0, 800.0]));
+        assert_eq!(treated.peak_as_good, [2, 64]);
         assert_eq!((treated.peak_users_low, treated.peak_users_high), (2, 64));
         assert_eq!(treated.crossover, None);
         let (mix, treatment) = ("load:x".into(), "audit".into());
@@ -129,7 +149,7 @@ mod tests {
             assert_eq!((chart.title(), labels), ("load:x", vec!["none", "audit"]));
         }
         let notes: Vec<&str> = charts[0].marks.iter().map(|mark| mark.note.as_str()).collect();
-        let second = "peak of `audit`: 2 users (2 to 64 are within 1 %)";
+        let second = "peak of `audit`: 2 users (not told apart from 64)";
         assert_eq!(notes, ["peak of `none`: 2 users", second]);
         assert!(charts[1].marks.is_empty());
     }

@@ -1,6 +1,7 @@
 //! What was found, as data: no layout, and no words but those that are part of a document. The engine and the
 //! importers make it, every format shows it.
 
+pub mod alike;
 pub mod btu;
 pub mod budget;
 pub mod busy_machine;
@@ -13,8 +14,6 @@ pub mod gate;
 pub mod imported;
 pub mod load;
 pub mod load_compared;
-pub mod load_drift;
-pub mod looks;
 pub mod metrics;
 pub mod net;
 pub mod net_cells;
@@ -22,6 +21,7 @@ mod net_distribution;
 pub mod net_rank;
 pub mod older;
 pub mod plausible;
+pub mod preliminary;
 pub mod profiled;
 pub mod quantity;
 pub mod reading;

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The name of the text that says why an amount could not be counted.
+pub const NOT_COUNTED: &str = "not_counted";
+
 /// A number that a treatment gives of each launch. The names are those of its columns and fields too, so one
 /// name means one thing, whoever declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format;
 use crate::machine::Facts;
@@ -14,7 +14,7 @@ use crate::machine::Facts;
 pub const SCHEMA: &str = "weighbridge/rules/1";
 
 /// What the costs are counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostMetric {
     /// Instructions of the kernel, by the PMU: the same on every run.
@@ -36,11 +36,30 @@ impl CostMetric {
 }
 
 /// A cost, in the report's metric, with its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenCost")]
 pub struct CostInterval {
     pub value: f64,
     pub low: f64,
     pub high: f64,
+}
+
+/// As JSON has it, where what is no finite number is a `null`.
+#[derive(Deserialize)]
+struct WrittenCost {
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl From<WrittenCost> for CostInterval {
+    fn from(written: WrittenCost) -> CostInterval {
+        CostInterval {
+            value: written.value.unwrap_or(f64::NAN),
+            low: written.low.unwrap_or(f64::NEG_INFINITY),
+            high: written.high.unwrap_or(f64::INFINITY),
+        }
+    }
 }
 
 impl CostInterval {
@@ -51,10 +70,13 @@ impl CostInterval {
 }
 
 /// The whole answer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RuleReport {
     /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
+    /// In the store; empty before it is there.
+    #[serde(default)]
+    pub id: String,
     /// The command line that measures this again.
     pub command: String,
     pub metric: CostMetric,
@@ -86,10 +108,10 @@ pub struct RuleReport {
     pub sum_of_confirmed: CostInterval,
     /// Extra CPU time of the profile's program, in per cent of what it used, for going through the rules;
     /// only with a profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_cpu_pct: Option<CostInterval>,
     /// And for records, as far as the profile tells that they are made.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_records: Option<ProfileRecords>,
     /// What a reader must know, in whole sentences.
     pub notes: Vec<String>,
@@ -98,7 +120,7 @@ pub struct RuleReport {
 }
 
 /// Something that the cost was weighed on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OperationCosts {
     /// `getppid`, `read`, `stat`, `open-close`, `create-unlink`, `fork`, `exec`.
     pub name: String,
@@ -110,12 +132,12 @@ pub struct OperationCosts {
     pub armed: CostInterval,
     pub full: CostInterval,
     /// By the clock, where the metric is another.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ns: Option<Elapsed>,
 }
 
 /// Nanoseconds of an operation at the three levels.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Elapsed {
     pub clean: CostInterval,
     pub armed: CostInterval,
@@ -123,7 +145,7 @@ pub struct Elapsed {
 }
 
 /// A line of a rule file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LineReport {
     pub file: PathBuf,
     /// Counted from 1.
@@ -135,7 +157,7 @@ pub struct LineReport {
 }
 
 /// What became of a line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fate {
     Loaded(Box<LineCost>),
@@ -148,7 +170,7 @@ pub enum Fate {
 }
 
 /// What a loaded rule costs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LineCost {
     /// What it adds to each operation that it does not match, or matches: see `matched`.
     pub per_operation: Vec<CostInterval>,
@@ -162,7 +184,7 @@ pub struct LineCost {
 }
 
 /// How well a rule's cost is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Leaving this one rule out of the loaded set gave its cost back, twice.
@@ -186,7 +208,7 @@ impl Standing {
 }
 
 /// What it takes when the rule matches a system call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Matched {
     /// The operation that it was measured on, or that its system calls resemble.
     pub operation: String,
@@ -199,7 +221,7 @@ pub struct Matched {
 }
 
 /// Rules that the kernel treats alike.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Class {
     /// As `directory watches`.
     pub title: String,
@@ -207,15 +229,15 @@ pub struct Class {
     /// Per system call of the mix, of all of them together.
     pub per_syscall: CostInterval,
     /// The sum of what each of them gives back when it alone is left out, where that is not the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_by_one: Option<CostInterval>,
     /// Of the sum of all lines, in per cent; `None` where that is too small to detect.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_pct: Option<f64>,
 }
 
 /// Records that a program makes whatever it does besides: of calls that a rule has no condition for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProfileRecords {
     /// Their names.
     pub calls: Vec<String>,
@@ -224,7 +246,7 @@ pub struct ProfileRecords {
 }
 
 /// Something that was not measured; all else is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NotMeasured {
     /// A phrase.
     pub what: String,
@@ -233,7 +255,7 @@ pub struct NotMeasured {
 }
 
 /// Another way to write some of the rules.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rewrite {
     /// As `list the system calls instead of watching the directory /etc/`.
     pub title: String,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One of the two ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// One after the other.
@@ -12,14 +12,17 @@ pub enum Scheme {
     InTurns,
 }
 
-/// Of a row whose pairs take turns, what those say that were taken in sequence, as a control.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ControlPairs {
-    pub effect_pct: f64,
-    /// `None` while there are too few pairs to bound that side.
-    pub low_pct: Option<f64>,
-    pub high_pct: Option<f64>,
-    pub pairs: usize,
-    /// Whether its interval and that of the row have nothing in common.
-    pub differs: bool,
+/// s₀: the spread of a row's log-ratios expected before the first pair, as a standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StartScales {
+    pub in_sequence: f64,
+    /// `None` in experiments of an earlier weigh, which expected the same everywhere.
+    pub in_turns: Option<f64>,
+}
+
+/// Where nothing is known of turns.
+impl From<f64> for StartScales {
+    fn from(in_sequence: f64) -> StartScales {
+        StartScales { in_sequence, in_turns: None }
+    }
 }

@@ -35,7 +35,7 @@ pub struct Item {
 }
 
 impl SuiteIndex {
-    /// `None` for a suite without an index, or where a rate is missing: an index of eleven of
+    /// `None` for a suite without an index, or where a rate that counts is missing: an index of eleven of
     /// twelve could not be held against others.
     pub fn new(
         suite: &Suite,
@@ -43,7 +43,8 @@ impl SuiteIndex {
         rate: impl Fn(&str) -> Option<f64>,
     ) -> Option<SuiteIndex> {
         let formula = suite.index?;
-        if suite.members.iter().any(|member| rate(&member.name).is_none()) {
+        let mut scored = suite.members.iter().filter(|member| member.baseline.is_some());
+        if scored.any(|member| rate(&member.name).is_none()) {
             return None;
         }
         let items = items(suite, rate);
@@ -140,14 +141,12 @@ mod tests {
             assert!((item.index - printed).abs() < 0.06, "{item:?} is not {printed}");
         }
         assert!((index.index - printed).abs() < 0.06, "{} is not {printed}", index.index);
-        let without_last = |name: &str| {
-            suite.members.last().filter(|last| last.name != name).and_then(|_| rate(name))
-        };
-        assert_eq!(
-            SuiteIndex::new(suite, 1, without_last),
-            None,
-            "an index of all but one is none"
-        );
+        let last = suite.members.iter().rfind(|member| member.baseline.is_some()).unwrap();
+        let without_last = |name: &str| rate(name).filter(|_| name != last.name);
+        let all_but_one = SuiteIndex::new(suite, 1, without_last);
+        assert_eq!(all_but_one, None, "an index of all but one is none");
+        let scored_alone = |name: &str| rate(name).filter(|_| found(name).is_some());
+        assert_eq!(SuiteIndex::new(suite, 1, scored_alone).as_ref(), Some(&index));
         index
     }
 

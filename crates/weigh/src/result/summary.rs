@@ -13,10 +13,11 @@ use super::gate::Gate;
 use super::imported::Imported;
 use super::load_compared::ComparedLoad;
 use super::metrics::Metrics;
+use super::preliminary::Preliminary;
 use super::profiled::Profiled;
 use super::quantity::{self, Amounts, EvidenceQuantity, QuantityKind};
 use super::reading::Reading;
-use super::scheme::{ControlPairs, Scheme};
+use super::scheme::Scheme;
 use super::times::TimesRow;
 use super::versus::{self, Versus};
 use super::work_name::WorkName;
@@ -28,6 +29,9 @@ use paired::{Verdict, Withheld};
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/experiment/2";
+
+/// The label of an arm without a treatment.
+pub const NOTHING: &str = "none";
 
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,13 +188,14 @@ pub struct Row {
     /// choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// Of a row in turns, what those pairs say that were taken in sequence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_sequence: Option<ControlPairs>,
     /// The unit of `baseline` and `treated`, e.g. `ops/s`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
     pub unit: String,
     /// Median rate of the baseline's samples.
     pub baseline: f64,
+    /// Of interleaved pairs, whose rate is that of the median slice: the median rate of the baseline's
+    /// samples over all of their time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_over_all: Option<f64>,
     /// The rate that follows from `baseline` and the effect, so that the three agree:
     /// `baseline × (1 + effect_pct / 100)`.
     pub treated: f64,
@@ -205,6 +210,9 @@ pub struct Row {
     /// The interval of the effect; `None` while there are too few pairs to bound that side.
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
+    /// What few pairs show before anything bounds the effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preliminary: Option<Preliminary>,
     /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
     /// negative where it certainly gains; `None` while the pairs do not bound it.
     #[serde(default)]
@@ -304,6 +312,9 @@ pub struct Pair {
     pub first_s: f64,
     pub baseline_rate: f64,
     pub treated_rate: f64,
+    /// Rates of both samples over all of their time; of interleaved pairs, the two above are those of the
+    /// median slice.
+    pub rates_over_all: [f64; 2],
     /// CPU time per operation of the baseline and of the treated sample, where both used any.
     pub cpu_ns_per_op: Option<[f64; 2]>,
     /// What both samples have of the other metrics that are judged.

@@ -16,6 +16,9 @@ pub struct TimesRow {
     pub count: u64,
     /// How many in a second of the timed parts.
     pub per_s: f64,
+    /// How many an operation has, on average; absent where earlier versions wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_op: Option<f64>,
     /// A percentile of too few is none.
     pub p50_ns: Option<f64>,
     pub p99_ns: Option<f64>,

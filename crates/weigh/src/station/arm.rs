@@ -24,6 +24,9 @@ use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
+/// Another process may take the port that was chosen for a server, before the server does.
+const TRIES_FOR_A_PORT: u32 = 5;
+
 /// Where a workload finds the processes that it asks, for their CPU time (workloads/shared/server.c).
 const SERVERS: &str = "WEIGH_SERVERS";
 
@@ -172,12 +175,20 @@ impl Arm {
         self.raised.as_ref().map_or(&[], |raised| &raised.asked)
     }
 
+    /// Whether it has members, which live beside its worker.
+    pub fn has_members(&self) -> bool {
+        self.raised.as_ref().is_some_and(|raised| !raised.members.is_empty())
+    }
+
     /// Lets its members go on, as far as they live.
     pub fn thaw(&mut self) {
         let never = AtomicBool::new(false);
-        if let Some(raised) = &mut self.raised {
-            for MemberSeen { name, .. } in raised.members.clone() {
-                let _ = raised.of_members().thaw(&name, &never);
+        let Some(raised) = &mut self.raised else { return };
+        raised.of_members().wake();
+        for MemberSeen { name, .. } in raised.members.clone() {
+            // One that does not answer is not waited for once for each.
+            if let Err(LauncherError::Broken(_)) = raised.of_members().thaw(&name, &never) {
+                break;
             }
         }
     }
@@ -222,8 +233,24 @@ impl Arm {
     /// # Errors
     /// Where something does not start; then nothing of it is left.
     pub fn renew(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
-        self.lower();
-        let instance = self.instance()?;
+        let mut tries_left = TRIES_FOR_A_PORT;
+        loop {
+            self.lower();
+            let instance = self.instance()?;
+            let members = instance.members.clone();
+            let started = self.raise(instance, interrupted).inspect_err(|_| self.lower());
+            tries_left -= 1;
+            if started.is_ok() || tries_left == 0 || !members.iter().any(Raise::is_kept_out) {
+                return started;
+            }
+        }
+    }
+
+    fn raise(
+        &mut self,
+        instance: Instance,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<(), ArmsError> {
         let Instance { setup, members, environment, work_directory, .. } = instance;
         let has_servers = members.iter().any(|member| member.is_asked);
         let of_servers = self.kept(setup.clone().overridden_by(self.exempt.setup.clone()), true);
@@ -264,7 +291,7 @@ impl Arm {
         let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
         let started = started.and_then(|()| raised.freeze(interrupted));
         self.raised = Some(raised);
-        started.inspect_err(|_| self.lower())
+        started
     }
 
     fn client(&self, interrupted: &AtomicBool) -> Result<ExemptClient, ArmsError> {
@@ -290,8 +317,14 @@ impl Arm {
         let Some(mut raised) = self.raised.take() else { return };
         // Also after an interrupt: a server that is just killed may leave something behind.
         let never = AtomicBool::new(false);
+        raised.of_members().wake();
         for MemberSeen { name, .. } in raised.members.clone().iter().rev() {
-            let _ = raised.of_members().lower(name, ENDS_WITHIN, &never);
+            // A launcher that does not answer is ended with all that it has, and not asked for each.
+            if let Err(LauncherError::Broken(_)) =
+                raised.of_members().lower(name, ENDS_WITHIN, &never)
+            {
+                break;
+            }
         }
     }
 
@@ -323,6 +356,7 @@ impl Arm {
                 peak_memory_bytes: client.peak_memory_bytes,
                 block_input_bytes: client.block_input_bytes,
                 block_output_bytes: client.block_output_bytes,
+                kills: done.launched.kills.with(&client.kills),
                 ..done.launched
             },
             None => done.launched,

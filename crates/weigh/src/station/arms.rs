@@ -15,7 +15,8 @@ use crate::fixture::is_server;
 use crate::lines::{LinesError, PROMPTLY};
 use crate::treatment::guard::Guard;
 use crate::treatment::{
-    Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, asked_of_servers, on_demand,
+    Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers,
+    on_demand,
 };
 use crate::workload::launcher::{Job, Launched, LauncherError};
 use crate::workload::member::MemberDuring;
@@ -171,6 +172,11 @@ impl<'a> Arms<'a> {
         self.arms[arm].is_raised()
     }
 
+    /// Whether processes of an arm live beside its worker.
+    pub fn has_members(&self, arm: usize) -> bool {
+        self.arms[arm].has_members()
+    }
+
     /// Lets the members of an arm go on.
     pub fn thaw(&mut self, arm: usize) {
         self.arms[arm].thaw();
@@ -257,7 +263,10 @@ impl<'a> Arms<'a> {
         self.prove(arm, launched?, &[])
     }
 
+    /// What they change, they change under the guard's eyes.
     fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
+        let guarded = self.bench.running.check_undoing();
+        guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         for (index, one) in self.arms.iter_mut().enumerate() {
             one.named.treatment.before(Role::of(index, arm, treated_arm))?;
         }
@@ -286,7 +295,7 @@ impl<'a> Arms<'a> {
             if is_treated {
                 evidence = found;
                 for server in one.needed() {
-                    server.after(&Launch { members, ..launch })?;
+                    server.after(&Launch { members, ..launch }).map_err(of_row)?;
                 }
             }
         }
@@ -389,5 +398,13 @@ impl<'a> Arms<'a> {
             }
         }
         if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+    }
+}
+
+/// A server that dies takes the row with it that needs it, and no other.
+fn of_row(error: TreatmentError) -> ArmsError {
+    match error {
+        TreatmentError::NotInForce(problem) => ArmsError::Fixture(problem),
+        other => other.into(),
     }
 }

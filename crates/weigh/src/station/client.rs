@@ -15,6 +15,7 @@ use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
+use crate::chance;
 use crate::lines::{LinesError, PROMPTLY};
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::place::LaunchPlace;
@@ -88,7 +89,7 @@ impl ExemptClient {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<ExemptClient, LauncherError> {
-        let directory = scratch.join(format!("client-{:08x}", rand::random::<u32>()));
+        let directory = scratch.join(format!("client-{:08x}", chance::small()?));
         let cannot =
             |error: io::Error| LauncherError::Refused(format!("{}: {error}", directory.display()));
         DirBuilder::new().mode(0o700).create(&directory).map_err(cannot)?;

@@ -2,27 +2,67 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::machine::check::AUDITING;
 use crate::machine::disk_speed::DiskSpeed;
 use crate::machine::probes::AuditProbe;
-use crate::machine::{Facts, Probes, check};
+use crate::machine::{Facts, Probes, audit_contexts, check};
 use crate::treatment::guest;
 use linux_audit::netlink::Client;
+use linux_audit::status::Status;
 
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
 /// whole sentences. `scratch` is [`Facts::scratch`].
-pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>) {
+pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>, AuditSeen) {
     let disk = DiskSpeed::known(data_directory, &std::env::temp_dir());
     let mut machine = Facts { scratch, disk, ..Facts::read() };
-    let findings = check::check(&machine, &probe(data_directory));
+    let probes = probe(data_directory);
+    let findings = check::check(&machine, &probes);
     machine.worth_knowing = check::worth_knowing(&findings);
-    (machine, check::warnings(&findings))
+    let audit =
+        AuditSeen { enabled: probes.audit.map(|it| it.enabled), contexts: probes.audit_contexts };
+    (machine, check::warnings(&findings), audit)
+}
+
+/// The state of auditing at one moment, as far as it affects baselines; `None` is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditSeen {
+    enabled: Option<u32>,
+    contexts: Option<bool>,
+}
+
+impl AuditSeen {
+    /// The present state.
+    pub fn now() -> AuditSeen {
+        let enabled = audit_status().map(|status| status.enabled);
+        AuditSeen { enabled, contexts: audit_contexts::are_made() }
+    }
+
+    /// The change from this state to `now`, in sentences that begin like the check's; `None` if unchanged.
+    /// If `is_ours`, this process had auditing on meanwhile.
+    pub fn changed_to(self, now: AuditSeen, is_ours: bool) -> Option<String> {
+        let on = |seen: AuditSeen| seen.enabled.map(|enabled| enabled > 0);
+        let what = match (on(self).zip(on(now)), self.contexts.zip(now.contexts)) {
+            (Some((false, true)), _) => "it was switched on",
+            (Some((true, false)), _) => "it was switched off",
+            (_, Some((false, true))) if !is_ours => "it was switched on for a time",
+            _ => return None,
+        };
+        Some(format!(
+            "{AUDITING}: {what} while this was measured, by another program. Samples before and after are \
+             not comparable: measure again."
+        ))
+    }
+}
+
+fn audit_status() -> Option<Status> {
+    Client::open().and_then(|mut client| client.status()).ok()
 }
 
 /// Tries on this machine what more than reading a file takes: the audit status too, which the machine's
 /// own room does not know, and the room for workloads and for a database in this directory.
 pub fn probe(data_directory: &Path) -> Probes {
-    let audit = Client::open().and_then(|mut client| client.status()).ok();
-    let audit = audit.map(|status| AuditProbe { enabled: status.enabled, daemon_pid: status.pid });
+    let audit =
+        audit_status().map(|status| AuditProbe { enabled: status.enabled, daemon_pid: status.pid });
     let mut places = vec![std::env::temp_dir(), existing(data_directory)];
     places.dedup();
     Probes { audit, guests_lack: Some(guest::lacking()), ..Probes::read(&places) }
@@ -45,5 +85,25 @@ mod tests {
         let places: Vec<PathBuf> = probes.space.into_iter().map(|space| space.place).collect();
         assert_eq!(places, [std::env::temp_dir(), directory.path().to_owned()]);
         assert_eq!(existing(Path::new("no-such-directory")), Path::new("."));
+    }
+
+    #[test]
+    fn what_others_do_to_auditing_meanwhile_is_told() {
+        let seen =
+            |enabled, contexts| AuditSeen { enabled: Some(enabled), contexts: Some(contexts) };
+        let (never, off, on) = (seen(0, false), seen(0, true), seen(1, true));
+        let told = |before: AuditSeen, after, is_ours| {
+            before.changed_to(after, is_ours).unwrap_or_default()
+        };
+        for (before, after) in [(never, on), (off, on)] {
+            assert!(told(before, after, true).starts_with("Auditing: it was switched on while"));
+        }
+        assert!(told(on, off, false).contains("switched off while"));
+        // If we switched it on ourselves, contexts stay, as after any switching on.
+        assert!(told(never, off, false).contains("for a time"));
+        assert_eq!(told(never, off, true), "");
+        let hidden = AuditSeen { enabled: None, contexts: None };
+        let same = [(never, never), (off, off), (on, on), (hidden, on), (on, hidden)];
+        assert!(same.iter().all(|(before, after)| told(*before, *after, false).is_empty()));
     }
 }

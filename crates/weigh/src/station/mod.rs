@@ -7,18 +7,24 @@ pub mod away;
 pub mod client;
 mod cpu_shares;
 pub mod fitness;
+mod start;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+use fitness::AuditSeen;
 
 use crate::fixture::Circumstances;
 use crate::machine::Facts;
 use crate::machine::file_system::file_system;
-use crate::treatment::claim::{claim, only_one_at_a_time};
-use crate::treatment::guard::{Guard, put_back_what_was_left};
+use crate::treatment::claim::{AUDIT, claim, only_one_at_a_time};
+use crate::treatment::guard::Guard;
+use crate::treatment::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
 use crate::treatment::{Bench, Commons, Named, undoings};
 use crate::workload::executable::Executable;
 use crate::workload::place::LaunchPlace;
@@ -29,6 +35,10 @@ pub struct Station {
     _alone: File,
     pub guard: Guard,
     pub place: LaunchPlace,
+    /// Whether it was claimed to switch auditing.
+    has_audit: bool,
+    /// As it was when it was last looked at.
+    audit: Cell<Option<AuditSeen>>,
 }
 
 impl Station {
@@ -43,12 +53,14 @@ impl Station {
         put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
         let _alone = only_one_at_a_time()?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
-        let claims = occupied.into_iter().map(claim).collect::<Result<_, _>>()?;
+        let has_audit = occupied.contains(AUDIT);
+        let claims = occupied.into_iter().map(claim).collect::<Result<Vec<_>, _>>()?;
+        put_back_what_was_claimed(&claims, &undoings(), announce)?;
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
         let unpacked = unpacked.and_then(LaunchPlace::here);
         match unpacked {
-            Ok(place) => Ok(Station { _alone, guard, place }),
+            Ok(place) => Ok(Station { _alone, guard, place, has_audit, audit: Cell::new(None) }),
             Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),
         }
     }
@@ -65,6 +77,7 @@ impl Station {
             Bench {
                 place,
                 interrupted,
+                running: Rc::clone(guard.running()),
                 commons: Commons::default(),
                 seed: 0,
                 surroundings: Setup::default(),
@@ -80,9 +93,16 @@ impl Station {
     pub fn look(&self, data_directory: &Path) -> (Facts, Vec<String>) {
         let file_system = file_system(&self.place.scratch);
         let scratch = format!("{file_system} ({})", std::env::temp_dir().display());
-        let (machine, mut warnings) = fitness::look(Some(scratch), data_directory);
+        let (machine, mut warnings, audit) = fitness::look(Some(scratch), data_directory);
+        self.audit.set(Some(audit));
         warnings.extend(about_build(&self.place.executable));
         (machine, warnings)
+    }
+
+    /// What others changed since [`Station::look`] that changes every baseline, for a report; what we changed
+    /// is put back by now.
+    pub fn changed_meanwhile(&self) -> Option<String> {
+        self.audit.get()?.changed_to(AuditSeen::now(), self.has_audit)
     }
 
     /// Puts back what is still changed. Gives what is left.

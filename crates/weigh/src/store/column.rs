@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
-use crate::workload::sample::{OwnReading, Sample};
+use crate::workload::sample::{Outside, OwnReading, Sample};
 use crate::workload::times::Times;
 
 /// What is written.
@@ -20,6 +20,8 @@ pub(super) struct SampleColumn<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Disturbance>,
     pub padding_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<usize>,
 }
 
 /// The same, read back: of [`Sample`] only what memory keeps, as an experiment may have a million.
@@ -46,6 +48,7 @@ pub(super) struct ReadColumn<'a> {
     pub readings: Vec<OwnReading>,
     #[serde(default)]
     pub times: Vec<Times>,
+    pub outside: Option<Outside>,
     pub disturbance: Option<Disturbance>,
 }
 
@@ -119,8 +122,12 @@ mod tests {
             let sample: Sample = serde_json::from_str(&text).unwrap();
             assert_eq!((read.operations, read.elapsed_ns), (5.0, 7));
             assert_eq!(read.unit.as_ref().map(|unit| &*unit.0), Some("ops/s"));
-            let column =
-                SampleColumn { sample: &sample, disturbance: read.disturbance, padding_bytes: 7 };
+            let column = SampleColumn {
+                sample: &sample,
+                disturbance: read.disturbance,
+                padding_bytes: 7,
+                cpu: Some(1),
+            };
             let written = serde_json::to_string(&column).unwrap();
             let again: ReadColumn = serde_json::from_str(&written).unwrap();
             assert_eq!(format!("{again:?}"), format!("{read:?}"));

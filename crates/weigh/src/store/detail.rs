@@ -87,9 +87,9 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
         store.add_sample(&id, &measured(0, 0)).unwrap();
-        store.connection.execute_batch(BEFORE_10).unwrap();
+        store.connection().execute_batch(BEFORE_10).unwrap();
         store
-            .connection
+            .connection()
             .execute_batch(
                 "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;

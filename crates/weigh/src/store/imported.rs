@@ -16,7 +16,8 @@ impl Store {
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let text = serde_json::to_string(summary).expect("plain data with text keys");
         let insert = || -> rusqlite::Result<()> {
-            let transaction = self.connection.unchecked_transaction()?;
+            let connection = self.connection();
+            let transaction = connection.unchecked_transaction()?;
             transaction.execute(
                 "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                     sets, machine, warnings, pid, boot_id)
@@ -44,7 +45,7 @@ impl Store {
     /// Where the database cannot be read.
     pub fn import(&self, id: &str) -> Result<Option<Summary>, Error> {
         let text: Option<String> = self
-            .connection
+            .connection()
             .query_row("SELECT summary FROM imported WHERE experiment = ?1", [id], |row| row.get(0))
             .optional()
             .map_err(|error| self.explain(&error))?;

@@ -3,13 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::ErrorCode;
 
+use database::{Database, UsedDatabase};
+use lost::OpenedFile;
 use open::Access;
 
 mod column;
+mod database;
 mod detail;
+mod documents;
 mod imported;
+mod lost;
 pub mod names;
 mod open;
 mod read;
@@ -33,9 +38,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open database.
 pub struct Store {
-    connection: Connection,
+    database: Database,
     path: PathBuf,
     access: Access,
+    file: OpenedFile,
 }
 
 /// Where the database is unless the user says otherwise: `$XDG_DATA_HOME/weighbridge/weigh.db`,
@@ -56,6 +62,15 @@ impl Store {
     /// Where its file is, whose disk has to have room.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// Whether it is the database of the user who called `sudo`.
+    pub fn is_of_another_user(&self) -> bool {
+        self.database.user().is_some()
+    }
+
+    fn connection(&self) -> UsedDatabase<'_> {
+        self.database.used()
     }
 
     fn explain(&self, error: &rusqlite::Error) -> Error {
@@ -80,6 +95,11 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
              creates a new one; \
              `sqlite3 {path} .recover` may save what is in it"
         ),
+        Some(ErrorCode::TooBig) => {
+            format!(
+                "a value in the database {path} is longer than any that weigh stores: it is damaged"
+            )
+        }
         Some(ErrorCode::DiskFull) => {
             format!(
                 "the disk that holds the database {path} is full; what was stored before is kept"
@@ -141,7 +161,7 @@ mod tests {
                 unit: "ops/s".into(),
                 syscalls_per_op: Some(1.0),
                 sample_ms: Some(70),
-                start_scale: 0.0375,
+                start_scale: 0.0375.into(),
                 on_curve: Some(crate::result::curve::OnCurve {
                     series: "stat".into(),
                     x: 4.0,
@@ -162,6 +182,7 @@ mod tests {
             position: arm,
             started_s: pair as f64,
             padding_bytes: 0,
+            cpu: None,
             sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
             evidence: Default::default(),
             disturbance: Some(Default::default()).filter(|_| arm == 1),
@@ -199,6 +220,7 @@ mod tests {
                 block_output_bytes: sample.block_output_bytes,
                 readings: sample.readings,
                 times: Vec::new(),
+                outside: sample.outside,
                 disturbance: measured.disturbance,
             };
             Kept::new(&place, column, sample.unit, measured.evidence, &[])
@@ -236,7 +258,9 @@ mod tests {
         ALTER TABLE failure DROP COLUMN load_axis; ALTER TABLE failure DROP COLUMN load_value;
         ALTER TABLE experiment DROP COLUMN asked_for; ALTER TABLE experiment DROP COLUMN classic;
         ALTER TABLE experiment DROP COLUMN peaks;
-        ALTER TABLE experiment DROP COLUMN profiles;";
+        ALTER TABLE experiment DROP COLUMN profiles;
+        ALTER TABLE experiment DROP COLUMN plans;
+        ALTER TABLE work DROP COLUMN turns_scale; ALTER TABLE experiment DROP COLUMN document;";
 
     #[test]
     fn the_load_is_taken_out_of_names_and_what_was_asked_for_out_of_commands() {
@@ -280,7 +304,7 @@ mod tests {
             1,
         );
         let back = format!("{before} PRAGMA user_version = 9;");
-        store.connection.execute_batch(&back).unwrap();
+        store.connection().execute_batch(&back).unwrap();
         let store = Store::open(&path).unwrap();
         let [by_words, by_origin, is_classic] = ids.map(|id| store.load(&id).unwrap());
         assert_eq!(by_words.header.works, works);
@@ -322,9 +346,9 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
         store.add_sample(&id, &measured(0, 0)).unwrap();
-        store.connection.execute_batch(BEFORE_10).unwrap();
+        store.connection().execute_batch(BEFORE_10).unwrap();
         store
-            .connection
+            .connection()
             .execute_batch(
                 "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
                  ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
@@ -343,7 +367,7 @@ mod tests {
             )
             .unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
-        assert_eq!(stored.header.works[0].start_scale, 0.01);
+        assert_eq!(stored.header.works[0].start_scale, 0.01.into());
         assert_eq!(stored.samples, samples([(0, 0)]));
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());
@@ -362,8 +386,8 @@ mod tests {
             ALTER TABLE arm DROP COLUMN quantities;
              ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
              ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
-        store.connection.execute_batch(BEFORE_10).unwrap();
-        store.connection.execute_batch(back).unwrap();
+        store.connection().execute_batch(BEFORE_10).unwrap();
+        store.connection().execute_batch(back).unwrap();
         let store = Store::open(&path).unwrap();
         let stored = store.load(&id).unwrap();
         assert_eq!(
@@ -402,7 +426,7 @@ mod tests {
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         let id = store.begin(&header()).unwrap();
         assert_eq!(store.load(&id).unwrap().state, State::Running);
-        store.connection.execute("UPDATE experiment SET pid = 0", []).unwrap();
+        store.connection().execute("UPDATE experiment SET pid = 0", []).unwrap();
         assert_eq!(store.load(&id).unwrap().state, State::Interrupted);
     }
 
@@ -419,7 +443,7 @@ mod tests {
     fn a_newer_database_is_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
-        Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
+        Store::open(&path).unwrap().connection().pragma_update(None, "user_version", 99).unwrap();
         assert!(Store::open(&path).err().unwrap().to_string().contains("newer"));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::write::is_id;
+use super::write::{check_id, id};
 use super::{Error, NO_EXPERIMENT, Store};
 use crate::result::summary::State;
 
@@ -57,11 +57,11 @@ impl Store {
         let by = |condition: &str| {
             let order = "ORDER BY started DESC, rowid DESC";
             let sql = format!("SELECT id FROM experiment WHERE {condition} {order}");
-            self.rows(&sql, [wanted], |row| row.get::<_, String>(0))
+            self.rows(&sql, [wanted], id)
         };
         for condition in ["id = ?1", "name = ?1"] {
-            if let Some(id) = by(condition)?.into_iter().next() {
-                return Ok(id);
+            if let Some(found) = by(condition)?.into_iter().next() {
+                return Ok(found);
             }
         }
         let ids = by("substr(id, 1, length(?1)) = ?1")?;
@@ -82,7 +82,7 @@ impl Store {
         let ids: Vec<String> = self.rows(
             "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
             [before],
-            |row| row.get(0),
+            id,
         )?;
         ids.into_iter().next().ok_or_else(|| match before {
             0 => Error(NO_EXPERIMENT.into()),
@@ -115,16 +115,11 @@ impl Store {
     /// Deletes experiments with all that is stored of them: all or none.
     ///
     /// # Errors
-    /// Where one is still measured, or it cannot be written.
+    /// Where one is still measured or is no id, or it cannot be written.
     pub fn forget(&self, ids: &[String]) -> Result<(), Error> {
-        // It also names the report's file.
-        if let Some(id) = ids.iter().find(|id| !is_id(id)) {
-            return Err(Error(format!(
-                "`{id}` is no id that weigh gives: another program wrote it, so nothing is deleted"
-            )));
-        }
         let mut batch = String::new();
         for id in ids {
+            check_id(id).map_err(Error)?;
             for table in
                 ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"]
             {
@@ -133,9 +128,9 @@ impl Store {
             let _ = write!(batch, "DELETE FROM experiment WHERE id = '{id}';");
         }
         // Nobody begins or goes on with an experiment between the look and the deletion.
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
-                .map_err(|error| self.explain(&error))?;
+        let connection = self.connection();
+        let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)
+            .map_err(|error| self.explain(&error))?;
         if let Some(id) = self.running()?.into_iter().find(|id| ids.contains(id)) {
             return Err(Error(format!("the experiment {id} is still measured: end it first")));
         }
@@ -160,14 +155,14 @@ impl Store {
             return Ok(());
         }
         let pragma = |name: &str| -> rusqlite::Result<i64> {
-            self.connection.pragma_query_value(None, name, |row| row.get(0))
+            self.connection().pragma_query_value(None, name, |row| row.get(0))
         };
         let compact = || -> rusqlite::Result<()> {
             if 4 * pragma("freelist_count")? >= pragma("page_count")? {
-                self.connection.execute_batch("VACUUM")?;
+                self.connection().execute_batch("VACUUM")?;
             }
             // The log of what was written is as long as that, until it is taken into the file.
-            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         };
         compact().map_err(|error| self.explain(&error))
     }
@@ -243,7 +238,8 @@ mod tests {
         let tables = ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"];
         for table in tables {
             let sql = format!("SELECT count(*) FROM {table} WHERE experiment = ?1");
-            let left: i64 = store.connection.query_row(&sql, [&ids[0]], |row| row.get(0)).unwrap();
+            let left: i64 =
+                store.connection().query_row(&sql, [&ids[0]], |row| row.get(0)).unwrap();
             assert_eq!(left, 0, "{table}");
         }
         assert_eq!(store.load(&ids[1]).unwrap().samples.len(), 1);
@@ -265,8 +261,8 @@ mod tests {
             ALTER TABLE experiment DROP COLUMN planned_pairs;
             ALTER TABLE experiment DROP COLUMN metrics;
             ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 5;";
-        store.connection.execute_batch(BEFORE_10).unwrap();
-        store.connection.execute_batch(back).unwrap();
+        store.connection().execute_batch(BEFORE_10).unwrap();
+        store.connection().execute_batch(back).unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();
         assert_eq!(store.find(Some("old")).unwrap(), ids[0]);

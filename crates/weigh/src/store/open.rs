@@ -6,9 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
+use trust::user::User;
+use trust::{allowed, owner};
 
-use super::{BUSY_TIMEOUT, Error, Store, explain, schema};
-use trust::owner;
+use super::database::Database;
+use super::lost::{OpenedFile, beside};
+use super::{Error, Store, explain, schema};
 
 /// `PRAGMA application_id` of a database of ours: "Weig". Those made by earlier versions have none.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
@@ -44,28 +47,49 @@ impl Access {
         }
     }
 
-    /// Opens the file, as the user whose it is.
+    /// Opens the file, as this user.
     ///
     /// # Errors
     /// As SQLite.
-    pub fn connect(self, path: &Path) -> rusqlite::Result<Connection> {
-        // As no other thread uses a connection, it needs no lock.
-        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let read = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;
-        let write = flags | OpenFlags::SQLITE_OPEN_READ_WRITE;
-        let connection = match self {
-            Access::Create => {
-                Connection::open_with_flags(path, write | OpenFlags::SQLITE_OPEN_CREATE)
-            }
-            Access::Write => Connection::open_with_flags(path, write),
-            Access::Read => Connection::open_with_flags(path, read),
+    pub fn connect(self, path: &Path, user: Option<User>) -> rusqlite::Result<Database> {
+        let (read, write) = (OpenFlags::SQLITE_OPEN_READ_ONLY, OpenFlags::SQLITE_OPEN_READ_WRITE);
+        match self {
+            Access::Create => Database::open(path, write | OpenFlags::SQLITE_OPEN_CREATE, user),
+            Access::Write => Database::open(path, write, user),
+            Access::Read => Database::open(path, read, user),
             Access::Immutable => {
-                let uri = read | OpenFlags::SQLITE_OPEN_URI;
-                Connection::open_with_flags(immutable(path), uri)
+                Database::open(immutable(path).as_ref(), read | OpenFlags::SQLITE_OPEN_URI, user)
             }
-        }?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(connection)
+        }
+    }
+}
+
+/// A database file that root may use, and as whom.
+struct DatabasePlace {
+    /// As the user named it, for what is said of it.
+    written: PathBuf,
+    /// Without links.
+    path: PathBuf,
+    user: Option<User>,
+}
+
+impl DatabasePlace {
+    /// # Errors
+    /// `NotFound` where its directory is not there; or a sentence with what is whose.
+    fn of(path: &Path) -> io::Result<DatabasePlace> {
+        let written = path.to_owned();
+        let (path, user) = allowed::database(path)?;
+        // What SQLite finds beside the file it takes for a part of it.
+        let beside = ["-wal", "-shm", "-journal"].map(|suffix| beside(&path, suffix));
+        for file in beside.iter().filter(|file| file.symlink_metadata().is_ok()) {
+            allowed::database(file)?;
+        }
+        user.map(User::enter).transpose()?;
+        Ok(DatabasePlace { written, path, user })
+    }
+
+    fn connect(&self, access: Access) -> rusqlite::Result<Database> {
+        access.connect(&self.path, self.user)
     }
 }
 
@@ -75,17 +99,29 @@ impl Store {
     /// # Errors
     /// Where the file is damaged, another program's, of a newer version, or not to be written.
     pub fn open(path: &Path) -> Result<Store, Error> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
-        {
-            // Command lines that were weighed may hold secrets.
-            owner::create_directory(directory, 0o700).map_err(|error| {
-                Error(format!("cannot create {}: {error}", directory.display()))
+        let cannot = |error: io::Error| cannot_use(path, &error);
+        let place = match DatabasePlace::of(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = path.parent().unwrap_or(path);
+                // Command lines that were weighed may hold secrets.
+                owner::create_directory(directory, 0o700).map_err(|error| {
+                    Error(format!("cannot create {}: {error}", directory.display()))
+                })?;
+                DatabasePlace::of(path)
+            }
+            other => other,
+        };
+        let place = place.map_err(cannot)?;
+        let _acting = place.user.map(User::enter).transpose().map_err(cannot)?;
+        if let Found::Nothing = recognise(&place)? {
+            owner::create_private_file(&place.path).map_err(|error| {
+                Error(format!(
+                    "cannot create the database {}: {error}; choose another with --database FILE",
+                    path.display()
+                ))
             })?;
         }
-        as_owner(path, || {
-            recognise(path)?;
-            Store::write(path, Access::Create)
-        })
+        Store::write(&place, Access::Create)
     }
 
     /// Opens the database to read it; `None` where there is none. Nothing is created, but an older one is
@@ -94,49 +130,56 @@ impl Store {
     /// # Errors
     /// Where the file is damaged, another program's, or of another version and not to be written.
     pub fn read(path: &Path) -> Result<Option<Store>, Error> {
-        as_owner(path, || {
-            if let Found::Nothing = recognise(path)? {
-                return Ok(None);
+        let cannot = |error: io::Error| cannot_use(path, &error);
+        let place = match DatabasePlace::of(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(cannot)?,
+        };
+        let _acting = place.user.map(User::enter).transpose().map_err(cannot)?;
+        if let Found::Nothing = recognise(&place)? {
+            return Ok(None);
+        }
+        let is_writable = place.connect(Access::Write).and_then(|it| it.used().is_readonly("main"));
+        if is_writable == Ok(false) {
+            match Store::write(&place, Access::Write) {
+                // A directory in which SQLite's own files cannot be made.
+                Err(_) if readable(&place, Access::Write).is_err() => {}
+                other => return other.map(Some),
             }
-            let is_writable = Access::Write.connect(path).and_then(|c| c.is_readonly("main"));
-            if is_writable == Ok(false) {
-                match Store::write(path, Access::Write) {
-                    // A directory in which SQLite's own files cannot be made.
-                    Err(_) if readable(path, Access::Write).is_err() => {}
-                    other => return other.map(Some),
-                }
-            }
-            let access = reader(path).map_err(|error| explain(path, &error))?;
-            let connection = access.connect(path).map_err(|error| explain(path, &error))?;
-            schema::check(&connection, path)?;
-            Ok(Some(Store { connection, path: path.to_owned(), access }))
-        })
+        }
+        let said = |error| explain(&place.written, &error);
+        let access = reader(&place).map_err(said)?;
+        let database = place.connect(access).map_err(said)?;
+        schema::check(&database.used(), &place.written)?;
+        Ok(Some(Store { database, path: place.path, access, file: OpenedFile::default() }))
     }
 
-    fn write(path: &Path, access: Access) -> Result<Store, Error> {
-        let said = |error| explain(path, &error);
-        let connection = access.connect(path).map_err(said)?;
-        schema::prepare(&connection, path)?;
-        if application_id(&connection).map_err(said)? == 0 {
-            connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(said)?;
+    fn write(place: &DatabasePlace, access: Access) -> Result<Store, Error> {
+        let said = |error| explain(&place.written, &error);
+        let database = place.connect(access).map_err(said)?;
+        schema::prepare(&database.used(), &place.written)?;
+        if application_id(&database.used()).map_err(said)? == 0 {
+            let mark = |it: &Connection| it.pragma_update(None, "application_id", APPLICATION_ID);
+            mark(&database.used()).map_err(said)?;
         }
-        Ok(Store { connection, path: path.to_owned(), access })
+        let file =
+            OpenedFile::at(&place.path).map_err(|error| cannot_use(&place.written, &error))?;
+        Ok(Store { database, path: place.path.clone(), access, file })
     }
 }
 
-fn as_owner<T>(path: &Path, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let acting = owner::of(path).map(owner::Owner::enter).transpose();
-    let _acting = acting.map_err(|error| Error(format!("{}: {error}", path.display())))?;
-    work()
+fn cannot_use(path: &Path, error: &io::Error) -> Error {
+    Error(format!("the database {}: {error}", path.display()))
 }
 
 /// Looks at a file without changing it.
 ///
 /// # Errors
 /// Where it is not a database of ours.
-fn recognise(path: &Path) -> Result<Found, Error> {
-    let problem = |error: io::Error| Error(format!("the database {}: {error}", path.display()));
-    match fs::metadata(path) {
+fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
+    let path = place.written.as_path();
+    let problem = |error: io::Error| cannot_use(path, &error);
+    match fs::metadata(&place.path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(problem(error)),
         Ok(metadata) if !metadata.is_file() => {
@@ -146,15 +189,18 @@ fn recognise(path: &Path) -> Result<Found, Error> {
         Ok(_) => {}
     }
     let said = |error| explain(path, &error);
-    let access = reader(path).map_err(said)?;
-    let connection = access.connect(path).map_err(said)?;
-    is_ours(&connection).map_err(said)?.ok_or_else(|| {
+    let access = reader(place).map_err(said)?;
+    let database = place.connect(access).map_err(said)?;
+    let connection = database.used();
+    let found = is_ours(&connection).map_err(said)?.ok_or_else(|| {
         Error(format!(
             "{} is the database of another program and was not changed: choose another file with --database \
              FILE",
             path.display()
         ))
-    })
+    })?;
+    schema::check_objects(&connection, path)?;
+    Ok(found)
 }
 
 /// `None` for a database of another program.
@@ -187,24 +233,19 @@ fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
 
 /// How a file is read that is not to be written: where no log of changes lies beside it, all is in the file
 /// itself, and SQLite need make no file of its own.
-fn reader(path: &Path) -> rusqlite::Result<Access> {
-    let has_log = |suffix| fs::metadata(beside(path, suffix)).is_ok_and(|log| log.len() > 0);
+fn reader(place: &DatabasePlace) -> rusqlite::Result<Access> {
+    let has_log = |suffix| fs::metadata(beside(&place.path, suffix)).is_ok_and(|log| log.len() > 0);
     match has_log("-wal") || has_log("-journal") {
-        true => readable(path, Access::Read),
-        false => readable(path, Access::Immutable),
+        true => readable(place, Access::Read),
+        false => readable(place, Access::Immutable),
     }
 }
 
 /// Whether it can be read so.
-fn readable(path: &Path, access: Access) -> rusqlite::Result<Access> {
-    access.connect(path)?.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+fn readable(place: &DatabasePlace, access: Access) -> rusqlite::Result<Access> {
+    let database = place.connect(access)?;
+    database.used().query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
     Ok(access)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// The name of a file that nobody writes, as SQLite takes it.
@@ -273,12 +314,12 @@ mod tests {
         let path = directory.path().join("weigh.db");
         let store = Store::open(&path).unwrap();
         let id = store.begin(&header()).unwrap();
-        assert_eq!(application_id(&store.connection).unwrap(), APPLICATION_ID);
-        store.connection.pragma_update(None, "application_id", 0).unwrap();
+        assert_eq!(application_id(&store.connection()).unwrap(), APPLICATION_ID);
+        store.connection().pragma_update(None, "application_id", 0).unwrap();
         drop(store);
         let store = Store::read(&path).unwrap().unwrap();
         assert_eq!(store.load(&id).unwrap().header, header());
-        assert_eq!(application_id(&store.connection).unwrap(), APPLICATION_ID);
+        assert_eq!(application_id(&store.connection()).unwrap(), APPLICATION_ID);
     }
 
     #[test]
@@ -286,15 +327,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a b?c%d.db");
         let id = Store::open(&path).unwrap().begin(&header()).unwrap();
-        assert_eq!(reader(&path).unwrap(), Access::Immutable);
-        let connection = Access::Immutable.connect(&path).unwrap();
-        let store = Store { connection, path: path.clone(), access: Access::Immutable };
+        let place = DatabasePlace::of(&path).unwrap();
+        assert_eq!(reader(&place).unwrap(), Access::Immutable);
+        let database = place.connect(Access::Immutable).unwrap();
+        let (access, file) = (Access::Immutable, OpenedFile::default());
+        let store = Store { database, path: path.clone(), access, file };
         assert_eq!(store.load(&id).unwrap().header, header());
         assert_eq!(names(directory.path()), ["a b?c%d.db"]);
         // While another writes, what it wrote last is in its log.
         let writer = Store::open(&path).unwrap();
         writer.begin(&header()).unwrap();
-        assert_eq!(reader(&path).unwrap(), Access::Read);
+        assert_eq!(reader(&place).unwrap(), Access::Read);
     }
 
     #[test]
@@ -302,5 +345,39 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert!(Store::open(directory.path()).err().unwrap().to_string().contains("not a file"));
         assert!(Store::read(Path::new("/dev/null")).err().unwrap().to_string().contains("a file"));
+    }
+
+    #[test]
+    fn a_database_is_its_owners_alone_wherever_it_is_made() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = directory.path().join("weigh.db");
+        let _store = Store::open(&path).unwrap();
+        for file in [&path, &beside(&path, "-wal"), &beside(&path, "-shm")] {
+            let mode = fs::metadata(file).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", file.display());
+        }
+    }
+
+    #[test]
+    fn a_log_of_another_user_beside_it_is_not_believed() {
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        drop(Store::open(&path).unwrap());
+        for suffix in ["-wal", "-shm", "-journal"] {
+            let log = beside(&path, suffix);
+            fs::write(&log, "").unwrap();
+            std::os::unix::fs::chown(&log, Some(1002), Some(1002)).unwrap();
+            for problem in [Store::open(&path).err(), Store::read(&path).err()] {
+                let problem = problem.unwrap().to_string();
+                assert!(problem.contains("belongs to another user (uid 1002)"), "{problem}");
+            }
+            fs::remove_file(log).unwrap();
+        }
+        assert!(Store::open(&path).is_ok());
     }
 }

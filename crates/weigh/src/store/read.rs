@@ -6,12 +6,14 @@ use serde::de::DeserializeOwned;
 
 use super::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use super::samples::{Gatherer, Samples};
+use super::write::id;
 use super::{Error, Store, sound};
 use crate::machine::process::process_start;
 use crate::machine::{self, Facts};
 use crate::result::cost::unit_name;
 use crate::result::curve::OnCurve;
 use crate::result::quantity::EvidenceQuantity;
+use crate::result::scheme::StartScales;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{AxisValue, WorkName};
 use paired::multiplicity::Multiplicity;
@@ -35,7 +37,7 @@ impl Store {
             [],
             |row| {
                 Ok(Entry {
-                    id: row.get(0)?,
+                    id: id(row)?,
                     kind: ExperimentKind::from_name(&row.get::<_, String>(8)?),
                     started: row.get(1)?,
                     state: state(row)?,
@@ -75,7 +77,7 @@ impl Store {
                  ORDER BY started DESC, rowid DESC LIMIT ?4"
             ),
             rusqlite::params![machine.hostname, machine.cpu_model, machine.kernel, limit],
-            |row| row.get(0),
+            id,
         )
     }
 
@@ -85,7 +87,7 @@ impl Store {
     /// Where there is none of this id, or the database cannot be read.
     pub fn load(&self, id: &str) -> Result<Stored, Error> {
         let mut stored = self
-            .connection
+            .connection()
             .query_row("SELECT * FROM experiment WHERE id = ?1", [id], experiment)
             .optional()
             .map_err(|error| self.explain(&error))?
@@ -103,7 +105,10 @@ impl Store {
                     unit: unit_name(&row.get::<_, String>("unit")?).to_owned(),
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
-                    start_scale: row.get("start_scale")?,
+                    start_scale: StartScales {
+                        in_sequence: row.get("start_scale")?,
+                        in_turns: row.get("turns_scale")?,
+                    },
                     on_curve: on_curve(row)?,
                 })
             })?;
@@ -146,7 +151,7 @@ impl Store {
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, Error> {
         let gather = || -> rusqlite::Result<Vec<T>> {
-            self.connection.prepare(sql)?.query_map(parameters, read)?.collect()
+            self.connection().prepare(sql)?.query_map(parameters, read)?.collect()
         };
         gather().map_err(|error| self.explain(&error))
     }
@@ -155,7 +160,7 @@ impl Store {
 fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
     let kind: String = row.get("kind")?;
     Ok(Stored {
-        id: row.get("id")?,
+        id: id(row)?,
         header: Header {
             kind: ExperimentKind::from_name(&kind).unwrap_or(ExperimentKind::Compare),
             command: row.get("command")?,
@@ -185,6 +190,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
         fail_above: row.get("fail_above")?,
         warnings: json(row, "warnings")?,
         peaks: json(row, "peaks")?,
+        plans: json(row, "plans")?,
         profiles: json(row, "profiles")?,
         facts: Vec::new(),
         quantities: Vec::new(),
@@ -223,8 +229,11 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
         "running" => {
             let started: Option<i64> = row.get("pid_started")?;
             let boot: String = row.get("boot_id")?;
-            let is_alive = started.is_some() && process_start(row.get("pid")?) == started;
-            if is_alive && boot == machine::boot_id() { State::Running } else { State::Interrupted }
+            let now = process_start(row.get("pid")?);
+            // What cannot be seen has not ended.
+            let has_ended = now.is_ok_and(|now| now.is_none() || now != started);
+            let is_of_another_boot = machine::boot_id().is_ok_and(|now| now != boot);
+            if has_ended || is_of_another_boot { State::Interrupted } else { State::Running }
         }
         _ => State::Interrupted,
     })

@@ -9,6 +9,7 @@ use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
+use crate::result::scheme::StartScales;
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{APP, WorkName};
 use crate::treatment::Evidence;
@@ -33,6 +34,8 @@ pub enum ExperimentKind {
     Calibrate,
     /// Not measured here: it has no samples, and its summary is stored instead.
     Import,
+    /// What audit rules cost: neither arms nor samples, but a document.
+    Rules,
 }
 
 impl ExperimentKind {
@@ -43,6 +46,7 @@ impl ExperimentKind {
             ExperimentKind::Run => "run",
             ExperimentKind::Calibrate => "calibrate",
             ExperimentKind::Import => "import",
+            ExperimentKind::Rules => "rules",
         }
     }
 
@@ -54,6 +58,7 @@ impl ExperimentKind {
             ExperimentKind::Run,
             ExperimentKind::Calibrate,
             ExperimentKind::Import,
+            ExperimentKind::Rules,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)
@@ -169,6 +174,8 @@ impl Header {
 
 /// The samples by which a peak is chosen are in a set of their own, which is no evidence of an effect.
 pub const SEARCH_SET: usize = 255;
+/// So are the pairs of processes that had lived for a while (`experiment/late.rs`).
+pub const OLD_SET: usize = 254;
 
 /// What the search of a mix's peak chose, for one treatment. Works are numbers of [`Header::works`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,8 +204,8 @@ pub struct StoredWork {
     /// Length of its samples; that of the later ones where the first chose it. `None` for a
     /// command, and in experiments of an earlier weigh.
     pub sample_ms: Option<u64>,
-    /// s₀: the spread of its pairs' log-ratios expected before the first, as a standard deviation.
-    pub start_scale: f64,
+    /// What is expected of its pairs before the first.
+    pub start_scale: StartScales,
     /// Where it is a point of a curve as the workload declares it. As it was then: the workloads of a later
     /// weigh may say otherwise.
     pub on_curve: Option<OnCurve>,
@@ -222,6 +229,8 @@ pub struct Measured {
     pub started_s: f64,
     /// How much longer its environment was made.
     pub padding_bytes: usize,
+    /// The CPU that was drawn for the pair to begin on.
+    pub cpu: Option<usize>,
     pub sample: Sample,
     pub evidence: Evidence,
     /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
@@ -253,6 +262,16 @@ pub struct Detailed {
     pub detail: Detail,
 }
 
+/// How many pairs a row will probably have, n*, as known after its pilot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowPlan {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`]: the treated one.
+    pub arm: usize,
+    pub pairs: f64,
+}
+
 /// A stored experiment, whole.
 #[derive(Clone, Debug)]
 pub struct Stored {
@@ -271,6 +290,8 @@ pub struct Stored {
     pub warnings: Vec<String>,
     /// Of each mix whose peak is sought, once it is found.
     pub peaks: Vec<ChosenPeak>,
+    /// Of rows whose number of pairs could not be known before the first, once their pilot is over.
+    pub plans: Vec<RowPlan>,
     /// What a profiler told.
     pub profiles: Vec<Profiled>,
     /// Per arm.
@@ -290,6 +311,12 @@ impl Stored {
         let Header { works, arms, .. } = &self.header;
         let works = (0..works.len()).map(|work| self.header.is_of_search(work));
         planned_rows(works, arms.len(), &self.peaks)
+    }
+
+    /// n* of a row, where it was known after its pilot alone.
+    pub fn planned_after_pilot(&self, work: usize, arm: usize) -> Option<f64> {
+        let mut plans = self.plans.iter();
+        plans.find(|plan| (plan.work, plan.arm) == (work, arm)).map(|plan| plan.pairs)
     }
 }
 

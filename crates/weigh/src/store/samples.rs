@@ -7,7 +7,9 @@ use super::column::ReadColumn;
 use crate::machine::pressure::Disturbance;
 use crate::treatment::Evidence;
 use crate::workload::metric::{Metric, MetricValue};
-use crate::workload::sample::{OwnReading, all_time, cpu_ns_per_op, further_value, rate_in_turns};
+use crate::workload::sample::{
+    Outside, OwnReading, all_time, cpu_ns_per_op, further_value, rate_in_turns,
+};
 use crate::workload::times::Times;
 use paired::histogram::Histogram;
 
@@ -59,6 +61,10 @@ pub struct Point {
     pub stolen_share: Option<f32>,
     /// Whether a core was throttled meanwhile.
     pub was_throttled: bool,
+    /// Operations per second over all of the timed part, in the unit of the workload.
+    pub rate_over_all: f64,
+    /// Of processes that took turns, what each used in the other's.
+    pub outside: Option<Outside>,
 }
 
 /// What launches amount to together. What one of them does not tell is not known of all.
@@ -224,6 +230,8 @@ impl Kept {
             was_throttled: disturbance
                 .and_then(|disturbance| disturbance.throttle_events)
                 .is_some_and(|events| events > 0),
+            rate_over_all,
+            outside: sample.outside,
         };
         let totals = Totals {
             launches: 1,

@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{Error, explain};
 
-const VERSION: i64 = 12;
+const VERSION: i64 = 13;
+
+const OWN_TABLES: [&str; 9] =
+    ["experiment", "arm", "work", "sample", "startup", "failure", "detail", "imported", "tag"];
 
 const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,                -- compare, versus, run, calibrate, import
+    kind TEXT NOT NULL,                -- compare, versus, run, calibrate, import, rules
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed
@@ -165,9 +168,17 @@ const NEW_IN_11: &str = "ALTER TABLE experiment ADD COLUMN peaks TEXT NOT NULL D
 /// JSON: what a profiler told of launches beside the samples.
 const NEW_IN_12: &str = "ALTER TABLE experiment ADD COLUMN profiles TEXT NOT NULL DEFAULT '[]';";
 
+/// The spread of log-ratios expected of interleaved pairs; JSON: the whole result of what has no pairs; and
+/// JSON: n* of rows, where it was known after their pilot alone, without which a row bets on no number.
+const NEW_IN_13: &str = "ALTER TABLE work ADD COLUMN turns_scale REAL;
+    ALTER TABLE experiment ADD COLUMN document TEXT;
+    ALTER TABLE experiment ADD COLUMN plans TEXT NOT NULL DEFAULT '[]';";
+
 /// What each version after the third added.
-const SINCE_3: [&str; 9] =
-    [NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10, NEW_IN_11, NEW_IN_12];
+const SINCE_3: [&str; 10] = [
+    NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10, NEW_IN_11, NEW_IN_12,
+    NEW_IN_13,
+];
 
 /// From version 1, which expected a spread of 1 % everywhere.
 const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
@@ -219,6 +230,29 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
         })
 }
 
+/// Whether nothing is in it but tables of ours, and their indices. SQL of a file that anybody may have made
+/// would be executed in a view, a trigger or a table of a module, where we read from a table.
+///
+/// # Errors
+/// A sentence that names what else there is.
+pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let said = |error| explain(path, &error);
+    let other = "SELECT type || ' `' || name || '`' FROM sqlite_master
+        WHERE type NOT IN ('table', 'index') OR sql NOT LIKE 'CREATE ' || type || ' %'
+            OR tbl_name NOT IN (SELECT value FROM json_each(?1)) AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let tables = serde_json::json!(OWN_TABLES).to_string();
+    let other: Option<String> =
+        connection.query_row(other, [tables], |row| row.get(0)).optional().map_err(said)?;
+    match other {
+        None => Ok(()),
+        Some(other) => Err(Error(format!(
+            "the database {} has the {other}, which weigh did not create: remove it, or name another file \
+             with --database FILE",
+            path.display()
+        ))),
+    }
+}
+
 /// Whether it can be read as it is, without being brought up to date.
 ///
 /// # Errors
@@ -244,4 +278,61 @@ fn is_newer(version: i64, path: &Path) -> Error {
          another file with --database FILE",
         path.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Store;
+
+    /// A database that weigh made, with this done to it by somebody else.
+    fn problem(sql: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        drop(Store::open(&path).unwrap());
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch(sql).unwrap();
+        drop(other);
+        let [read, opened] = [Store::read(&path).err(), Store::open(&path).err()];
+        assert_eq!(read.as_ref().unwrap().to_string(), opened.unwrap().to_string());
+        read.unwrap().to_string()
+    }
+
+    #[test]
+    fn a_database_with_more_than_tables_of_ours_is_refused() {
+        let endless =
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, x FROM n";
+        let view = format!("DROP TABLE tag; CREATE VIEW tag (experiment, tag) AS {endless}");
+        for (sql, what) in [
+            (&*view, "the view `tag`"),
+            (
+                "CREATE TRIGGER t AFTER INSERT ON sample BEGIN DELETE FROM arm; END",
+                "the trigger `t`",
+            ),
+            ("CREATE TABLE other (x)", "the table `other`"),
+            ("CREATE VIRTUAL TABLE v USING fts5(x)", "the table `v`"),
+            ("CREATE UNIQUE INDEX i ON arm (label)", "the index `i`"),
+            (
+                "DROP TABLE tag; CREATE VIRTUAL TABLE tag USING fts5(experiment, x)",
+                "the table `tag",
+            ),
+        ] {
+            let problem = problem(sql);
+            assert!(problem.contains(what) && problem.contains("weigh.db"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_value_longer_than_any_of_ours_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let id = Store::open(&path).unwrap().begin(&super::super::tests::header()).unwrap();
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other
+            .execute("UPDATE experiment SET command = CAST(zeroblob(200000000) AS TEXT)", [])
+            .unwrap();
+        drop(other);
+        let store = Store::read(&path).unwrap().unwrap();
+        let problem = store.load(&id).unwrap_err().to_string();
+        assert!(problem.contains("longer than any that weigh stores"), "{problem}");
+    }
 }

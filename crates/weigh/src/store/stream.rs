@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -12,7 +11,7 @@ use rusqlite::{Connection, Row};
 use serde::de::DeserializeSeed;
 
 use super::column::{ReadColumn, ReadEvidence, Text};
-use super::open::Access;
+use super::database::Database;
 use super::samples::{Kept, SampleKey};
 use super::{Error, Store};
 use crate::result::cost::unit_name;
@@ -31,29 +30,32 @@ impl Store {
         judged: &[Metric],
         mut take: impl FnMut(Kept),
     ) -> Result<(), Error> {
-        let numbers = "SELECT min(number), max(number) FROM sample WHERE experiment = ?1";
-        let numbers = self.connection.query_row(numbers, [id], |row| {
-            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-        });
-        let Some((first, last)) = numbers.map_err(|error| self.explain(&error))? else {
+        let Some((firsts, last)) = self.batches(id).map_err(|error| self.explain(&error))? else {
             return Ok(());
         };
-        if last - first < BATCH {
-            let batch = batch(&self.connection, id, judged, first, last);
+        if let [first] = firsts[..] {
+            let batch = batch(&self.connection(), id, judged, first, last);
             batch.map_err(|error| self.explain(&error))?.into_iter().for_each(take);
             return Ok(());
         }
         let readers = thread::available_parallelism().map_or(1, |cpus| cpus.get());
-        // They take turns: each is at most two batches ahead of what was taken.
+        let ends = firsts.iter().skip(1).map(|next| next.saturating_sub(1)).chain([last]);
+        let spans: Vec<(i64, i64)> = firsts.iter().copied().zip(ends).collect();
         let (path, access) = (self.path.as_path(), self.access.of_a_reader());
+        let user = self.database.user();
+        // They take turns: each is at most two batches ahead of what was taken.
         thread::scope(|scope| {
             let start = |reader: usize| {
                 let (sender, receiver) = sync_channel(1);
-                let firsts = (first..=last).step_by(BATCH as usize).skip(reader).step_by(readers);
-                scope.spawn(move || read_ahead(path, access, (id, judged), firsts, last, &sender));
-                receiver
+                let spans = spans.iter().copied().skip(reader).step_by(readers);
+                let connect = move || access.connect(path, user);
+                let read = move || read_ahead(connect(), (id, judged), spans, &sender);
+                let started = thread::Builder::new().spawn_scoped(scope, read);
+                started.map(|_| receiver).map_err(|error| {
+                    Error(format!("cannot start a thread that reads the database: {error}"))
+                })
             };
-            let receivers: Vec<Receiver<Batch>> = (0..readers).map(start).collect();
+            let receivers = (0..readers).map(start).collect::<Result<Vec<Receiver<Batch>>, _>>()?;
             // The first that has nothing more to send is the one whose turn the last batch was.
             for receiver in receivers.iter().cycle() {
                 let Ok(batch) = receiver.recv() else { return Ok(()) };
@@ -62,24 +64,40 @@ impl Store {
             Ok(())
         })
     }
+
+    /// The number that each batch of samples begins with, and the last of all; `None` without any. Samples
+    /// are counted, as a file of others may number them however it likes.
+    fn batches(&self, id: &str) -> rusqlite::Result<Option<(Vec<i64>, i64)>> {
+        let connection = self.connection();
+        let sql = "SELECT number FROM sample WHERE experiment = ?1 ORDER BY number";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut numbers = statement.query([id])?;
+        let (mut firsts, mut last, mut count) = (Vec::new(), None, 0);
+        while let Some(row) = numbers.next()? {
+            let number = row.get(0)?;
+            if count % BATCH == 0 {
+                firsts.push(number);
+            }
+            (last, count) = (Some(number), count + 1);
+        }
+        Ok(last.map(|last| (firsts, last)))
+    }
 }
 
-/// Sends the batches that begin with `firsts`, or the error that ends them, by a connection of its own:
-/// one connection serves one thread.
+/// Sends the batches of these numbers, or the error that ends them, by a connection of its own: one
+/// connection serves one thread.
 fn read_ahead(
-    path: &Path,
-    access: Access,
+    connected: rusqlite::Result<Database>,
     (id, judged): (&str, &[Metric]),
-    firsts: impl Iterator<Item = i64>,
-    last: i64,
+    spans: impl Iterator<Item = (i64, i64)>,
     to: &SyncSender<Batch>,
 ) {
-    let connection = match access.connect(path) {
-        Ok(connection) => connection,
+    let database = match connected {
+        Ok(database) => database,
         Err(error) => return drop(to.send(Err(error))),
     };
-    for first in firsts {
-        let batch = batch(&connection, id, judged, first, last.min(first + BATCH - 1));
+    for (first, last) in spans {
+        let batch = batch(&database.used(), id, judged, first, last);
         let is_last = batch.is_err();
         // Nobody receives any more where another thread has met an error.
         if to.send(batch).is_err() || is_last {
@@ -164,13 +182,32 @@ mod tests {
         let order = |end: i64| (0..end as usize).map(|number| (number / 2, number % 2));
         // What one thread reads, and more than a batch for each of many.
         for (id, count) in ids.iter().zip([BATCH, 20 * BATCH + 1]) {
-            store.connection.execute_batch("BEGIN").unwrap();
+            store.connection().execute_batch("BEGIN").unwrap();
             order(count)
                 .for_each(|(pair, arm)| store.add_sample(id, &measured(pair, arm)).unwrap());
-            store.connection.execute_batch("COMMIT").unwrap();
+            store.connection().execute_batch("COMMIT").unwrap();
             assert_eq!(store.load(id).unwrap().samples, samples(order(count)));
         }
         assert_eq!(store.load(&ids[0]).unwrap().samples, samples(order(BATCH)));
+    }
+
+    /// Counting from the first number to the last would take years.
+    #[test]
+    fn numbers_that_lie_far_apart_are_read_as_soon_as_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.connection().execute_batch("BEGIN").unwrap();
+        let count = 2 * BATCH as usize + 1;
+        (0..count).for_each(|pair| store.add_sample(&id, &measured(pair, 0)).unwrap());
+        for (end, number) in [("min", i64::MIN), ("max", i64::MAX)] {
+            let of = format!("(SELECT {end}(number) FROM sample)");
+            let sql = format!("UPDATE sample SET number = ?1 WHERE number = {of}");
+            assert_eq!(store.connection().execute(&sql, [number]).unwrap(), 1);
+        }
+        store.connection().execute_batch("COMMIT").unwrap();
+        let expected = samples((0..count).map(|pair| (pair, 0)));
+        assert_eq!(store.load(&id).unwrap().samples, expected);
     }
 
     #[test]
@@ -178,13 +215,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
         let id = store.begin(&header()).unwrap();
-        store.connection.execute_batch("BEGIN").unwrap();
+        store.connection().execute_batch("BEGIN").unwrap();
         for pair in 0..10 * BATCH as usize {
             store.add_sample(&id, &measured(pair, 0)).unwrap();
         }
-        store.connection.execute_batch("COMMIT").unwrap();
+        store.connection().execute_batch("COMMIT").unwrap();
         let damage = "UPDATE sample SET sample = '{' WHERE number = 7000";
-        assert_eq!(store.connection.execute(damage, []).unwrap(), 1);
+        assert_eq!(store.connection().execute(damage, []).unwrap(), 1);
         let problem = store.load(&id).unwrap_err().to_string();
         assert!(problem.contains("weigh.db"), "{problem}");
     }
@@ -201,7 +238,7 @@ mod tests {
         let arms = ["none", "a", "b", "c"].map(str::to_owned).to_vec();
         let id = store.begin(&Header { arms, ..header() }).unwrap();
         let mut expected = Gatherer::default();
-        store.connection.execute_batch("BEGIN").unwrap();
+        store.connection().execute_batch("BEGIN").unwrap();
         // More than one batch, so that each must tell anew what it knows; sums that round.
         for number in 0..5 * BATCH as usize / 2 {
             let mut measured = measured(number / 2, number % 2);
@@ -224,7 +261,7 @@ mod tests {
             measured.evidence = again(&measured.evidence);
             expected.add(measured.into());
         }
-        store.connection.execute_batch("COMMIT").unwrap();
+        store.connection().execute_batch("COMMIT").unwrap();
         assert!(store.load(&id).unwrap().samples == expected.samples);
     }
 }

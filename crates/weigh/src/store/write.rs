@@ -1,10 +1,12 @@
 //! Writing an experiment, sample by sample.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::column::SampleColumn;
-use super::record::{ChosenPeak, Header, Measured, Startup};
+use super::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use super::{Error, Store};
+use crate::chance;
 use crate::machine;
 use crate::machine::process::process_start;
 use crate::result::profiled::Profiled;
@@ -13,7 +15,26 @@ use crate::result::summary::{Failure, State};
 
 /// An id has so many characters, without those that are taken for others.
 const ID_LENGTH: usize = 6;
+/// As much of another program's is shown.
+const ID_SHOWN: usize = 40;
 const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
+
+/// By which it is known later whether whoever writes an experiment still lives.
+struct Writer {
+    pid: u32,
+    start: Option<i64>,
+    boot_id: String,
+}
+
+impl Writer {
+    fn this() -> Result<Writer, Error> {
+        let said = |error: std::io::Error| Error(error.to_string());
+        let pid = std::process::id();
+        let (start, boot_id) =
+            (process_start(pid).map_err(said)?, machine::boot_id().map_err(said)?);
+        Ok(Writer { pid, start, boot_id })
+    }
+}
 
 impl Store {
     /// Stores a new experiment and gives its id.
@@ -21,13 +42,14 @@ impl Store {
     /// # Errors
     /// Where it cannot be written.
     pub fn begin(&self, header: &Header) -> Result<String, Error> {
-        let id = self.new_id()?;
-        self.insert(&id, header).map_err(|error| self.explain(&error))?;
+        let (id, writer) = (self.new_id()?, Writer::this()?);
+        self.insert(&id, header, &writer).map_err(|error| self.explain(&error))?;
         Ok(id)
     }
 
-    fn insert(&self, id: &str, header: &Header) -> rusqlite::Result<()> {
-        let transaction = self.connection.unchecked_transaction()?;
+    fn insert(&self, id: &str, header: &Header, writer: &Writer) -> rusqlite::Result<()> {
+        let connection = self.connection();
+        let transaction = connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                 fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
@@ -50,9 +72,9 @@ impl Store {
                 json(&header.machine),
                 json(&header.suites),
                 header.origin,
-                std::process::id(),
-                process_start(std::process::id()),
-                machine::boot_id(),
+                writer.pid,
+                writer.start,
+                writer.boot_id,
                 json(&header.metrics),
                 json(&header.asked_for),
                 header.is_classic,
@@ -67,21 +89,22 @@ impl Store {
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
                 "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
-                    series, x, x_unit, load_axis, load_value)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                    series, x, x_unit, load_axis, load_value, turns_scale)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 params![
                     id,
                     number,
                     work.name.name,
                     work.unit,
                     work.syscalls_per_op,
-                    work.start_scale,
+                    work.start_scale.in_sequence,
                     work.sample_ms,
                     work.on_curve.as_ref().map(|on| &on.series),
                     work.on_curve.as_ref().map(|on| on.x),
                     work.on_curve.as_ref().map(|on| &on.x_unit),
                     work.name.load.as_ref().map(|load| &load.axis),
                     work.name.load.as_ref().map(|load| load.value),
+                    work.start_scale.in_turns,
                 ],
             )?;
         }
@@ -93,19 +116,13 @@ impl Store {
     /// # Errors
     /// Where it cannot be written.
     pub fn reopen(&self, id: &str, budget_s: f64, sets: usize) -> Result<usize, Error> {
-        self.connection
+        let writer = Writer::this()?;
+        self.connection()
             .query_row(
                 "UPDATE experiment SET state = 'running', failure = NULL, sessions = sessions + 1,
                     budget_s = ?2, sets = ?3, pid = ?4, pid_started = ?5, boot_id = ?6
                  WHERE id = ?1 RETURNING sessions",
-                params![
-                    id,
-                    budget_s,
-                    sets,
-                    std::process::id(),
-                    process_start(std::process::id()),
-                    machine::boot_id(),
-                ],
+                params![id, budget_s, sets, writer.pid, writer.start, writer.boot_id],
                 |row| row.get(0),
             )
             .map_err(|error| self.explain(&error))
@@ -116,9 +133,9 @@ impl Store {
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
     pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
-        let Measured { sample, disturbance, padding_bytes, .. } = measured;
-        let column =
-            SampleColumn { sample, disturbance: *disturbance, padding_bytes: *padding_bytes };
+        let Measured { sample, disturbance, padding_bytes, cpu, .. } = measured;
+        let (disturbance, padding_bytes, cpu) = (*disturbance, *padding_bytes, *cpu);
+        let column = SampleColumn { sample, disturbance, padding_bytes, cpu };
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
                 started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -228,6 +245,17 @@ impl Store {
         self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![id, profiles])
     }
 
+    /// Keeps how many pairs are planned for a row.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_plan(&self, id: &str, plan: &RowPlan) -> Result<(), Error> {
+        self.execute(
+            "UPDATE experiment SET plans = json_insert(plans, '$[#]', json(?2)) WHERE id = ?1",
+            params![id, json(plan)],
+        )
+    }
+
     /// Adds a sentence that a reader must know.
     ///
     /// # Errors
@@ -269,20 +297,25 @@ impl Store {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<(), Error> {
-        self.connection
+        self.check_log()?;
+        self.connection()
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(parameters))
-            .map(drop)
-            .map_err(|error| self.explain(&error))
+            .map_err(|error| self.explain(&error))?;
+        self.check_place()
     }
 
     pub(super) fn new_id(&self) -> Result<String, Error> {
         loop {
-            let id: String = (0..ID_LENGTH)
-                .map(|_| char::from(ALPHABET[rand::random_range(0..ALPHABET.len())]))
-                .collect();
+            let mut number = chance::number().map_err(|error| Error(error.to_string()))?;
+            let mut character = |_| {
+                let index = number % ALPHABET.len() as u64;
+                number /= ALPHABET.len() as u64;
+                char::from(ALPHABET[index as usize])
+            };
+            let id: String = (0..ID_LENGTH).map(&mut character).collect();
             let taken: Option<i64> = self
-                .connection
+                .connection()
                 .query_row("SELECT 1 FROM experiment WHERE id = ?1", [&id], |row| row.get(0))
                 .optional()
                 .map_err(|error| self.explain(&error))?;
@@ -293,10 +326,29 @@ impl Store {
     }
 }
 
-/// Whether this can be the id of an experiment: six lowercase letters and digits.
-pub(super) fn is_id(text: &str) -> bool {
+/// The id of a row. It becomes the name of a report, and a part of SQL.
+///
+/// # Errors
+/// Where another program wrote it.
+pub(super) fn id(row: &Row<'_>) -> rusqlite::Result<String> {
+    let id: String = row.get("id")?;
+    check_id(&id).map_err(|problem| {
+        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
+    })?;
+    Ok(id)
+}
+
+/// # Errors
+/// A sentence, where it is not an id: six lowercase letters and digits.
+pub(super) fn check_id(text: &str) -> Result<(), String> {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.len() == ID_LENGTH && text.bytes().all(is_part)
+    match text.len() == ID_LENGTH && text.bytes().all(is_part) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{}` is no id that weigh gives: another program wrote it",
+            text.chars().take(ID_SHOWN).collect::<String>()
+        )),
+    }
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {

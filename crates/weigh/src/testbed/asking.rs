@@ -103,6 +103,11 @@ impl Testbed {
         self.done(&TestbedOrder::Reset(link), interrupted)
     }
 
+    /// See [`Helper::let_go`].
+    pub fn let_go(&mut self) {
+        self.helper.let_go();
+    }
+
     /// What a link counted.
     ///
     /// # Errors

@@ -49,7 +49,9 @@ impl Collector {
             Ok(stream)
         };
         // Only this thread is in W_test then.
-        let joined = thread::scope(|scope| scope.spawn(connect).join());
+        let joined = thread::scope(|scope| {
+            Ok::<_, io::Error>(thread::Builder::new().spawn_scoped(scope, connect)?.join())
+        })?;
         joined.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
     }
 }
@@ -61,7 +63,7 @@ impl Collector {
 pub fn collect(hosts: &Hosts, nonce: u64, directory: PathBuf, cpus: Vec<usize>) -> io::Result<()> {
     let open = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
     let listener = hosts.run(BlackBox::Passive.host(), open)?;
-    thread::spawn(move || {
+    let take_all = move || {
         // Not those of W_test; without a choice it may be any.
         if !cpus.is_empty() {
             let _ = wire::stay_on(&cpus);
@@ -71,8 +73,8 @@ pub fn collect(hosts: &Hosts, nonce: u64, directory: PathBuf, cpus: Vec<usize>) 
             // One after the other: there is one sender at a time.
             let _ = stream.and_then(|stream| take(stream, nonce, &log));
         }
-    });
-    Ok(())
+    };
+    thread::Builder::new().spawn(take_all).map(drop)
 }
 
 fn take(mut stream: TcpStream, nonce: u64, log: &Path) -> io::Result<()> {

@@ -78,7 +78,8 @@ impl Hosts {
         };
         let no_host = |error: io::Error| error.to_string();
         let make = || {
-            Namespace::new().map_err(|error| format!("cannot make a network namespace: {error}"))
+            let made = Namespace::new().and_then(|made| made.run(silence_ipv6).map(|()| made));
+            made.map_err(|error| format!("cannot make a network namespace: {error}"))
         };
         let namespaces = names.iter().map(|name| Ok::<_, String>((*name, make()?)));
         let namespaces = namespaces.collect::<Result<_, _>>()?;
@@ -192,7 +193,6 @@ impl Hosts {
         let lay = |host, name: &'static str| {
             self.run(host, || {
                 let tun = Tun::open(name)?;
-                self.begin_ipv6(name)?;
                 Interfaces::open()?.bring_up(name, Some(QUEUE_PACKETS), Some(MTU))?;
                 Ok(tun)
             })
@@ -207,16 +207,9 @@ impl Hosts {
         let there = self.namespace(link.host())?;
         self.run(HostName::Test, || Interfaces::open()?.add_veth(ours, LAN, there))?;
         for (host, name) in [(HostName::Test, ours), (link.host(), LAN)] {
-            self.run(host, || {
-                self.begin_ipv6(name)?;
-                Interfaces::open()?.bring_up(name, None, Some(MTU))
-            })?;
+            self.run(host, || Interfaces::open()?.bring_up(name, None, Some(MTU)))?;
         }
         self.give_addresses(link, Via::Lan, (ours, LAN))
-    }
-
-    fn begin_ipv6(&self, interface: &str) -> io::Result<()> {
-        if self.no_ipv6.is_some() { Ok(()) } else { silence_ipv6(interface) }
     }
 
     fn give_addresses(&self, link: BlackBox, via: Via, names: (&str, &str)) -> io::Result<()> {

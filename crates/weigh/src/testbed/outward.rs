@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wire::{Interfaces, MacAddress, Namespace, Tun, silence_ipv6};
+use wire::{Interfaces, MacAddress, Namespace, Tun};
 
 use super::addresses::{IPV4_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
 use super::{BlackBox, Ends, Via};
@@ -25,8 +25,10 @@ const NEAR_HOST: u8 = 253;
 /// For the interfaces of an experiment that has just ended to go.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Forwards, and answers for the black box, at once; and sends nobody another way.
-const OF_GATEWAY: [(&str, &str); 5] = [
+/// Forwards, and answers for the black box, at once; sends nobody another way; and hears W_test alone on the
+/// network, as it has a route to no other host there.
+const OF_GATEWAY: [(&str, &str); 6] = [
+    ("ipv4/conf/all/rp_filter", "1"),
     ("ipv4/ip_forward", "1"),
     ("ipv4/conf/all/send_redirects", "0"),
     ("ipv4/conf/out/send_redirects", "0"),
@@ -88,7 +90,7 @@ pub fn be_reached(
 
 fn forward(wire: Ends) -> io::Result<Tun> {
     let interfaces = begin(OUT)?;
-    interfaces.add_address(OUT, neighbour(wire.other, OUT_HOST), IPV4_PREFIX)?;
+    interfaces.add_point_to_point(OUT, neighbour(wire.other, OUT_HOST), wire.test)?;
     let tun = Tun::open(NEAR)?;
     interfaces.bring_up(NEAR, Some(QUEUE_PACKETS), Some(MTU))?;
     interfaces.add_point_to_point(NEAR, neighbour(wire.other, NEAR_HOST), wire.other)?;
@@ -96,12 +98,8 @@ fn forward(wire: Ends) -> io::Result<Tun> {
     Ok(tun)
 }
 
-/// Brings an interface up that sends nothing by itself.
+/// Brings an interface up.
 fn begin(name: &str) -> io::Result<Interfaces> {
-    match silence_ipv6(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let interfaces = Interfaces::open()?;
     let deadline = Instant::now() + LIMIT;
     loop {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
-use wire::{End, Impairment, Interfaces, Offload, Scheduling, Wire};
+use wire::{End, Impairment, Interfaces, Medium, Offload, Scheduling, Wire};
 
 use super::addresses::WIRE;
 use super::hosts::Hosts;
@@ -85,13 +85,14 @@ impl Bed {
         let (hosts, laid) = Hosts::make(&setup.extent)?;
         let not_locked = wire::lock_memory().err().map(|error| error.to_string());
         let mut offload = Offload::TcpAndUdp;
+        let hub = Medium::default();
         let mut wires = BTreeMap::new();
         for (link, ends) in laid {
             let scheduling = Scheduling {
                 priority: setup.real_time.then_some(PRIORITY),
                 cpus: setup.wire_cpus.clone(),
             };
-            let wire = Wire::start(ends, scheduling)
+            let wire = Wire::start_at(&hub, ends, scheduling)
                 .map_err(|error| format!("a wire of the testbed on those CPUs: {error}"))?;
             offload = wire
                 .set_offload(offload)

@@ -39,10 +39,10 @@ pub fn measure(
     far.set_read_timeout(Some(LOOK_UP))?;
     let is_over = AtomicBool::new(false);
     let times = thread::scope(|scope| {
-        scope.spawn(|| echo(&far, 0, &is_over));
-        let times = scope.spawn(|| send(&near, 0, rounds)).join();
+        thread::Builder::new().spawn_scoped(scope, || echo(&far, 0, &is_over))?;
+        let times = in_a_thread(|| send(&near, 0, rounds));
         is_over.store(true, Ordering::Relaxed);
-        times.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        times
     })?;
     summarise(times, rounds)
 }
@@ -62,8 +62,14 @@ pub fn measure_far(
     let near = hosts.run(HostName::Test, open)?;
     near.connect((ends.other, FAR_PORT))?;
     near.set_read_timeout(Some(limit))?;
-    let times = thread::scope(|scope| scope.spawn(|| send(&near, nonce, rounds)).join());
-    summarise(times.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?, rounds)
+    summarise(in_a_thread(|| send(&near, nonce, rounds))?, rounds)
+}
+
+fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+    })
 }
 
 /// Sends back what comes to a black box from who knows this number, as long as this process lives.
@@ -73,7 +79,8 @@ pub fn measure_far(
 pub fn send_back(hosts: &Hosts, link: BlackBox, nonce: u64) -> io::Result<()> {
     let open = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, FAR_PORT));
     let socket = hosts.run(link.host(), open)?;
-    thread::spawn(move || echo(&socket, nonce, &AtomicBool::new(false)));
+    let echo = move || echo(&socket, nonce, &AtomicBool::new(false));
+    thread::Builder::new().spawn(echo)?;
     Ok(())
 }
 

@@ -43,7 +43,7 @@ impl Sniffer {
         }
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
-        let thread = thread::spawn(move || write_down(&socket, file, &told));
+        let thread = thread::Builder::new().spawn(move || write_down(&socket, file, &told))?;
         Ok(Sniffer { is_over, thread })
     }
 

@@ -5,17 +5,20 @@
 //! locked a second time, at the root directory of `debugfs`: of that a kernel has just one, whatever the
 //! namespaces.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::geteuid;
 
 use super::state_dir::{StateDir, lock_file};
-use trust::path::create_private;
+use trust::path::{create_private, trusted};
 
 /// What every treatment occupies that is about auditing.
 pub const AUDIT: &str = "the kernel's audit configuration";
@@ -23,20 +26,79 @@ pub const AUDIT: &str = "the kernel's audit configuration";
 pub const CPUS: &str = "the settings of the CPUs";
 
 /// Root's locks. `/run` is empty after a boot, as is what they stand for.
-const LOCKS: &str = "/run/weighbridge";
+pub(super) const LOCKS: &str = "/run/weighbridge";
 const DEBUGFS: &str = "/sys/kernel/debug";
 /// `DEBUGFS_MAGIC` of `include/uapi/linux/magic.h`.
 const DEBUGFS_MAGIC: u32 = 0x6462_6720;
+/// As the kernel: `PATH_MAX`.
+const LONGEST_PATH: u64 = 4096;
 
 /// A thing that is ours as long as this lives, or a process that got its files from us.
 #[derive(Debug)]
-pub struct Claim(Vec<OwnedFd>);
+pub struct Claim {
+    files: Vec<OwnedFd>,
+    /// Of root's: it holds the path of the journal of whoever claimed this last, in any state directory.
+    names_journal: Option<File>,
+}
 
 impl Claim {
     /// The locked files: whoever inherits them holds the claim too.
     pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(AsFd::as_fd)
+        self.files.iter().map(AsFd::as_fd)
     }
+
+    /// Where the journal was of whoever had this claim before us.
+    ///
+    /// # Errors
+    /// Where the lock cannot be read.
+    pub fn last_journal(&self) -> io::Result<Option<PathBuf>> {
+        let Some(file) = &self.names_journal else { return Ok(None) };
+        let mut bytes = vec![0; file.metadata()?.len().min(LONGEST_PATH) as usize];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(journal_in(bytes))
+    }
+
+    /// Has the claim name this journal from now on.
+    ///
+    /// # Errors
+    /// Where the lock cannot be written.
+    pub fn name_journal(&self, journal: &Path) -> io::Result<()> {
+        let Some(file) = &self.names_journal else { return Ok(()) };
+        file.set_len(0)?;
+        file.write_all_at(journal.as_os_str().as_bytes(), 0)
+    }
+}
+
+/// Where the journals are, or were, of all who claimed something of the kernel since it booted, as far as we
+/// may know.
+///
+/// # Errors
+/// Where root's locks cannot be read.
+pub fn journals_of_claims() -> io::Result<Vec<PathBuf>> {
+    if !geteuid().is_root() {
+        return Ok(Vec::new());
+    }
+    match trusted(Path::new(LOCKS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        locks => journals_in(&locks?),
+    }
+}
+
+fn journals_in(locks: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(locks)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "lock") {
+            found.extend(journal_in(fs::read(path)?));
+        }
+    }
+    Ok(found)
+}
+
+/// Before the first experiment there is none.
+fn journal_in(bytes: Vec<u8>) -> Option<PathBuf> {
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
 }
 
 /// Claims a thing of the kernel.
@@ -48,11 +110,14 @@ pub fn claim(resource: &str) -> Result<Claim, String> {
     let name = format!("{}.lock", resource.replace(|c: char| !c.is_alphanumeric(), "-"));
     let file = if is_root { lock_in(Path::new(LOCKS), &name) } else { own_lock(&name) };
     let file = file.map_err(|error| format!("cannot lock {resource}: {error}"))?;
+    let names_journal = is_root.then(|| file.try_clone()).transpose();
+    let names_journal =
+        names_journal.map_err(|error| format!("cannot lock {resource}: {error}"))?;
     let mut files = vec![file.into()];
     if is_root && resource == AUDIT {
         files.extend(root_of_debugfs());
     }
-    lock(files, resource)
+    Ok(Claim { names_journal, ..lock(files, resource)? })
 }
 
 /// Claims the settings of the CPUs: of this machine, or of one made up of files below a directory.
@@ -73,7 +138,7 @@ fn lock(files: Vec<OwnedFd>, resource: &str) -> Result<Claim, String> {
             format!("another experiment on this host is using {resource}; wait for it, or stop it")
         })?;
     }
-    Ok(Claim(files))
+    Ok(Claim { files, names_journal: None })
 }
 
 /// Two experiments at once would measure each other, and undo each other's changes.
@@ -141,6 +206,20 @@ mod tests {
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
     }
 
+    #[test]
+    fn a_claim_names_the_journal_of_who_had_it_last() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = lock_in(home.path(), "one.lock").unwrap();
+        lock_in(home.path(), "two.lock").unwrap();
+        let claim = Claim { files: Vec::new(), names_journal: Some(lock) };
+        assert_eq!(claim.last_journal().unwrap(), None);
+        for journal in ["/a/longer/path/7.journal", "/b/8.journal"] {
+            claim.name_journal(Path::new(journal)).unwrap();
+            assert_eq!(claim.last_journal().unwrap(), Some(journal.into()));
+        }
+        assert_eq!(journals_in(home.path()).unwrap(), [PathBuf::from("/b/8.journal")]);
+    }
+
     /// The lock goes when its last holder does: a guard outlives its `weigh`.
     #[test]
     fn who_holds_a_file_of_a_claim_holds_the_claim() {
@@ -148,7 +227,7 @@ mod tests {
         let take = || {
             let lock = lock_in(home.path(), "lock").unwrap();
             flock(&lock, FlockOperation::NonBlockingLockExclusive)
-                .map(|()| Claim(vec![lock.into()]))
+                .map(|()| Claim { files: vec![lock.into()], names_journal: None })
         };
         let claim = take().unwrap();
         let inherited: Vec<OwnedFd> =

@@ -203,7 +203,7 @@ mod tests {
                 "one" => {
                     Setup::default().with(LoginUid { launcher: 0, workers: u32::from(is_treated) })
                 }
-                _ => Setup::default().with(PlantedShare { ppm: 7 }),
+                _ => Setup::default().with(PlantedShare::evenly(7)),
             }
         }
 
@@ -246,7 +246,7 @@ mod tests {
         let setup = both.setup(true);
         let login_uid = |setup: &Setup| setup.get::<LoginUid>().map(|uid| uid.workers);
         assert_eq!((login_uid(&setup), login_uid(&both.setup(false))), (Some(1), Some(0)));
-        assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare { ppm: 7 }));
+        assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare::evenly(7)));
         both.before(Role::Treated).unwrap();
         let launched = Launched::default();
         let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::quantity::{Amount, Amounts, EvidenceQuantity};
+use crate::result::quantity::{self, Amount, Amounts, EvidenceQuantity};
 
 /// What a treatment produced during one launch: amounts of the quantities that it declares, and what it
 /// has to say besides.
@@ -14,7 +14,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The name of what [`Evidence::why_not_counted`] gives.
-    pub const NOT_COUNTED: &str = "not_counted";
+    pub const NOT_COUNTED: &str = quantity::NOT_COUNTED;
 
     /// Adds so much of a quantity, where it is known.
     pub fn with(

@@ -9,6 +9,7 @@ use super::guard::Guard;
 use super::scratch::{self, SCRATCH};
 use super::tuned::tune;
 use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
+use crate::chance;
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
 use crate::label::Parameters;
@@ -106,7 +107,9 @@ impl Treatment for Furnished {
         self.directory = match self.fixture.made_in() {
             Some(place) => private_directory(place, guard)?,
             None => {
-                let unique = format!("{}-{:08x}", self.name, rand::random::<u32>());
+                let unique = chance::small()
+                    .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
+                let unique = format!("{}-{unique:08x}", self.name);
                 let directory = bench.place.scratch.join(unique);
                 create(&directory)?;
                 directory
@@ -137,7 +140,12 @@ impl Treatment for Furnished {
             let directory = &self.of_instance();
             let Launch { launched, members, .. } = launch;
             let sample = InInstance { directory, launched, members };
-            self.fixture.prove(&sample).map_err(TreatmentError::NotInForce)?;
+            self.fixture.find_trouble(&sample).map_err(TreatmentError::NoInstance)?;
+            self.fixture.prove(&sample).map_err(|problem| match launched.kills.sentence() {
+                // A limit of its arm broke it, so it is no evidence against the experiment.
+                Some(kills) => TreatmentError::NoInstance(format!("{problem}; {kills}")),
+                None => TreatmentError::NotInForce(problem),
+            })?;
         }
         Ok(Evidence::default())
     }
@@ -159,7 +167,7 @@ fn private_directory(place: &Path, guard: &mut Guard) -> Result<PathBuf, Treatme
         TreatmentError::Unavailable(format!("a directory in {}: {error}", place.display()))
     };
     let place = trust::path::trusted(place).map_err(cannot)?;
-    let directory = place.join(scratch::name(std::process::id()));
+    let directory = place.join(scratch::name(std::process::id()).map_err(cannot)?);
     let state = serde_json::to_value(&directory).map_err(|error| cannot(error.into()))?;
     let instance = directory.display().to_string();
     guard.write_down(SCRATCH, &instance, state).map_err(cannot)?;

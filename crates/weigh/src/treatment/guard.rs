@@ -4,26 +4,33 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 use super::claim::Claim;
 use super::journal::{
     Journal, JournalEntry, JournalPlace, Undoing, undo, undo_all, undo_journal, write,
 };
+use super::running::CurrentCommand;
 use super::scratch::{self, SCRATCH};
-use super::state_dir::{StateDir, journal_name, lock_name, pid_of};
+use super::state_dir::{StateDir, journal_name, lock_name};
+use crate::machine;
+use crate::orphans::{self, wait_until};
 use crate::own_program::see_off;
-use crate::{machine, orphans};
+use trust::start;
 
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
+
+/// So long the guard may try what its parent could not undo: commands of the user's among it.
+const TRIES_FOR: Duration = Duration::from_secs(180);
 
 /// The running guard of one experiment.
 pub struct Guard {
@@ -32,13 +39,14 @@ pub struct Guard {
     /// As [`JournalPlace::root`].
     root: PathBuf,
     /// Held, so that nobody takes this journal for one that was left behind.
-    _lock: File,
+    lock: Option<File>,
     /// Held by the guard too: nobody may take what they are on before it is put back.
     _claims: Vec<Claim>,
     journal: Journal,
     undoings: Vec<Undoing>,
     child: Child,
     done: Option<ChildStdin>,
+    running: Rc<CurrentCommand>,
 }
 
 impl Guard {
@@ -46,7 +54,7 @@ impl Guard {
     /// once per kernel.
     ///
     /// # Errors
-    /// Where the state directory cannot be written to.
+    /// Where the state directory cannot be written to, or nobody could tell later that this boot is over.
     pub fn arm(claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
         Guard::arm_below(Path::new("/"), claims, undoings)
     }
@@ -60,35 +68,38 @@ impl Guard {
         orphans::adopt()?;
         let pid = std::process::id();
         let (directory, name) = (StateDir::open()?, journal_name(pid));
-        let journal = Journal { pid, boot_id: machine::boot_id(), entries: Vec::new() };
+        let journal = Journal { pid, boot_id: machine::boot_id()?, entries: Vec::new() };
         // The lock first: a journal without one is taken for one that was left behind.
         let lock = directory.lock_file(&lock_name(&name))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         let nothing_to_undo = |error| {
-            directory.remove_journal(&name);
+            let _ = directory.remove_journal(&name);
             error
         };
         let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
         write(&place, &journal).map_err(nothing_to_undo)?;
+        let path = directory.path(&name);
+        claims.iter().try_for_each(|claim| claim.name_journal(&path)).map_err(nothing_to_undo)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
-        command.arg(directory.path(&name)).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
+        command.arg(path).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
         let files: Vec<RawFd> =
             claims.iter().flat_map(Claim::files).map(|file| file.as_raw_fd()).collect();
-        // SAFETY: between fork and exec there is one system call per claim, and no allocation; the files
-        // are open until the claims are dropped.
-        unsafe {
-            command.pre_exec(move || {
-                let mut files = files.iter().map(|&file| BorrowedFd::borrow_raw(file));
-                files.try_for_each(|file| Ok(fcntl_setfd(file, FdFlags::empty())?))
-            });
-        }
+        // They are open until the claims are dropped.
+        start::hand_over(&mut command, files);
         let mut child = command.spawn().map_err(nothing_to_undo).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
         })?;
         orphans::keep(child.id());
         let done = child.stdin.take();
-        let (root, _lock, _claims) = (root.to_owned(), lock, claims);
-        Ok(Guard { directory, name, root, _lock, _claims, journal, undoings, child, done })
+        let running = Rc::new(CurrentCommand::of(&directory, &name).guarded_by(&child));
+        running.know_journal()?;
+        let (root, lock, _claims) = (root.to_owned(), Some(lock), claims);
+        Ok(Guard { directory, name, root, lock, _claims, journal, undoings, child, done, running })
+    }
+
+    /// Where commands are kept that change the system, for as long as they run.
+    pub fn running(&self) -> &Rc<CurrentCommand> {
+        &self.running
     }
 
     fn place(&self) -> JournalPlace<'_> {
@@ -107,7 +118,7 @@ impl Guard {
             io::Error::new(error.kind(), problem + "; set TMPDIR to another")
         };
         let place = scratch::place().map_err(cannot_create)?;
-        let directory = place.join(scratch::name(self.journal.pid));
+        let directory = place.join(scratch::name(self.journal.pid)?);
         let instance = directory.display().to_string();
         self.write_down(SCRATCH, &instance, serde_json::to_value(&directory)?)?;
         scratch::create(&directory).map_err(cannot_create)?;
@@ -118,8 +129,9 @@ impl Guard {
     /// kind: what is changed, in a word. Replaces its earlier entry.
     ///
     /// # Errors
-    /// Where the journal cannot be written: then the change must not be made.
+    /// Where the journal cannot be written or is gone, or the guard is: then the change must not be made.
     pub fn write_down(&mut self, kind: &str, instance: &str, state: Value) -> io::Result<()> {
+        self.running.check_undoing()?;
         match self.position(kind, instance) {
             Some(index) => self.journal.entries[index].state = state,
             None => {
@@ -127,7 +139,12 @@ impl Guard {
                 self.journal.entries.push(JournalEntry { kind, instance, state });
             }
         }
-        write(&self.place(), &self.journal)
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        write(&self.place(), &self.journal)?;
+        self.running.know_journal()
     }
 
     fn position(&self, kind: &str, instance: &str) -> Option<usize> {
@@ -143,7 +160,7 @@ impl Guard {
         let Some(index) = self.position(kind, instance) else { return Ok(()) };
         undo(&self.place(), &self.journal.entries[index], self.journal.pid)?;
         self.journal.entries.remove(index);
-        write(&self.place(), &self.journal).map_err(|error| error.to_string())
+        self.write().map_err(|error| error.to_string())
     }
 
     /// Strikes out what was undone by other means.
@@ -153,20 +170,32 @@ impl Guard {
     pub fn strike_out(&mut self, kind: &str, instance: &str) -> Result<(), String> {
         let Some(index) = self.position(kind, instance) else { return Ok(()) };
         self.journal.entries.remove(index);
-        write(&self.place(), &self.journal).map_err(|error| error.to_string())
+        self.write().map_err(|error| error.to_string())
     }
 
-    /// Undoes what is left and lets the guard go.
+    /// Undoes what is left and lets the guard go. What this process cannot undo, the guard tries, which has
+    /// files and memory of its own.
     ///
     /// # Errors
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let mut journal = std::mem::take(&mut self.journal);
-        let result = undo_all(&self.place(), &mut journal);
-        if let Some(pipe) = &mut self.done {
+        let mut result = undo_all(&self.place(), &mut journal);
+        let mut done = self.done.take();
+        if result.is_err() {
+            // With the lock the guard would take the journal for that of one who still runs.
+            self.lock = None;
+            done = None;
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::CONT);
+            let child = &mut self.child;
+            wait_until(Instant::now() + TRIES_FOR, || !matches!(child.try_wait(), Ok(None)));
+            if self.directory.has(&self.name).is_ok_and(|is_left| !is_left) {
+                result = Ok(());
+            }
+        }
+        if let Some(mut pipe) = done {
             let _ = pipe.write_all(b"done");
         }
-        drop(self.done.take());
         see_off(&mut self.child);
         result
     }
@@ -198,73 +227,4 @@ pub fn run(
     };
     let directory = StateDir::at(parent).map_err(say)?;
     undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
-}
-
-/// What `restore` did about one journal.
-pub struct Restored {
-    pub journal: PathBuf,
-    /// `Err` with what is left.
-    pub result: Result<(), String>,
-}
-
-/// Undoes every journal that was left behind: those whose experiment no longer runs. `root` is that of the
-/// settings.
-///
-/// # Errors
-/// Where the state directory cannot be read.
-pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> io::Result<Vec<Restored>> {
-    let directory = StateDir::open()?;
-    // Nothing was changed yet by who died before its journal was whole. One that lives may only just have
-    // made the lock.
-    for name in directory.unfinished_journals()? {
-        if !is_alive(&name) && !is_locked(&directory, &name) {
-            directory.remove_journal(&name);
-        }
-    }
-    let mut restored = Vec::new();
-    for name in directory.journals()? {
-        if !is_running(&directory, &name) {
-            let place = JournalPlace { directory: &directory, name: &name, root, undoings };
-            let result = undo_journal(&place);
-            restored.push(Restored { journal: directory.path(&name), result });
-        }
-    }
-    Ok(restored)
-}
-
-/// Puts back what weighs that died had changed in the system below `root`, before another changes anything or
-/// takes what was changed for how the machine is; tells of it.
-///
-/// # Errors
-/// A sentence that says what is left.
-pub fn put_back_what_was_left(
-    root: &Path,
-    undoings: &[Undoing],
-    announce: &mut dyn FnMut(&str),
-) -> Result<(), String> {
-    let restored = restore_left_behind(root, undoings)
-        .map_err(|error| format!("the state directory: {error}"))?;
-    for one in restored {
-        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
-        announce("Put back what an earlier weigh, now dead, had changed.");
-    }
-    Ok(())
-}
-
-/// Whether the experiment of this journal still runs: its process lives and holds the lock. (The
-/// lock alone may be held by its guard, at work; then it is right to wait for that.)
-fn is_running(directory: &StateDir, journal: &str) -> bool {
-    is_locked(directory, journal) && is_alive(journal)
-}
-
-fn is_locked(directory: &StateDir, journal: &str) -> bool {
-    directory
-        .lock_file(&lock_name(journal))
-        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
-}
-
-fn is_alive(journal: &str) -> bool {
-    let pid = pid_of(journal).and_then(|pid| i32::try_from(pid).ok());
-    pid.and_then(rustix::process::Pid::from_raw)
-        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

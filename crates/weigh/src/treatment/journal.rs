@@ -10,9 +10,11 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::running::CurrentCommand;
 use super::state_dir::{StateDir, lock_name, pid_of};
 use crate::machine;
 use crate::orphans::wait_until;
+use crate::printable;
 
 /// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
@@ -38,12 +40,21 @@ pub struct JournalEntry {
     pub state: Value,
 }
 
+impl JournalEntry {
+    /// What was changed.
+    fn shown(&self) -> String {
+        printable::line(&format!("{} {}", self.kind, self.instance)).trim_end().to_owned()
+    }
+}
+
 /// How the entries of one kind are undone. The journal knows no kind by itself: whoever writes entries brings
 /// this along.
 pub struct Undoing {
     pub kind: &'static str,
     /// Whether a reboot undoes it, as all that is changed in the kernel.
     pub ends_with_boot: bool,
+    /// Whether a command may make the change: then it cannot be undone before that command has ended.
+    pub by_command: bool,
     pub undo: Box<UndoState>,
 }
 
@@ -53,6 +64,8 @@ pub type UndoState = dyn Fn(&Value, &EntryOwner) -> Result<(), String>;
 /// Whose entries they are: nothing but what this process can have changed is undone.
 pub struct EntryOwner<'a> {
     pub pid: u32,
+    /// Where a command is kept that undoes.
+    pub running: &'a CurrentCommand,
     /// Below which settings are: `/`, but for a machine that is made up of files.
     pub root: &'a Path,
 }
@@ -68,6 +81,11 @@ pub struct JournalPlace<'a> {
 }
 
 impl JournalPlace<'_> {
+    /// Where the command is kept that changes the system now.
+    pub fn running(&self) -> CurrentCommand {
+        CurrentCommand::of(self.directory, self.name)
+    }
+
     fn undoing(&self, kind: &str) -> Option<&Undoing> {
         self.undoings.iter().find(|undoing| undoing.kind == kind)
     }
@@ -93,8 +111,7 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     }
     let text = match place.directory.read(place.name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            place.directory.remove_journal(place.name);
-            return Ok(());
+            return place.directory.remove_journal(place.name).map_err(say);
         }
         other => other.map_err(say)?,
     };
@@ -118,24 +135,45 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
 /// # Errors
 /// A sentence for each that stays.
 pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), String> {
-    let mut left = Vec::new();
+    let mut stopped = Ok(());
     // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
-    if journal.boot_id != machine::boot_id() {
+    if !is_of_another_boot(&journal.boot_id, machine::boot_id()) {
+        stopped = place.running().stop();
+    } else {
         let stays = |kind: &str| place.undoing(kind).is_some_and(|undoing| !undoing.ends_with_boot);
         journal.entries.retain(|entry| stays(&entry.kind));
     }
+    let has_to_wait = |entry: &JournalEntry| {
+        stopped.is_err() && place.undoing(&entry.kind).is_some_and(|undoing| undoing.by_command)
+    };
+    let mut left: Vec<String> = stopped.clone().err().into_iter().collect();
     for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        if let Err(problem) = undo(place, &entry, journal.pid) {
+        let undone = match has_to_wait(&entry) {
+            true => Err(format!("not undone while that command runs: {}", entry.shown())),
+            false => undo(place, &entry, journal.pid),
+        };
+        if let Err(problem) = undone {
             left.push(problem);
             journal.entries.insert(0, entry);
         }
     }
     if left.is_empty() {
-        place.directory.remove_journal(place.name);
-        return Ok(());
+        return place.directory.remove_journal(place.name).map_err(|error| {
+            format!(
+                "all of it is put back, but {} cannot be removed ({error}). The next weigh would put all of \
+                 it back again: make the directory of that file writable, and run `weigh restore`",
+                place.directory.path(place.name).display()
+            )
+        });
     }
+    // Where it cannot be written, it still names all of this, and more.
     let _ = write(place, journal);
     Err(left.join("\n"))
+}
+
+/// Only where both are known: one that could not be read is this one.
+fn is_of_another_boot(written: &str, now: io::Result<String>) -> bool {
+    !written.is_empty() && now.is_ok_and(|now| now != written)
 }
 
 /// Undoes one entry of the journal of this process.
@@ -144,7 +182,10 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
 /// A sentence that says what is left.
 pub fn undo(place: &JournalPlace, entry: &JournalEntry, pid: u32) -> Result<(), String> {
     match place.undoing(&entry.kind) {
-        Some(undoing) => (undoing.undo)(&entry.state, &EntryOwner { pid, root: place.root }),
+        Some(undoing) => {
+            let running = &place.running();
+            (undoing.undo)(&entry.state, &EntryOwner { pid, running, root: place.root })
+        }
         None => Err(format!(
             "the journal names a treatment `{}`, which this version of weigh does not have",
             entry.kind
@@ -183,6 +224,19 @@ mod tests {
     use crate::treatment::settings::SETTINGS;
     use crate::treatment::started::STARTED;
     use crate::treatment::undoings;
+
+    fn boot_id() -> String {
+        machine::boot_id().unwrap()
+    }
+
+    #[test]
+    fn a_boot_id_that_cannot_be_read_is_that_of_this_boot() {
+        let unreadable = || Err(io::ErrorKind::NotFound.into());
+        assert!(
+            is_of_another_boot("a", Ok("b".into())) && !is_of_another_boot("a", Ok("a".into()))
+        );
+        assert!(!is_of_another_boot("a", unreadable()) && !is_of_another_boot("", Ok("b".into())));
+    }
 
     /// A directory of journals, and others that are none of its business.
     struct Home {
@@ -256,7 +310,7 @@ mod tests {
         let home = Home::new();
         let scratch = home.path("weigh-7-01234567");
         fs::create_dir(&scratch).unwrap();
-        let left = home.undo(&journal(machine::boot_id(), &scratch)).unwrap_err();
+        let left = home.undo(&journal(boot_id(), &scratch)).unwrap_err();
         assert!(left.contains("no such treatment") && !scratch.exists());
         let left: Journal = serde_json::from_slice(&home.state.read("7.journal").unwrap()).unwrap();
         assert_eq!(left.entries.len(), 1);
@@ -272,13 +326,18 @@ mod tests {
             seen.borrow_mut().push(state.clone());
             Ok(())
         };
-        home.undoings.push(Undoing { kind: "switch", ends_with_boot: true, undo: Box::new(undo) });
+        home.undoings.push(Undoing {
+            kind: "switch",
+            ends_with_boot: true,
+            by_command: false,
+            undo: Box::new(undo),
+        });
         let entries = json!([
             { "kind": "switch", "instance": "a", "state": 1 },
             { "kind": "switch", "instance": "b", "state": 2 },
             { "kind": "switch", "state": 3 },
         ]);
-        let journal = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+        let journal = json!({ "pid": 7, "boot_id": boot_id(), "entries": entries });
         home.undo(journal.to_string().as_bytes()).unwrap();
         assert_eq!(*undone.borrow(), [3, 2, 1]);
         let journal = json!({ "pid": 7, "boot_id": "another boot", "entries": entries });
@@ -296,6 +355,31 @@ mod tests {
         fs::write(home.path("state/7.new"), "{").unwrap();
         home.undo(&journal("another boot".into(), &scratch)).unwrap();
         assert_eq!(fs::read_dir(home.path("state")).unwrap().count(), 0);
+    }
+
+    /// Nothing was undone at all.
+    #[test]
+    fn a_command_that_cannot_be_ended_keeps_only_what_commands_change_from_being_undone() {
+        let home = Home::new();
+        let [made, scratch] = ["made", "weigh-7-01234567"].map(|name| home.path(name));
+        fs::write(&made, "").unwrap();
+        fs::create_dir(&scratch).unwrap();
+        // As good as one that does not end.
+        fs::write(home.path("state/7.running"), "{").unwrap();
+        let undo = json!({ "line": format!("rm {}", made.display()), "directory": "/" });
+        let entries = json!([
+            { "kind": SCRATCH, "state": scratch },
+            { "kind": "undo command", "instance": "rm made", "state": undo },
+        ]);
+        let journal = json!({ "pid": 7, "boot_id": boot_id(), "entries": entries });
+        let left = home.undo(journal.to_string().as_bytes()).unwrap_err();
+        assert!(left.contains("cannot end the command") && left.contains("rm made"), "{left}");
+        assert!(made.exists() && !scratch.exists());
+        let left: Journal = serde_json::from_slice(&home.state.read("7.journal").unwrap()).unwrap();
+        assert_eq!(left.entries.len(), 1);
+        fs::remove_file(home.path("state/7.running")).unwrap();
+        undo_journal(&home.place()).unwrap();
+        assert!(!made.exists() && !home.path("state/7.journal").exists());
     }
 
     #[test]
@@ -356,8 +440,8 @@ mod tests {
                 states.extend(paths.iter().map(setting));
             }
             let pid = self.process.id();
-            states.push(json!({ "pid": pid, "start": process_start(pid) }));
-            states.push(json!({ "pid": 1, "start": process_start(1) }));
+            states.push(json!({ "pid": pid, "start": process_start(pid).unwrap() }));
+            states.push(json!({ "pid": 1, "start": process_start(1).unwrap() }));
             states.push(json!({ "pid": 0, "start": 0 }));
             states
         }
@@ -380,7 +464,7 @@ mod tests {
                 [SCRATCH, SETTINGS, STARTED, "control group", "undo command", "audit", "none", ""]
             {
                 let entries = [json!({ "kind": kind, "state": state })];
-                let forged = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+                let forged = json!({ "pid": 7, "boot_id": boot_id(), "entries": entries });
                 let _ = victims.home.undo(forged.to_string().as_bytes());
                 assert_eq!(victims.home.files(), before, "{forged}");
             }
@@ -436,7 +520,7 @@ mod tests {
                 .into_iter()
                 .map(|(kind, state)| json!({ "kind": kind, "state": state }))
                 .collect();
-            let text = json!({ "pid": 7, "boot_id": machine::boot_id(), "entries": entries });
+            let text = json!({ "pid": 7, "boot_id": boot_id(), "entries": entries });
             let mut bytes = text.to_string().into_bytes();
             bytes.truncate(length);
             bytes

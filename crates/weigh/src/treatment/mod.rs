@@ -10,6 +10,7 @@
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -38,14 +39,18 @@ pub mod control_group;
 pub mod differences;
 pub mod digest;
 pub mod elsewhere;
+mod error;
 mod evidence;
 mod furnished;
 pub mod guard;
 pub mod guest;
 pub mod journal;
+pub mod left_behind;
 pub mod no_daemons;
+pub mod placebo;
 pub mod rebuild;
 mod rootfs;
+pub mod running;
 pub mod scratch;
 pub mod seccomp;
 pub mod settings;
@@ -62,38 +67,14 @@ pub mod kind {
 
 use combined::Combined;
 pub use commons::Commons;
+pub use error::TreatmentError;
 pub use evidence::Evidence;
 pub use furnished::on_demand;
 use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
+pub use placebo::Placebo;
+use running::CurrentCommand;
 pub use tuned::asked_of_servers;
-
-/// Why a treatment could not do what it was asked to.
-#[derive(Debug, thiserror::Error)]
-pub enum TreatmentError {
-    /// It cannot be applied here; the sentence says what is missing.
-    #[error("{0}")]
-    Unavailable(String),
-    /// It was applied, but did not show itself where it should (or did where it should not): what
-    /// was measured meanwhile is not evidence of anything.
-    #[error("{0}")]
-    NotInForce(String),
-    /// What it produced could not be kept, as on a full disk: this sample does not count, those before it do.
-    #[error("{0}")]
-    NotKept(String),
-    /// What a sample needs around it could not be made afresh: the row that needs it has no result.
-    #[error("{0}")]
-    NoInstance(String),
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// What shows on a worker, where a step was to look and could not: see [`Launched::seen`].
-impl From<NotSeen> for TreatmentError {
-    fn from(missing: NotSeen) -> TreatmentError {
-        TreatmentError::NotInForce(missing.to_string())
-    }
-}
 
 /// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
 pub trait Kind: Sync {
@@ -111,6 +92,12 @@ pub trait Kind: Sync {
     }
     /// Tries what the treatment needs, and changes nothing.
     fn probe(&self) -> Probe;
+    /// The same procedure without the effect, which the baseline goes through by default:
+    /// docs/before-a-sample.md has what each kind does to a process.
+    fn placebo(&self, parameters: &Parameters) -> Placebo {
+        let _ = parameters;
+        Placebo::Nothing
+    }
     /// Makes a treatment of parameters that the user wrote.
     ///
     /// # Errors
@@ -131,6 +118,8 @@ pub struct Bench<'a> {
     pub place: &'a LaunchPlace,
     /// Set by Ctrl-C and its kin.
     pub interrupted: &'a Arc<AtomicBool>,
+    /// Where commands are kept that change the system, for as long as they run.
+    pub running: Rc<CurrentCommand>,
     /// What arms of a kind share.
     pub commons: Commons,
     /// Of the experiment: what is drawn by chance is drawn from it.
@@ -410,7 +399,7 @@ pub fn undoings() -> Vec<Undoing> {
     let of_kind = |kind: &&'static dyn Kind| {
         let kind = *kind;
         let undo = Box::new(move |state: &Value, _: &EntryOwner| kind.undo(state));
-        Undoing { kind: kind.name(), ends_with_boot: true, undo }
+        Undoing { kind: kind.name(), ends_with_boot: true, by_command: true, undo }
     };
     let own = [
         scratch::undoing(),

@@ -2,8 +2,9 @@
 //! installed: a machine that is to measure servers should not run them all the time.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -18,8 +19,8 @@ const CONTENT: &str = "#!/bin/sh\n# Made by weigh doctor --install, which remove
 
 /// How it is undone.
 pub fn undoing() -> Undoing {
-    let undo = Box::new(|_: &Value, _: &EntryOwner| undo());
-    Undoing { kind: NO_DAEMONS, ends_with_boot: false, undo }
+    let undo = Box::new(|_: &Value, _: &EntryOwner| undo(Path::new(FILE)));
+    Undoing { kind: NO_DAEMONS, ends_with_boot: false, by_command: true, undo }
 }
 
 /// Makes it, where the administrator has none, until the guard removes it.
@@ -27,7 +28,7 @@ pub fn undoing() -> Undoing {
 /// # Errors
 /// A sentence, where it cannot be journalled or made.
 pub fn forbid(guard: &mut Guard) -> Result<(), String> {
-    if fs::exists(FILE).is_ok_and(|exists| exists) {
+    if fs::exists(FILE).map_err(|error| format!("{FILE}: {error}"))? {
         return Ok(());
     }
     guard
@@ -39,12 +40,34 @@ pub fn forbid(guard: &mut Guard) -> Result<(), String> {
         .map_err(|error| format!("cannot make {FILE}: {error}"))
 }
 
-/// One that somebody else made meanwhile is left alone.
-fn undo() -> Result<(), String> {
-    match fs::read_to_string(FILE) {
-        Ok(content) if CONTENT.starts_with(&content) => {
-            fs::remove_file(FILE).map_err(|error| format!("cannot remove {FILE}: {error}"))
+/// One that somebody else made meanwhile is left alone; one that cannot be read may be ours.
+fn undo(file: &Path) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot remove {}: {error}", file.display());
+    match fs::read(file) {
+        Ok(content) if CONTENT.as_bytes().starts_with(&content) => {
+            fs::remove_file(file).map_err(cannot)
         }
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_somebody_elses() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("policy-rc.d");
+        assert!(undo(&file).is_ok(), "there is none");
+        fs::create_dir(&file).unwrap();
+        assert!(undo(&file).unwrap_err().contains("cannot remove"));
+        fs::remove_dir(&file).unwrap();
+        fs::write(&file, "#!/bin/sh\nexit 0\n").unwrap();
+        assert!(undo(&file).is_ok() && file.exists(), "of the administrator");
+        fs::write(&file, CONTENT).unwrap();
+        assert!(undo(&file).is_ok() && !file.exists());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use rustix::process::geteuid;
 use serde_json::Value;
 
 use super::journal::{EntryOwner, Undoing};
+use crate::chance;
 use trust::path::trusted;
 
 /// The journal's entry for it.
@@ -20,7 +21,7 @@ pub const SCRATCH: &str = "scratch directory";
 /// The one thing of ours that a reboot leaves.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| remove(state, owner.pid));
-    Undoing { kind: SCRATCH, ends_with_boot: false, undo }
+    Undoing { kind: SCRATCH, ends_with_boot: false, by_command: false, undo }
 }
 
 /// Where private directories may be made: `TMPDIR`, where nobody else can replace what we make in it. What is
@@ -33,8 +34,11 @@ pub fn place() -> io::Result<PathBuf> {
 }
 
 /// A name that nobody can guess, for the directory of this process.
-pub fn name(pid: u32) -> String {
-    format!("weigh-{pid}-{:016x}", rand::random::<u64>())
+///
+/// # Errors
+/// Where the kernel gives no random numbers.
+pub fn name(pid: u32) -> io::Result<String> {
+    Ok(format!("weigh-{pid}-{:016x}", chance::number()?))
 }
 
 /// Makes it, where nothing has its name yet.
@@ -73,7 +77,9 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
         return Err(refused("is not a directory of that experiment"));
     };
     let parent = match trusted(parent) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(());
+        }
         other => other.map_err(|error| refused(&format!("cannot be removed safely ({error})")))?,
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -90,23 +96,34 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
         }
         Ok(_) => {}
     }
-    // The directory that was looked at, whatever its path leads to by now.
-    remove_tree(&PathBuf::from(format!("/proc/self/fd/{}/{name}", parent.as_raw_fd())))
-        .map_err(|error| format!("{}: {error}", path.display()))
+    remove_tree(&parent, name).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// As `rm -r`, which follows no link. Workers that are just being killed may still create files.
-fn remove_tree(path: &Path) -> io::Result<()> {
+fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
     const ATTEMPTS: u32 = 20;
-    for attempt in 1..=ATTEMPTS {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            Err(error) if attempt == ATTEMPTS => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-            Ok(()) => break,
+    // The directory that was looked at, whatever its path leads to by now.
+    let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", parent.as_raw_fd()));
+    let mut attempt = 1;
+    loop {
+        let removed = fs::remove_dir_all(&path);
+        // Without `/proc` nothing has that path, and the directory is there all the same.
+        match (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW), removed) {
+            (Err(rustix::io::Errno::NOENT), _) => return Ok(()),
+            (Err(error), _) => return Err(error.into()),
+            (Ok(_), Err(error))
+                if attempt == ATTEMPTS && error.kind() == io::ErrorKind::NotFound =>
+            {
+                return Err(io::Error::other(
+                    "removing it needs /proc: mount that, and run `weigh restore`",
+                ));
+            }
+            (Ok(_), Err(error)) if attempt == ATTEMPTS => return Err(error),
+            (Ok(_), _) if attempt == ATTEMPTS => return Err(io::ErrorKind::AlreadyExists.into()),
+            (Ok(_), _) => std::thread::sleep(Duration::from_millis(50)),
         }
+        attempt += 1;
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -124,7 +141,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("victim")).unwrap();
         fs::write(home.path().join("victim/file"), "precious").unwrap();
-        let directory = home.path().join(name(7));
+        let directory = home.path().join(name(7).unwrap());
         create(&directory).unwrap();
         assert!(create(&directory).is_err(), "one that is there already is not ours");
         symlink(home.path().join("victim"), directory.join("link")).unwrap();
@@ -132,13 +149,13 @@ mod tests {
         remove(&state(&directory), 7).unwrap();
         assert!(!directory.exists() && home.path().join("victim/file").exists());
         remove(&state(&directory), 7).unwrap();
-        remove(&state(&home.path().join("gone").join(name(7))), 7).unwrap();
+        remove(&state(&home.path().join("gone").join(name(7).unwrap())), 7).unwrap();
     }
 
     #[test]
     fn what_an_experiment_cannot_have_made_stays() {
         let home = tempfile::tempdir().unwrap();
-        let own = name(7);
+        let own = name(7).unwrap();
         let [victim, link] = ["victim", "weigh-7-0123456789abcdef"].map(|n| home.path().join(n));
         fs::create_dir_all(victim.join(&own)).unwrap();
         symlink(&victim, &link).unwrap();
@@ -150,7 +167,7 @@ mod tests {
         assert!(remove(&state(&victim.join(&own)), 8).is_err(), "of another process");
         assert!(victim.join(&own).exists());
         if geteuid().is_root() {
-            let theirs = home.path().join(name(7));
+            let theirs = home.path().join(name(7).unwrap());
             fs::create_dir(&theirs).unwrap();
             chown(&theirs, Some(65534), None).unwrap();
             assert!(remove(&state(&theirs), 7).unwrap_err().contains("another user"));

@@ -15,7 +15,7 @@ pub const SETTINGS: &str = "settings of the machine";
 /// How they are put back.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.root));
-    Undoing { kind: SETTINGS, ends_with_boot: true, undo }
+    Undoing { kind: SETTINGS, ends_with_boot: true, by_command: false, undo }
 }
 
 /// Settings that were changed, until [`Changed::restore`], or until this process dies.

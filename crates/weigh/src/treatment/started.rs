@@ -1,6 +1,8 @@
 //! A process of another program that an experiment starts, and that must not outlive it: auditd.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +19,13 @@ use crate::machine::process::process_start;
 /// The journal's entry for it.
 pub const STARTED: &str = "started process";
 
+/// Where every auditd writes its number.
+const AUDITD_PID_FILE: &str = "/run/auditd.pid";
+
 /// How it is ended.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
-    Undoing { kind: STARTED, ends_with_boot: true, undo }
+    Undoing { kind: STARTED, ends_with_boot: true, by_command: false, undo }
 }
 
 /// Known by its number and its start, as numbers come again.
@@ -36,7 +41,8 @@ struct Started {
 /// # Errors
 /// A sentence, where it has ended already, or the journal cannot be written.
 pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
-    let start = process_start(pid).ok_or_else(|| format!("process {pid} has ended already"))?;
+    let start = process_start(pid).map_err(|error| error.to_string())?;
+    let start = start.ok_or_else(|| format!("process {pid} has ended already"))?;
     let state = serde_json::to_value(Started { pid, start }).map_err(|error| error.to_string())?;
     let written = guard.write_down(STARTED, &pid.to_string(), state);
     written.map_err(|error| format!("the journal: {error}"))
@@ -60,33 +66,53 @@ pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
         [(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(2))];
     let Started { pid, start } = serde_json::from_value(state.clone())
         .map_err(|error| format!("the journal's process is damaged: {error}"))?;
-    let is_alive = || process_start(pid) == Some(start);
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    // One that cannot be seen has not ended.
+    let cannot = |error: io::Error| format!("cannot see whether process {pid} has ended: {error}");
+    let is_alive =
+        || -> Result<bool, String> { Ok(process_start(pid).map_err(cannot)? == Some(start)) };
     // Its command line is gone as soon as it is ending by itself.
-    if is_alive() && !is_of_experiment(pid, owner_pid) && is_alive() {
+    if is_alive()? && !is_of_experiment(pid, owner_pid).map_err(cannot)? && is_alive()? {
         return Err(format!("process {pid} was not started by weigh, so it is left running"));
     }
     for (signal, limit) in LIMITS {
-        if is_alive() {
+        if is_alive()? {
             let _ = kill_process(process, signal);
             // It may have been stopped.
             let _ = kill_process(process, Signal::CONT);
         }
         let deadline = Instant::now() + limit;
-        while is_alive() && Instant::now() < deadline {
+        while is_alive()? && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
-    if is_alive() { Err(format!("process {pid} does not end: `kill -9 {pid}`")) } else { Ok(()) }
+    match is_alive()? {
+        true => Err(format!("process {pid} does not end: `kill -9 {pid}`")),
+        false => remove_pid_file(Path::new(AUDITD_PID_FILE), pid),
+    }
+}
+
+/// An auditd that was killed leaves its file, by which others would believe that it runs.
+fn remove_pid_file(file: &Path, pid: u32) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot remove {}: {error}", file.display());
+    match fs::read_to_string(file) {
+        Ok(text) if text.trim() == pid.to_string() => fs::remove_file(file).map_err(cannot),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot(error)),
+    }
 }
 
 /// Whether a process was told to find its configuration in the private directory of this `weigh`.
-fn is_of_experiment(pid: u32, owner_pid: u32) -> bool {
-    let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+fn is_of_experiment(pid: u32, owner_pid: u32) -> io::Result<bool> {
+    let command_line = match fs::read(format!("/proc/{pid}/cmdline")) {
+        Err(_) if process_start(pid)?.is_none() => return Ok(false),
+        other => other?,
+    };
     let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
-    words.windows(2).any(|pair| {
+    Ok(words.windows(2).any(|pair| {
         pair[0] == b"-c" && scratch::is_below(Path::new(OsStr::from_bytes(pair[1])), owner_pid)
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -103,7 +129,7 @@ mod tests {
         while !std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().starts_with(b"sh") {
             std::thread::yield_now();
         }
-        let start = process_start(child.id()).unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
         let entry = serde_json::to_value(Started { pid: child.id(), start }).unwrap();
         (child, entry)
     }
@@ -121,6 +147,17 @@ mod tests {
         assert!(!child.wait().unwrap().success());
         undo(&own, 7).unwrap();
         assert!(undo(&Value::Null, 7).unwrap_err().contains("damaged"));
+    }
+
+    #[test]
+    fn a_killed_auditd_leaves_no_file_with_its_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("auditd.pid");
+        fs::write(&file, "123\n").unwrap();
+        remove_pid_file(&file, 12).unwrap();
+        assert!(file.exists(), "of another auditd");
+        remove_pid_file(&file, 123).unwrap();
+        assert!(!file.exists() && remove_pid_file(&file, 123).is_ok());
     }
 
     #[test]

@@ -4,10 +4,15 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fs};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use trust::path::{create_private, trusted};
@@ -16,12 +21,14 @@ use trust::path::{create_private, trusted};
 const OF_ROOT: &str = "/var/lib/weighbridge";
 const JOURNAL: &str = ".journal";
 const LOCK: &str = ".lock";
+const RUNNING: &str = ".running";
 /// A journal holds the host's audit rules, 2 KiB each.
 const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 
 /// The directory, held open: its files are found by their names in it and not by a path.
+#[derive(Clone)]
 pub struct StateDir {
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     path: PathBuf,
 }
 
@@ -83,7 +90,12 @@ impl StateDir {
         if mode & 0o002 != 0 {
             return Err(refused(&format!("{} can be written by everybody", path.display())));
         }
-        Ok(StateDir { directory, path })
+        Ok(StateDir { directory: Arc::new(directory), path })
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Path {
+        &self.path
     }
 
     /// Where a file of it is, for people.
@@ -105,7 +117,7 @@ impl StateDir {
     /// Where it is a link, another kind of file, another user's, or far too long.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&self.directory, name, flags, Mode::empty())?;
+        let file = openat(&*self.directory, name, flags, Mode::empty())?;
         check(&file, &self.path(name))?;
         let mut bytes = Vec::new();
         let read = File::from(file).take(MAX_JOURNAL_BYTES + 1).read_to_end(&mut bytes)?;
@@ -115,26 +127,84 @@ impl StateDir {
         }
     }
 
-    /// Replaces a file in one step, and returns when it is on disk.
+    /// Replaces a file in one step, and returns when it is on disk, with its name.
+    ///
+    /// # Errors
+    /// As `open(2)`, `write(2)`, `fsync(2)` and `rename(2)`.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let new = half_written(name);
+        self.write(&new, bytes)?.sync_all()?;
+        renameat(&*self.directory, &new, &*self.directory, name)?;
+        match fsync(&*self.directory) {
+            // Some file systems have nothing to sync there.
+            Err(Errno::INVAL) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// The same for what no reboot leaves of any use, so it need not be on disk.
     ///
     /// # Errors
     /// As `open(2)`, `write(2)` and `rename(2)`.
-    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = half_written(name);
-        let _ = unlinkat(&self.directory, &new, AtFlags::empty());
+        self.write(&new, bytes)?;
+        Ok(renameat(&*self.directory, &new, &*self.directory, name)?)
+    }
+
+    fn write(&self, new: &str, bytes: &[u8]) -> io::Result<File> {
+        let _ = unlinkat(&*self.directory, new, AtFlags::empty());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file =
-            File::from(openat(&self.directory, &new, flags, Mode::from_raw_mode(0o600))?);
+            File::from(openat(&*self.directory, new, flags, Mode::from_raw_mode(0o600))?);
         file.write_all(bytes)?;
-        file.sync_all()?;
-        Ok(renameat(&self.directory, &new, &self.directory, name)?)
+        Ok(file)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As `unlink(2)`.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&*self.directory, name, AtFlags::empty())?)
+    }
+
+    /// Whether it has a file of this name, whatever that is.
+    ///
+    /// # Errors
+    /// As `stat(2)`.
+    pub fn has(&self, name: &str) -> io::Result<bool> {
+        match statat(&*self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(false),
+            other => Ok(other.map(|_| true)?),
+        }
     }
 
     /// Removes a journal, its lock, and what whoever died while he replaced it left beside it.
-    pub fn remove_journal(&self, name: &str) {
-        for file in [name.to_owned(), half_written(name), lock_name(name)] {
-            let _ = unlinkat(&self.directory, &file, AtFlags::empty());
+    ///
+    /// # Errors
+    /// As `unlink(2)`, where the journal stays.
+    pub fn remove_journal(&self, name: &str) -> io::Result<()> {
+        match self.remove(name) {
+            // On a read-only file system unlink(2) fails even if there is no such file.
+            Err(error) if !matches!(self.has(name), Ok(false)) => return Err(error),
+            _ => {}
         }
+        let running = running_name(name);
+        let new = [half_written(name), half_written(&running)];
+        for file in [running, lock_name(name)].into_iter().chain(new) {
+            let _ = self.remove(&file);
+        }
+        Ok(())
+    }
+
+    /// Which file others find by this name: its device and inode. The directory may have been moved away.
+    ///
+    /// # Errors
+    /// As `stat(2)`.
+    pub fn identity(&self, name: &str) -> io::Result<(u64, u64)> {
+        let found = fs::symlink_metadata(self.path(name))?;
+        Ok((found.dev(), found.ino()))
     }
 
     /// The names of all journals.
@@ -161,7 +231,7 @@ impl StateDir {
 
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.directory)? {
+        for entry in rustix::fs::Dir::read_from(&*self.directory)? {
             names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
@@ -184,8 +254,13 @@ pub fn lock_name(journal: &str) -> String {
     journal.replace(JOURNAL, LOCK)
 }
 
-fn half_written(journal: &str) -> String {
-    journal.replace(JOURNAL, ".new")
+/// Beside a journal: the command that changes the system now.
+pub fn running_name(journal: &str) -> String {
+    journal.replace(JOURNAL, RUNNING)
+}
+
+fn half_written(file: &str) -> String {
+    file.replace(JOURNAL, ".new").replace(RUNNING, ".running-new")
 }
 
 /// A file in this directory to be locked: nothing in it is changed, and no link is followed.
@@ -195,7 +270,14 @@ fn half_written(journal: &str) -> String {
 pub(super) fn lock_file(directory: &OwnedFd, path: &Path, name: &str) -> io::Result<File> {
     let flags =
         OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(directory, name, flags, Mode::from_raw_mode(0o600))?;
+    let file = match openat(directory, name, flags, Mode::from_raw_mode(0o600)) {
+        // One that is there can be locked also on a file system that was made read-only.
+        Err(Errno::ROFS) => {
+            let flags = flags - OFlags::RDWR - OFlags::CREATE;
+            openat(directory, name, flags, Mode::empty()).map_err(|_| Errno::ROFS)?
+        }
+        other => other?,
+    };
     check(&file, &path.join(name))?;
     Ok(file.into())
 }
@@ -259,7 +341,7 @@ mod tests {
         assert_eq!(dir.read("8.journal").unwrap(), b"{}");
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         assert_eq!(dir.journals().unwrap(), ["10.journal", "7.journal", "8.journal", "9.journal"]);
-        dir.remove_journal("7.journal");
+        dir.remove_journal("7.journal").unwrap();
         assert!(victim.exists() && !state.join("7.journal").exists());
     }
 
@@ -276,8 +358,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_another_user_is_refused() {
-        if !geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return;
         }
         let home = tempfile::tempdir().unwrap();

@@ -27,6 +27,9 @@ pub struct Workload {
     /// When its operations have ended, another process of it may still be at work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_work: bool,
+    /// Its processes run at the same time, on as many CPUs as there are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel: bool,
     /// The curve that it is a point of, as in a sweep over sizes, and where on that curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
@@ -43,6 +46,14 @@ pub struct Workload {
     /// The files that it works on, where the user may choose their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<JobFiles>,
+}
+
+impl Workload {
+    /// Whether it is about more than one CPU: it uses several, asks a server, or is about waking up.
+    pub fn is_of_several_cpus(&self) -> bool {
+        let is_placed_on_two = self.name.ends_with("@cross-cpu");
+        self.parallel || is_placed_on_two || self.needs.is_some() || self.group == "feel"
+    }
 }
 
 /// Whose files a disk job works on.

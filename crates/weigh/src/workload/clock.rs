@@ -74,6 +74,7 @@ fn in_instructions(sample: Sample, unit: &str, ns_each: f64) -> Result<Sample, S
         user_ns: None,
         system_ns: None,
         slices_ns: None,
+        outside: None,
         calibration_ms: None,
         times: Vec::new(),
         copy_rates: Vec::new(),

@@ -3,11 +3,15 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{WaitOptions, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
+use super::deaths::DeathWatch;
+use super::executable;
 use super::keeper::{AskedOfKeeper, Keeper, KeeperEnd};
+use super::kills::{KillCounters, Kills};
 use super::launcher::{Job, LauncherAnswer, LauncherOrder, Numbered};
 use super::member::Raise;
 use super::setup::Setup;
@@ -20,14 +24,26 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 pub struct Desk {
     lines: Lines,
     pub setup: Setup,
+    /// Of its groups and those that workers enter.
+    pub kills: KillCounters,
+    /// Reports deaths while a job runs a command. Our own workloads need no reports: they check themselves
+    /// how their processes end.
+    deaths: Option<DeathWatch>,
+    is_listening: bool,
     keepers: Vec<Keeper>,
     /// Whether there may be processes of a member whose keeper was killed.
     has_strays: bool,
 }
 
 impl Desk {
-    pub fn new(lines: Lines, setup: Setup) -> Desk {
-        Desk { lines, setup, keepers: Vec::new(), has_strays: false }
+    pub fn new(
+        lines: Lines,
+        setup: Setup,
+        kills: KillCounters,
+        deaths: Option<DeathWatch>,
+    ) -> Desk {
+        let (keepers, is_listening, has_strays) = (Vec::new(), false, false);
+        Desk { lines, setup, kills, deaths, is_listening, keepers, has_strays }
     }
 
     /// Answers an order.
@@ -83,6 +99,62 @@ impl Desk {
         Ok(is_there)
     }
 
+    /// Listens for deaths in this job, where it may have processes that nobody else looks at.
+    ///
+    /// # Errors
+    /// Where the kernel may tell of them, but cannot be asked.
+    pub fn listen(&mut self, job: &Job) -> io::Result<()> {
+        let program = job.argv.first().and_then(|program| Path::new(program).file_name());
+        if program.is_some_and(|name| name != executable::FILE_NAME) {
+            self.is_listening = match &mut self.deaths {
+                Some(deaths) => deaths.begin()?,
+                None => false,
+            };
+        }
+        Ok(())
+    }
+
+    /// What becomes readable when a process has died.
+    pub fn deaths(&self) -> Option<BorrowedFd<'_>> {
+        self.deaths.as_ref().filter(|_| self.is_listening).map(AsFd::as_fd)
+    }
+
+    /// Reads the deaths reported so far, and keeps those of this worker's descendants.
+    ///
+    /// # Errors
+    /// As `recv(2)`.
+    pub fn hear_of_deaths(&mut self, worker: Pid) -> io::Result<()> {
+        let Some(deaths) = self.deaths.as_mut().filter(|_| self.is_listening) else {
+            return Ok(());
+        };
+        let is_keeper = |pid: u32| self.keepers.iter().any(|keeper| number_of(keeper.pid) == pid);
+        deaths.hear(number_of(worker), is_keeper)
+    }
+
+    /// The signals of errors that killed processes of this worker, which has ended; as far as they are known.
+    ///
+    /// # Errors
+    /// As `recv(2)`, and where orphans cannot be listed.
+    pub fn fatal_signals(&mut self, worker: Pid) -> io::Result<Vec<i32>> {
+        self.hear_of_deaths(worker)?;
+        match self.deaths.as_mut().filter(|_| self.is_listening) {
+            Some(deaths) => Ok(deaths.take()),
+            None => orphans::fatal_signals(|child| {
+                child == worker.as_raw_nonzero().get() || self.is_keeper(child)
+            }),
+        }
+    }
+
+    /// The job is over.
+    pub fn stop_listening(&mut self) {
+        if std::mem::take(&mut self.is_listening)
+            && self.deaths.as_ref().is_some_and(|deaths| deaths.end().is_err())
+        {
+            // The kernel forgets a socket that is closed.
+            self.deaths = None;
+        }
+    }
+
     /// Whether this is a process of ours that is not a job's.
     pub fn is_keeper(&self, pid: i32) -> bool {
         self.keepers.iter().any(|keeper| keeper.pid.as_raw_nonzero().get() == pid)
@@ -111,7 +183,10 @@ impl Desk {
         let keeper = &mut self.keepers[number];
         let mut has_ended = !keeper.lines.fill().unwrap_or(false);
         while let Some(answer) = keeper.lines.unread::<Numbered<LauncherAnswer>>() {
-            let answer = answer?;
+            let mut answer = answer?;
+            if let LauncherAnswer::Error(problem) = &mut answer.what {
+                problem.push_str(&limits_met(&self.kills, &keeper.kills));
+            }
             let is_it = |asked: &AskedOfKeeper| asked.id == answer.id;
             if let Some(place) = keeper.asked.iter().position(is_it) {
                 let end = match answer.what {
@@ -123,11 +198,12 @@ impl Desk {
             self.lines.send(&answer)?;
         }
         if has_ended {
-            let Keeper { pid, name, asked, .. } = self.keepers.remove(number);
+            let Keeper { pid, name, asked, kills, .. } = self.keepers.remove(number);
+            let limits = limits_met(&self.kills, &kills);
             waitpid(Some(pid), WaitOptions::empty())?;
             self.has_strays = true;
             for AskedOfKeeper { id, .. } in asked {
-                let problem = format!("the process that kept `{name}` was killed");
+                let problem = format!("the process that kept `{name}` was killed{limits}");
                 self.answer(id, LauncherAnswer::Error(problem))?;
             }
         }
@@ -163,10 +239,21 @@ impl Desk {
             let problem = format!("there is a `{}` already", raise.name);
             return self.answer(id, LauncherAnswer::Error(problem));
         }
-        match Keeper::start(&self.setup, id, raise) {
+        let kept = self.kills.read().and_then(|kills| Keeper::start(&self.setup, id, raise, kills));
+        match kept {
             Ok(keeper) => self.keepers.push(keeper),
             Err(problem) => self.answer(id, LauncherAnswer::Error(problem.to_string()))?,
         }
         Ok(())
     }
+}
+
+/// Which limits of their groups the members met since then, for a sentence about one that failed.
+fn limits_met(counters: &KillCounters, before: &Kills) -> String {
+    let met = counters.read().map(|now| now.since(before).sentence());
+    met.ok().flatten().map_or_else(String::new, |kills| format!("; {kills}"))
+}
+
+fn number_of(process: Pid) -> u32 {
+    process.as_raw_nonzero().get().cast_unsigned()
 }

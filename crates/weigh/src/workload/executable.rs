@@ -5,25 +5,24 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::catalogue::{self, Workload};
 use super::interpreted::{self, Interpreted, Language};
 use super::mix::{JobMix, JobPace, JobSizes};
+use crate::said::{Heard, KEPT_BYTES, Keep, words};
 use crate::shell;
-use trust::path::trusted_also;
+use trust::path::trusted;
+use trust::start::{self, Inherited};
 use trust::user_file;
 
 /// What the executable is called wherever it is unpacked.
@@ -38,7 +37,7 @@ const FORMER_VARIABLE: &str = "WEIGH_KERNELS";
 /// workloads that fork or execute themselves.
 const SMALL_SUFFIX: &str = "-small";
 /// Ours list some 370 workloads in 90 KB. What prints more is another program.
-const MAX_LISTING_BYTES: u64 = 4 << 20;
+const MAX_LISTING_BYTES: usize = 4 << 20;
 /// Ours take a few milliseconds.
 const LISTING_LIMIT: Duration = Duration::from_secs(30);
 
@@ -334,14 +333,22 @@ impl Executable {
     }
 }
 
-/// What root executes, only root and who called `sudo` may have been able to change. Others execute what they
-/// like.
+/// A variable is chosen by whoever had the shell before, and not by who called `sudo`: root executes what it
+/// names only if that is root's alone. Others execute what they like.
 fn may_execute(file: &Path) -> io::Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         return Ok(file.to_owned());
     }
-    let caller = env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    trusted_also(file, caller)
+    trusted(file).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            error.kind(),
+            format!(
+                "{error}. As root, a variable may name only what nobody but root can change: copy the build \
+                 to a directory of root's"
+            ),
+        ),
+        _ => error,
+    })
 }
 
 /// The small executable of a build.
@@ -386,59 +393,43 @@ fn first_that_runs(
 }
 
 fn list(path: &Path, limit: Duration) -> io::Result<String> {
-    let mut command = Command::new(path);
-    let command = command.arg("list").process_group(0).stdin(Stdio::null());
-    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // execvp(3) takes any other file for a script of the shell.
+    let mut magic = [0; 4];
+    let length = File::open(path)?.read(&mut magic)?;
+    if magic != *b"\x7fELF" && !magic[..length].starts_with(b"#!") {
+        return Err(Errno::NOEXEC.into());
+    }
     // Whom another thread forked a moment ago holds the file that was written until it executes (ETXTBSY).
     let busy_until = Instant::now() + limit;
-    let mut child = loop {
-        match command.spawn() {
+    let mut heard = loop {
+        let mut command = start::command(path, Inherited::Fixed);
+        command.arg("list").stdin(Stdio::null());
+        match Heard::start(command, [Keep::First(MAX_LISTING_BYTES), Keep::Last(KEPT_BYTES)]) {
             Err(error)
                 if error.kind() == io::ErrorKind::ExecutableFileBusy
                     && Instant::now() < busy_until =>
             {
                 thread::sleep(Duration::from_millis(1));
             }
-            spawned => break spawned?,
+            started => break started?,
         }
     };
-    let group = Pid::from_child(&child);
     // With its pipes gone, a program that goes on printing ends.
-    // Both at once: a program that waits for one to be read says nothing on the other.
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (has_ended, ended) = channel::<()>();
-    let (listing, complaint, status, is_too_late) = thread::scope(|scope| {
-        let complaint = scope.spawn(|| read_some(stderr));
-        let is_too_late = scope.spawn(move || {
-            let is_too_late = ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-            if is_too_late {
-                let _ = kill_process_group(group, Signal::KILL);
+    let status = heard.wait(limit, |heard| !heard.stdout.is_cut()).map_err(|error| {
+        let problem = match error.kind() {
+            io::ErrorKind::TimedOut => format!("it does not end within {} s", limit.as_secs()),
+            io::ErrorKind::Interrupted => {
+                format!("its list of workloads is longer than {} MiB", MAX_LISTING_BYTES >> 20)
             }
-            is_too_late
-        });
-        let listing = read_some(stdout);
-        let complaint = complaint.join().expect("reading does not panic");
-        let status = child.wait();
-        drop(has_ended);
-        (listing, complaint, status, is_too_late.join().expect("waiting does not panic"))
-    });
-    let status = status?;
-    if is_too_late {
-        let problem = format!("it does not end within {} s", limit.as_secs());
-        return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
-    }
+            _ => error.to_string(),
+        };
+        io::Error::new(error.kind(), problem)
+    })?;
     if !status.success() {
-        let complaint = complaint?;
-        let complaint = String::from_utf8_lossy(&complaint);
-        return Err(io::Error::other(format!("{status} {}", complaint.trim()).trim().to_owned()));
+        let complaint = words(heard.stderr());
+        return Err(io::Error::other(format!("{status} {complaint}").trim().to_owned()));
     }
-    String::from_utf8(listing?).map_err(io::Error::other)
-}
-
-fn read_some(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    pipe.map(|pipe| pipe.take(MAX_LISTING_BYTES).read_to_end(&mut bytes)).transpose()?;
-    Ok(bytes)
+    String::from_utf8(heard.stdout.bytes().to_owned()).map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -465,8 +456,7 @@ mod tests {
 
     #[test]
     fn root_executes_no_build_that_a_third_party_can_change() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !needs::root() {
             return;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -520,7 +510,8 @@ mod tests {
 
         let failing = "yes x | head -c 1000000; yes complaint | head -c 1000000 >&2; exit 7";
         let problem = listed(failing).expect("it hangs").unwrap_err().to_string();
-        assert!(problem.starts_with("exit status: 7 complaint\ncomplaint"), "{problem:.60}");
+        assert!(problem.starts_with("exit status: 7 "), "{problem}");
+        assert!(problem.ends_with("complaint; complaint") && problem.len() < 500, "{problem}");
 
         let endless = "yes complaint >&2 & exec yes";
         listed(endless).expect("it hangs").expect_err("it ends only because nobody reads on");

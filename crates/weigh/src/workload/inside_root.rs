@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
 use crate::own_program;
 use crate::workload::setup::Act;
 use crate::workload::setup::kind::enter_root::EnterRoot;
 use trust::program;
+use trust::start::{self, Inherited};
 
 pub const SUBCOMMAND: &str = "__in_root";
 
@@ -45,10 +45,11 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
     // SAFETY: it closes no file descriptors, and this process has one thread.
     unsafe { unshare_unsafe(UnshareFlags::NEWIPC | UnshareFlags::NEWPID) }
         .map_err(|error| format!("namespaces: {}", io::Error::from(error)))?;
-    let mut command = Command::new(&program);
+    let mut command = start::command(&program, Inherited::Fixed);
     command.args(arguments).env("PATH", program::DIRECTORIES.join(":"));
     if let Some(user) = inside.user {
         command.uid(user).gid(user);
+        set_no_new_privs(true).map_err(|error| io::Error::from(error).to_string())?;
     }
     // SAFETY: they make system calls alone. The first process of a namespace does not see its parent.
     unsafe {

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::catalogue::Workload;
+use rustix::process::geteuid;
+use trust::program;
 
 /// Their group, and what their names begin with.
 pub const GROUP: &str = "interp";
@@ -59,6 +61,9 @@ pub struct Language {
     /// Whether it has a monotonic clock.
     #[serde(default)]
     has_clock: bool,
+    /// Whether it has threads of its own that work meanwhile.
+    #[serde(default)]
+    pub parallel: bool,
     /// The arguments with which it prints `ok` and ends.
     startup: Vec<String>,
 }
@@ -147,6 +152,7 @@ impl Interpreted {
             source: self.program.source.clone().unwrap_or_else(|| "weigh".into()),
             only_in_batches: true,
             leaves_work: false,
+            parallel: self.language.parallel,
             series: None,
             x: None,
             x_unit: None,
@@ -185,6 +191,15 @@ impl Interpreted {
             "startup" => Some(&self.language.startup),
             _ => self.program.arguments.as_deref(),
         }
+    }
+}
+
+/// What is added to the environment that an interpreter inherits: root on this machine executes none that
+/// another user put into its `PATH`.
+pub fn environment(is_here: bool) -> Vec<(String, String)> {
+    match is_here && geteuid().is_root() {
+        true => vec![("PATH".to_owned(), program::trusted_path().to_string_lossy().into_owned())],
+        false => Vec::new(),
     }
 }
 

@@ -9,13 +9,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
-use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,21 +24,23 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_child_subreaper,
     set_parent_process_death_signal,
 };
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 
+use super::kills::Kills;
 use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
+use super::listening::{has_socket, listening_inode};
 use super::member::{MemberSeen, Raise, Readiness};
 use super::setup::Setup;
 use crate::lines::Lines;
 use crate::machine::process::process_start;
 use crate::orphans::{descendants, descendants_of, end_all_but, wait_until};
 use crate::own_program::be_signalled_as_usual;
+use crate::said;
+use trust::start;
 
 /// How long processes take to stand still; one that waits for a disk does so when it has it.
 const FREEZE_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_UP: Duration = Duration::from_millis(5);
-/// Of what a member printed, what is told where it fails.
-const TOLD_BYTES: usize = 2000;
 /// With less a server does not start.
 const LITTLE_ROOM: u64 = 1 << 20;
 
@@ -50,6 +51,8 @@ pub struct Keeper {
     pub lines: Lines,
     /// Orders that it has not answered yet.
     pub asked: Vec<AskedOfKeeper>,
+    /// What had been counted when it started.
+    pub kills: Kills,
 }
 
 /// An order, and whether the keeper ends once it is done, or where it fails.
@@ -72,7 +75,7 @@ impl Keeper {
     ///
     /// # Errors
     /// As `socketpair(2)` and `fork(2)`.
-    pub fn start(setup: &Setup, id: u64, raise: Raise) -> io::Result<Keeper> {
+    pub fn start(setup: &Setup, id: u64, raise: Raise, kills: Kills) -> io::Result<Keeper> {
         let (ours, its) = UnixStream::pair()?;
         // SAFETY: the launcher has one thread, so the forked child may use the heap.
         match unsafe { libc::fork() } {
@@ -87,7 +90,7 @@ impl Keeper {
                 let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process"))?;
                 let lines = Lines::over(ours.try_clone()?.into(), ours.into());
                 let asked = vec![AskedOfKeeper { id, ends_with: Some(KeeperEnd::Error) }];
-                Ok(Keeper { name: raise.name, pid, lines, asked })
+                Ok(Keeper { name: raise.name, pid, lines, asked, kills })
             }
         }
     }
@@ -142,12 +145,9 @@ fn answer(id: u64, what: LauncherAnswer) -> Numbered<LauncherAnswer> {
 }
 
 fn error(id: u64, raise: &Raise, problem: &io::Error) -> Numbered<LauncherAnswer> {
-    let printed = fs::read(&raise.log).unwrap_or_default();
-    let printed = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TOLD_BYTES)..]);
-    let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
-    let said = match lines.collect::<Vec<_>>().join("; ") {
-        said if said.is_empty() => said,
-        said => format!("; it said: {said}"),
+    let said = match said::words(&said::end_of(File::open(&raise.log))) {
+        words if words.is_empty() => words,
+        words => format!("; it said: {words}"),
     };
     // On a full disk it cannot even say so.
     let room = statvfs(&raise.directory).map(|fs| fs.f_bavail * fs.f_frsize);
@@ -196,7 +196,7 @@ impl KeptMember {
         let (program, arguments) =
             argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
         let log = File::options().create(true).append(true).open(&raise.log)?;
-        let mut command = Command::new(program);
+        let mut command = start::command(program, raise.inherited());
         command
             .args(arguments)
             .envs(raise.environment.iter().map(|(name, value)| (name, value)))
@@ -225,7 +225,7 @@ impl KeptMember {
             .spawn()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot run it: {error}")))?;
         // One that has ended already is found so when it is waited for.
-        let start = process_start(child.id()).unwrap_or_default();
+        let start = process_start(child.id())?.unwrap_or_default();
         let (name, setup) = (raise.name.clone(), setup.clone());
         let is_disposable = raise.is_disposable;
         Ok(KeptMember { name, child, setup, start, is_frozen: false, is_disposable })
@@ -234,9 +234,9 @@ impl KeptMember {
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
     fn wait_until_ready(&mut self, raise: &Raise, lines: &Lines) -> io::Result<()> {
         let deadline = Instant::now() + Duration::from_millis(raise.timeout_ms);
-        while !is_ready(raise) {
+        while !self.is_ready(raise) {
             if let Some(status) = self.child.try_wait()? {
-                return Err(io::Error::other(format!("it ended with {status} and was not ready")));
+                return Err(io::Error::other(ended(status) + " and was not ready"));
             }
             if Instant::now() > deadline {
                 let limit = raise.timeout_ms;
@@ -251,10 +251,24 @@ impl KeptMember {
         Ok(())
     }
 
-    fn seen(&mut self) -> io::Result<MemberSeen> {
-        if let Some(status) = self.child.try_wait()? {
-            return Err(io::Error::other(format!("it ended with {status}")));
+    fn is_ready(&self, raise: &Raise) -> bool {
+        match &raise.ready {
+            Readiness::Prints(text) => {
+                let printed = said::end_of(File::open(&raise.log));
+                String::from_utf8_lossy(&printed).contains(text)
+            }
+            Readiness::Exists(file) => file.exists(),
+            Readiness::Accepts(socket) => connect_at_once(socket).is_ok(),
+            // Another process may have taken its port.
+            Readiness::AcceptsAt(address) => {
+                let pid = self.child.id();
+                listening_inode(pid, *address).is_some_and(|inode| has_socket(pid, &inode))
+            }
         }
+    }
+
+    fn seen(&mut self) -> io::Result<MemberSeen> {
+        self.check_it_lives()?;
         let pid = self.child.id();
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let is_frozen = self.is_frozen && all_still(&states());
@@ -263,6 +277,8 @@ impl KeptMember {
             step.look(pid, &mut seen)?;
             step.look_on(pid, &mut seen)?;
         }
+        // Of one that ends meanwhile a step may see nothing.
+        self.check_it_lives()?;
         let mut cpu_ns = cpu_ns_of(pid);
         if self.is_disposable {
             // What is done beside a sample, it may leave to others.
@@ -290,7 +306,10 @@ impl KeptMember {
         self.is_frozen = true;
         match wait_until(Instant::now() + FREEZE_LIMIT, stand_still) {
             true => Ok(()),
-            false => Err(io::Error::other("it does not stand still")),
+            false => {
+                self.check_it_lives()?;
+                Err(io::Error::other("it does not stand still"))
+            }
         }
     }
 
@@ -299,8 +318,12 @@ impl KeptMember {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::CONT);
         }
+        self.check_it_lives()
+    }
+
+    fn check_it_lives(&mut self) -> io::Result<()> {
         match self.child.try_wait()? {
-            Some(status) => Err(io::Error::other(format!("it ended with {status}"))),
+            Some(status) => Err(io::Error::other(ended(status))),
             None => Ok(()),
         }
     }
@@ -320,6 +343,16 @@ impl KeptMember {
     }
 }
 
+/// How a member ended, with the limit of its caller's shell that a signal stands for.
+fn ended(status: ExitStatus) -> String {
+    let limit = match status.signal() {
+        Some(libc::SIGXCPU) => " (its CPU time reached the limit of `ulimit -t`)",
+        Some(libc::SIGXFSZ) => " (a file of it reached the limit of `ulimit -f`)",
+        _ => "",
+    };
+    format!("it ended with {status}{limit}")
+}
+
 fn own_pidfd() -> io::Result<OwnedFd> {
     Ok(pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?)
 }
@@ -335,8 +368,13 @@ fn end_with_keeper(keeper: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// For a member that is root: it is this user and group from now on, and of no other group.
-fn become_user(id: u32) -> io::Result<()> {
+/// For a process that is root: it is this user and group from now on, of no other group, and gains nothing by
+/// what it executes.
+///
+/// # Errors
+/// As `setresuid(2)`.
+pub fn become_user(id: u32) -> io::Result<()> {
+    set_no_new_privs(true)?;
     // SAFETY: system calls with numbers; the process has one thread.
     let failed = unsafe {
         libc::setgroups(0, std::ptr::null()) != 0
@@ -350,17 +388,6 @@ fn become_user(id: u32) -> io::Result<()> {
 fn cpu_ns_of(pid: u32) -> Option<u64> {
     let schedstat = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     schedstat.split_whitespace().next()?.parse().ok()
-}
-
-fn is_ready(raise: &Raise) -> bool {
-    match &raise.ready {
-        Readiness::Prints(text) => {
-            fs::read_to_string(&raise.log).is_ok_and(|log| log.contains(text))
-        }
-        Readiness::Exists(file) => file.exists(),
-        Readiness::Accepts(socket) => connect_at_once(socket).is_ok(),
-        Readiness::AcceptsAt(address) => TcpStream::connect(address).is_ok(),
-    }
 }
 
 /// Connects without waiting, which a listener does not let us whose queue is full.
@@ -380,7 +407,8 @@ fn states() -> Vec<ProcessState> {
 }
 
 fn all_still(states: &[ProcessState]) -> bool {
-    states.iter().all(|state| state.is_still(states))
+    // The member itself is there until it is reaped: where none is seen, they could not be listed.
+    !states.is_empty() && states.iter().all(|state| state.is_still(states))
 }
 
 /// What a living process does.
@@ -393,7 +421,9 @@ struct ProcessState {
 impl ProcessState {
     fn of(pid: Pid) -> Option<ProcessState> {
         let pid = pid.as_raw_nonzero().to_string();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // A program may have any name.
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
         Some(ProcessState { pid, state: fields.next()?, parent: fields.next()? })
     }
@@ -407,5 +437,18 @@ impl ProcessState {
     fn is_still(&self, others: &[ProcessState]) -> bool {
         let waits_for = |child: &ProcessState| child.parent == self.pid && child.is_stopped();
         self.is_stopped() || (self.state == "D" && others.iter().any(waits_for))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_member_names_the_limit_that_its_signal_stands_for() {
+        let said = |status| ended(ExitStatus::from_raw(status));
+        assert!(said(libc::SIGXCPU).ends_with("(its CPU time reached the limit of `ulimit -t`)"));
+        assert!(said(libc::SIGXFSZ).ends_with("`ulimit -f`)"));
+        assert_eq!(said(libc::SIGKILL), "it ended with signal: 9 (SIGKILL)");
     }
 }

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::kills::Kills;
 use super::member::{MemberSeen, Raise};
 use super::setup::Setup;
+use super::start_cpu::StartCpu;
 use super::stdout_use::{OutputDifference, StdoutUse};
 use crate::lines::{LinesError, PROMPTLY};
 use crate::machine::pressure::Moment;
@@ -23,6 +25,11 @@ use crate::own_program::Helper;
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
 
+/// Of what a launcher refuses: it may be elsewhere, and say anything.
+const LONGEST_PROBLEM: usize = 2000;
+/// What a launcher needs beyond the time that its member gets to end. One that needs more is killed, with all
+/// that it started: who gives up does not wait long.
+const LOWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How often a launch is looked at that is watched.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -36,6 +43,9 @@ pub struct Job {
     /// After this the whole process group is killed.
     pub timeout_ms: u64,
     pub stdout: StdoutUse,
+    /// Where it begins, for one sample of a pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartCpu>,
 }
 
 /// What became of a launch.
@@ -46,6 +56,9 @@ pub struct Launched {
     pub began: Moment,
     pub ended: Moment,
     pub cpus: u32,
+    /// The CPU that was drawn for it to begin on.
+    #[serde(default)]
+    pub cpu: Option<usize>,
     /// Its command line, with what the set-up makes of it.
     pub executed: Vec<String>,
     /// The processes that did what the set-up asks for after the worker had ended.
@@ -53,6 +66,9 @@ pub struct Launched {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     pub timed_out: bool,
+    /// What became of processes that it started, whatever its exit status says.
+    #[serde(default)]
+    pub kills: Kills,
     /// The last 64 KiB of each.
     pub stdout: String,
     pub stderr: String,
@@ -88,19 +104,30 @@ pub struct Launched {
 /// A look that came too late.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{who} {ended} before its {what} could be looked at, so nothing proves its treatment: weigh a \
-     command that runs for longer, or on a machine that is less busy"
+    "{who} {ended} before its {what} could be looked at, so nothing proves its treatment: {way_out}"
 )]
 pub struct NotSeen {
     who: String,
     what: String,
     ended: String,
+    way_out: &'static str,
+    /// It was killed, so it has no result whatever it was treated with.
+    pub is_killed: bool,
 }
 
 impl NotSeen {
+    const LONGER: &str = "weigh a command that runs for longer, or on a machine that is less busy";
+    const LESS: &str = "see `dmesg`; a limit of its arm may be too low for it";
+
     /// Of a member, which lives.
     pub fn of_member(what: &str, member: &str) -> NotSeen {
-        NotSeen { who: format!("`{member}`"), what: what.to_owned(), ended: "ended".to_owned() }
+        NotSeen {
+            who: format!("`{member}`"),
+            what: what.to_owned(),
+            ended: "ended".to_owned(),
+            way_out: NotSeen::LONGER,
+            is_killed: false,
+        }
     }
 }
 
@@ -113,11 +140,15 @@ impl Launched {
         self.seen.get(name).map(String::as_str).ok_or_else(|| NotSeen {
             who: "the process".to_owned(),
             what: name.to_owned(),
-            ended: match self.exit_code {
-                Some(0) => "ended".to_owned(),
-                Some(code) => format!("ended with exit status {code}"),
-                None => "was killed".to_owned(),
+            ended: match (self.exit_code, self.kills.sentence(), self.signal) {
+                (Some(0), ..) => "ended".to_owned(),
+                (Some(code), ..) => format!("ended with exit status {code}"),
+                (None, Some(kills), _) => format!("was killed ({kills})"),
+                (None, None, Some(signal)) => format!("was killed by signal {signal}"),
+                (None, None, None) => "was killed".to_owned(),
             },
+            way_out: if self.exit_code.is_none() { NotSeen::LESS } else { NotSeen::LONGER },
+            is_killed: self.exit_code.is_none(),
         })
     }
 }
@@ -201,7 +232,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts a launcher by this command, which may reach it elsewhere, and has it take its set-up.
+    /// Starts a launcher by this command, and has it take its set-up.
     ///
     /// # Errors
     /// [`LauncherError::Refused`] where a part of the set-up is not permitted.
@@ -210,7 +241,19 @@ impl Launcher {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<Launcher, LauncherError> {
-        let mut launcher = Launcher { helper: Helper::start(command)?, last: 0 };
+        Launcher::over(Helper::start(command)?, setup, interrupted)
+    }
+
+    /// The same of one that was started, here or elsewhere.
+    ///
+    /// # Errors
+    /// As [`Launcher::start`].
+    pub fn over(
+        helper: Helper,
+        setup: &Setup,
+        interrupted: &AtomicBool,
+    ) -> Result<Launcher, LauncherError> {
+        let mut launcher = Launcher { helper, last: 0 };
         launcher.ask(LauncherOrder::SetUp(setup.clone()), Duration::ZERO, interrupted)?;
         Ok(launcher)
     }
@@ -322,7 +365,9 @@ impl Launcher {
         interrupted: &AtomicBool,
     ) -> Result<(), LauncherError> {
         let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        self.ask(LauncherOrder::Lower { name: name.into(), limit_ms }, limit, interrupted).map(drop)
+        self.tell(LauncherOrder::Lower { name: name.into(), limit_ms })?;
+        let answer = self.answer(Instant::now() + limit + LOWERED_WITHIN, interrupted)?;
+        answer.map(drop).ok_or_else(|| LinesError::TimedOut.into())
     }
 
     fn member(
@@ -363,22 +408,51 @@ impl Launcher {
         loop {
             let Numbered { id, what } = match self.helper.lines.receive(interrupted, deadline) {
                 Err(LinesError::TimedOut) => return Ok(None),
-                received => received?,
+                received => received.map_err(|error| self.with_last_words(error))?,
             };
             match what {
                 _ if id != self.last => {}
-                LauncherAnswer::Error(problem) => return Err(LauncherError::Refused(problem)),
+                LauncherAnswer::Error(problem) => {
+                    let problem = problem.chars().take(LONGEST_PROBLEM).collect();
+                    return Err(LauncherError::Refused(problem));
+                }
                 answer => return Ok(Some(answer)),
             }
         }
+    }
+
+    /// Why it does not answer, with what came from elsewhere.
+    fn with_last_words(&mut self, error: LinesError) -> LauncherError {
+        match (LauncherError::from(error), self.helper.last_words()) {
+            (LauncherError::Broken(problem), Some(words)) => {
+                LauncherError::Broken(format!("{problem}; it said: {words}"))
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// Lets it go on where somebody stopped it (SIGSTOP), so that it answers.
+    pub fn wake(&self) {
+        self.helper.wake();
     }
 
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.helper.pid()
     }
+
+    /// See [`Helper::let_go`].
+    pub fn let_go(&mut self) {
+        self.helper.let_go();
+    }
 }
 
 fn unexpected(answer: &LauncherAnswer) -> LauncherError {
-    LauncherError::Broken(format!("it answers another order: {answer:?}"))
+    let what = match answer {
+        LauncherAnswer::Done(()) => "done",
+        LauncherAnswer::Launched(_) => "launched",
+        LauncherAnswer::Member(_) => "member",
+        LauncherAnswer::Error(_) => "error",
+    };
+    LauncherError::Broken(format!("its answer is that of another order ({what})"))
 }

@@ -8,7 +8,8 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
@@ -17,23 +18,30 @@ use rustix::process::{
 
 use serde::de::DeserializeOwned;
 
+use super::deaths::DeathWatch;
 use super::desk::Desk;
 use super::hold;
+use super::kills::{KillCounters, Kills};
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::Pipes;
 use super::setup::Setup;
+use super::setup::kind::allowed_cpus::AllowedCpus;
 use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
+use super::start_cpu::{allowed_cpus, keep_to_cpus};
 use super::stdout_use::StdoutSink;
 use crate::lines::Lines;
 use crate::machine::pressure::Moment;
 use crate::orphans;
 use crate::own_program::be_signalled_as_usual;
 use trust::program::end_with_us;
+use trust::start::{self, Inherited};
 
 /// The units of `ru_maxrss`, and of `ru_inblock` and `ru_oublock` (getrusage(2)).
 const KIBIBYTE: u64 = 1024;
 const BLOCK: u64 = 512;
+/// How long a worker sleeps before it is released: long enough to be taken off its CPU.
+const ASLEEP: Duration = Duration::from_millis(1);
 /// What a worker may add to the memory that it is born with before it executes its program.
 const MEMORY_GRAIN: u64 = 256 << 10;
 
@@ -52,10 +60,15 @@ fn serve(mut lines: Lines) -> io::Result<()> {
     let Some(Numbered { id, what: LauncherOrder::SetUp(setup) }) = first(&mut lines)? else {
         return Ok(());
     };
-    if let Err(problem) = take(&setup) {
-        return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
-    }
-    let mut desk = Desk::new(lines, setup);
+    // In its network namespace.
+    let deaths = DeathWatch::open()?;
+    let kills = match take(&setup) {
+        Ok(kills) => kills,
+        Err(problem) => {
+            return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
+        }
+    };
+    let mut desk = Desk::new(lines, setup, kills, deaths);
     let stamp = Stamp::map()?;
     let served = desk.answer(id, LauncherAnswer::Done(())).and_then(|()| run_all(&mut desk, stamp));
     // Keepers too: what a member left is then ours, and ended.
@@ -67,7 +80,9 @@ fn serve(mut lines: Lines) -> io::Result<()> {
 fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
     while let Some((id, job)) = desk.next_job()? {
         let executed = desk.setup.command_line(&job.argv);
-        let answer = match launch(desk, &job, executed.clone(), stamp) {
+        let launched = desk.listen(&job).and_then(|()| launch(desk, &job, executed.clone(), stamp));
+        desk.stop_listening();
+        let answer = match launched {
             Ok(Some(launched)) => LauncherAnswer::Launched(Box::new(launched)),
             Ok(None) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -96,10 +111,14 @@ fn first<T: DeserializeOwned>(lines: &mut Lines) -> io::Result<Option<T>> {
     }
 }
 
-fn take(setup: &Setup) -> Result<(), String> {
+fn take(setup: &Setup) -> Result<KillCounters, String> {
+    // Another root may not have these files.
+    let kills = KillCounters::open(setup)
+        .map_err(|error| format!("cannot read what its control groups count: {error}"))?;
     setup.steps().try_for_each(|step| step.in_launcher())?;
     // Orphans of a worker become ours, so that none outlives its sample.
-    orphans::adopt().map_err(|error| error.to_string())
+    orphans::adopt().map_err(|error| error.to_string())?;
+    Ok(kills)
 }
 
 /// Runs a job by this command; `None` where the parent went away meanwhile.
@@ -109,15 +128,18 @@ fn launch(
     executed: Vec<String>,
     stamp: &'static Stamp,
 ) -> io::Result<Option<Launched>> {
+    let kills = desk.kills.read()?;
     let began = Moment::now();
     let inherited = resident_bytes();
     let sink = StdoutSink::open(&job.stdout)?;
-    let mut child = spawn(&desk.setup, job, &executed, stamp)?;
+    let beginning = Beginning::of(job, &desk.setup)?;
+    let mut child = spawn(&desk.setup, job, &executed, (&beginning, stamp))?;
     let pid = Pid::from_child(&child);
     let mut seen = BTreeMap::new();
     let (status, looked) = look(&desk.setup, pid, stamp, &mut seen);
     let mut pipes = Pipes::new(&mut child, sink);
     let watched = watch(&mut pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
+    let signals = desk.fatal_signals(pid);
     end_everything(pid, desk)?;
     let ended = Moment::now();
     let looked = looked.and_then(|()| {
@@ -128,9 +150,11 @@ fn launch(
         began,
         ended,
         cpus: cpus_online(),
+        cpu: beginning.map(|beginning| beginning.cpu),
         ..Launched::default()
     };
     let maxrss = reap(pid, &mut launched)?;
+    launched.kills = Kills { signals: signals?, ..desk.kills.read()?.since(&kills) };
     // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
     launched.peak_memory_bytes =
         inherited.and_then(|ours| Some(maxrss).filter(|bytes| *bytes > ours + MEMORY_GRAIN));
@@ -158,6 +182,36 @@ fn launch(
     Ok(Some(launched))
 }
 
+/// How a worker begins that is one sample of a pair: bound to the drawn CPU, asleep, released.
+///
+/// Both arms go through these last steps, whatever the steps of their set-ups did to the process before: one
+/// that was moved into a control group has waited for that, and woke up wherever a CPU was idle.
+#[derive(Clone)]
+struct Beginning {
+    cpu: usize,
+    /// The CPUs that it may use from then on, where it does not stay.
+    then: Option<Vec<usize>>,
+}
+
+impl Beginning {
+    fn of(job: &Job, setup: &Setup) -> io::Result<Option<Beginning>> {
+        let Some(start) = &job.start else { return Ok(None) };
+        let allowed = allowed_cpus()?;
+        let Some(cpu) = start.choose(&allowed) else { return Ok(None) };
+        let own = setup.get::<AllowedCpus>().map(|step| step.cpus.clone());
+        let own = own.filter(|cpus| !cpus.is_empty());
+        let then = (!start.stays).then(|| own.unwrap_or(allowed));
+        Ok(Some(Beginning { cpu, then }))
+    }
+
+    /// In the worker, before steps that may forbid it.
+    fn go_through(&self) -> io::Result<()> {
+        keep_to_cpus(&[self.cpu])?;
+        sleep(ASLEEP);
+        self.then.as_ref().map_or(Ok(()), |cpus| keep_to_cpus(cpus))
+    }
+}
+
 /// Looks at a worker that has executed its program: its `/proc/PID/status`, and what the steps see. One that
 /// is held is let go.
 fn look(
@@ -178,10 +232,15 @@ fn look(
     (status, looked)
 }
 
-fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io::Result<Child> {
+fn spawn(
+    setup: &Setup,
+    job: &Job,
+    argv: &[String],
+    (beginning, stamp): (&Option<Beginning>, &'static Stamp),
+) -> io::Result<Child> {
     let (program, arguments) =
         argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
-    let mut command = Command::new(program);
+    let mut command = start::command(program, Inherited::Callers);
     command
         .args(arguments)
         .envs(job.environment.iter().map(|(name, value)| (name, value)))
@@ -193,16 +252,20 @@ fn spawn(setup: &Setup, job: &Job, argv: &[String], stamp: &'static Stamp) -> io
         .process_group(0);
     end_with_us(&mut command, Signal::KILL);
     let is_to_be_held = setup.holds() && !hold::gains_privileges(program);
-    let setup = setup.clone();
+    let (setup, beginning) = (setup.clone(), beginning.clone());
     // SAFETY: the launcher has one thread, so the forked child may use the heap.
     unsafe {
         command.pre_exec(move || {
             be_signalled_as_usual()?;
+            let (forbidding, others): (Vec<_>, Vec<_>) =
+                setup.steps().partition(|step| step.forbids());
+            others.into_iter().try_for_each(|step| step.in_worker())?;
+            beginning.as_ref().map_or(Ok(()), Beginning::go_through)?;
             stamp.get_ready();
             if is_to_be_held && hold::be_held() {
                 stamp.hold();
             }
-            setup.steps().try_for_each(|step| step.in_worker())?;
+            forbidding.into_iter().try_for_each(|step| step.in_worker())?;
             stamp.execute();
             Ok(())
         });
@@ -231,7 +294,10 @@ fn watch(
     let outcome = loop {
         let left =
             Duration::from_millis(timeout_ms).saturating_sub(Duration::from_nanos(elapsed_ns()));
-        let is_asked = pipes.wait(&desk.inputs(), pidfd.as_ref(), left)?;
+        let inputs: Vec<_> = desk.inputs().into_iter().chain(desk.deaths()).collect();
+        let is_asked = pipes.wait(&inputs, pidfd.as_ref(), left)?;
+        drop(inputs);
+        desk.hear_of_deaths(pid)?;
         if has_ended(pid)? {
             break WorkerEnd::Ended;
         }
@@ -289,6 +355,10 @@ fn reap(pid: Pid, launched: &mut Launched) -> io::Result<u64> {
     Ok((usage.ru_maxrss as u64).saturating_mul(KIBIBYTE))
 }
 
+fn is_worker(worker: Pid, pid: i32) -> bool {
+    pid == worker.as_raw_nonzero().get()
+}
+
 /// Kills the worker if it still runs, and kills and reaps whatever else it left, in its group or
 /// outside of it. The worker itself is left to be reaped, and members live on.
 ///
@@ -307,6 +377,6 @@ fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
         );
         return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
     }
-    orphans::end_all_but(|pid| pid == worker.as_raw_nonzero().get() || desk.is_keeper(pid));
+    orphans::end_all_but(|pid| is_worker(worker, pid) || desk.is_keeper(pid));
     Ok(())
 }

@@ -5,6 +5,9 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use trust::start::Inherited;
+
+use super::listening::is_free;
 
 /// A process that stays: a server that samples need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,8 +15,11 @@ pub struct Raise {
     /// By which it is frozen, thawed and lowered.
     pub name: String,
     pub argv: Vec<String>,
-    /// Added to the inherited environment.
+    /// Added to its other variables: see `is_users_own`.
     pub environment: Vec<(String, String)>,
+    /// Whether it is a command or workload of the user, and so has all of the user's environment. A server
+    /// has a fixed one: what runs as its user can read it.
+    pub is_users_own: bool,
     pub directory: PathBuf,
     /// Where what it prints is kept.
     pub log: PathBuf,
@@ -30,6 +36,18 @@ pub struct Raise {
     /// Whether it is the first of a PID namespace: all that it starts then ends with it, even what stands
     /// still.
     pub has_own_pids: bool,
+}
+
+impl Raise {
+    /// Which variables it gets besides its own.
+    pub fn inherited(&self) -> Inherited {
+        if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }
+    }
+
+    /// Whether another process has the port that it is to listen at.
+    pub fn is_kept_out(&self) -> bool {
+        matches!(self.ready, Readiness::AcceptsAt(address) if !is_free(address))
+    }
 }
 
 /// How one knows that a member is ready.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 const LONGEST_NAME: usize = 40;
 /// The reading that a sample in turns has: what its rate is compared by.
 pub const IN_TURNS: &str = "in_turns";
+/// Its rate over all time, with the longest slices clipped.
+pub const CLIPPED: &str = "in_turns_clipped";
 /// A percentile of an operation's time that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Percentile {
@@ -53,8 +55,8 @@ impl Percentile {
 pub enum Metric {
     /// Operations per second of wall time.
     Rate,
-    /// Of processes that took turns, whose rate is that of their slices: operations per second over all
-    /// of the timed part, with every stall.
+    /// Of processes that took turns, whose rate is that of their median slice: operations per second over
+    /// all slices, where one that is longer than three times the median counts for that long.
     AllTime,
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.
@@ -139,8 +141,8 @@ impl Metric {
         match Metric::from(name.to_owned()) {
             Metric::Rate => Err("`rate` is always judged".into()),
             Metric::AllTime => Err("`all_time` is judged with --turns".into()),
-            Metric::Named(name) if *name == *IN_TURNS => {
-                Err("`in_turns` is the name of weigh's own reading".into())
+            Metric::Named(name) if [IN_TURNS, CLIPPED].contains(&&*name) => {
+                Err(format!("`{name}` is reserved for a reading of weigh: rename yours"))
             }
             Metric::Named(name) if name.starts_with("latency") => Err(format!(
                 "there is no `{name}`: {}",

@@ -2,7 +2,6 @@
 //! `suites/load/` are embedded; any other file is given by its path, ours in TOML or one of re-aim's.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use super::mix_label::MixLabel;
 use super::toml_problem;
 use super::workfile::{self, Workfile};
 use crate::shell;
-use trust::path::trusted_also;
+use trust::allowed::executable;
 use trust::user_file;
 
 /// Before the name of a mix, where a workload is expected.
@@ -279,7 +278,14 @@ fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         let mix = parse(&file, &text)?;
         if !mix.commands.is_empty() {
-            may_command(path)?;
+            let cannot = |problem: &dyn std::fmt::Display| {
+                format!("{file}: root does not run its commands: {problem}")
+            };
+            let checked = executable(path).map_err(|error| cannot(&error))?;
+            let again = user_file::read_text(&checked, LONGEST_FILE);
+            if again.map_err(|error| cannot(&error))? != text {
+                return Err(cannot(&"the file changed while it was read"));
+            }
         }
         return Ok((mix, Vec::new()));
     }
@@ -300,17 +306,6 @@ fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
         commands: BTreeMap::new(),
     };
     Ok((mix.checked(&file)?, doubts))
-}
-
-/// What root executes, only root and who called `sudo` may have been able to write.
-fn may_command(path: &Path) -> Result<(), String> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let caller = env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    let trusted = trusted_also(path, caller);
-    let why = |error| format!("{}: root does not run its commands: {error}", path.display());
-    trusted.map(drop).map_err(why)
 }
 
 fn parse(file: &str, text: &str) -> Result<JobMix, String> {

@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod clock;
+mod deaths;
 pub mod desk;
 pub mod detail;
 pub mod executable;
@@ -11,8 +12,10 @@ pub mod inside_root;
 pub mod instance;
 pub mod interpreted;
 pub mod keeper;
+pub mod kills;
 pub mod launcher;
 pub mod launcher_process;
+pub mod listening;
 pub mod member;
 pub mod metric;
 pub mod mix;
@@ -25,6 +28,7 @@ pub mod sample;
 pub mod setup;
 pub mod sources;
 pub mod stamp;
+pub mod start_cpu;
 pub mod stdout_use;
 pub mod suite;
 pub mod times;

@@ -54,6 +54,7 @@ impl Pace {
             directory: directory.to_owned(),
             timeout_ms: (self.seconds * 1000.0) as u64 + 60_000,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         }
     }
 

@@ -9,7 +9,7 @@ use super::executable::Executable;
 use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
 use super::setup::kind::enter_root::EnterRoot;
-use crate::own_program;
+use crate::own_program::{self, Helper};
 
 /// Paths are as the launcher sees them.
 #[derive(Clone, Debug)]
@@ -55,14 +55,14 @@ impl LaunchPlace {
             Some(root) => &setup.clone().with(root.clone().sharing(&self.work_directory)),
             None => setup,
         };
-        let command = match self.reached_by.split_first() {
-            None => own_program::command(SUBCOMMAND),
+        let helper = match self.reached_by.split_first() {
+            None => Helper::start(own_program::command(SUBCOMMAND)),
             Some((program, arguments)) => {
                 let mut command = own_program::through(program);
                 command.args(arguments);
-                command
+                Helper::start_elsewhere(command)
             }
         };
-        Launcher::start(command, setup, interrupted)
+        Launcher::over(helper?, setup, interrupted)
     }
 }

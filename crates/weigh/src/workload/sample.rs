@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::{Direction, IN_TURNS, Metric, MetricValue};
+use super::metric::{CLIPPED, Direction, IN_TURNS, Metric, MetricValue};
 use super::times::{MOST_TIMES, Times};
 
 /// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
@@ -50,6 +50,9 @@ pub struct Sample {
     /// Times of equal parts of the timed part, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices_ns: Option<Vec<u64>>,
+    /// What a process that took turns used outside its own slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
     /// How long finding the number of operations took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_ms: Option<f64>,
@@ -73,6 +76,18 @@ pub struct Sample {
     /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy_rates: Vec<f64>,
+}
+
+/// CPU time that a whole process (threads, children, what it left to its launcher) used while its partner
+/// had the turn, without what handing over takes; and how many tasks it had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outside {
+    /// On average.
+    pub ns_per_slice: f64,
+    /// CPU time of one of its own slices, on average.
+    pub slice_cpu_ns: f64,
+    /// The most at any hand-over; 0 where they could not be counted.
+    pub tasks: u32,
 }
 
 /// What a program reports besides its rate.
@@ -125,7 +140,8 @@ impl Sample {
         rate_in_turns(&self.readings).unwrap_or_else(|| self.rate_over_all())
     }
 
-    fn rate_over_all(&self) -> f64 {
+    /// Operations per second over all of the timed part, in the unit of the workload.
+    pub fn rate_over_all(&self) -> f64 {
         self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
     }
 
@@ -135,6 +151,14 @@ impl Sample {
         let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
         let of_all = self.rate_over_all() * self.elapsed_ns as f64 / slices_ns.len() as f64;
         slices_ns.iter().map(|ns| of_all / *ns as f64).collect()
+    }
+
+    /// Of a sample that took turns, its rate over all time, with slices that are longer than this cut off
+    /// there.
+    pub fn clipped_rate(&self, longest_ns: f64) -> f64 {
+        let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
+        let clipped_ns: f64 = slices_ns.iter().map(|ns| (*ns as f64).min(longest_ns)).sum();
+        self.rate_over_all() * self.elapsed_ns as f64 / clipped_ns
     }
 
     /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
@@ -193,9 +217,12 @@ impl Sample {
             ));
         }
         let numbers = [self.syscalls_per_op, self.calibration_ms];
-        if let Some(number) = numbers.into_iter().flatten().find(|n| !(n.is_finite() && *n >= 0.0))
-        {
-            return Err(format!("it reported {number} as `syscalls_per_op` or `calibration_ms`"));
+        let outside = self.outside.iter().flat_map(|one| [one.ns_per_slice, one.slice_cpu_ns]);
+        let mut numbers = numbers.into_iter().flatten().chain(outside);
+        if let Some(number) = numbers.find(|n| !(n.is_finite() && *n >= 0.0)) {
+            return Err(format!(
+                "it reported {number} as `syscalls_per_op`, `calibration_ms` or in `outside`"
+            ));
         }
         if self.readings.len() > MOST_READINGS {
             return Err(format!("it reported more than {MOST_READINGS} readings"));
@@ -257,10 +284,13 @@ pub fn rate_in_turns(own: &[OwnReading]) -> Option<f64> {
     own.iter().find(|own| own.name == IN_TURNS).map(|own| own.value)
 }
 
-/// Of such a sample, its rate over all time.
+/// Of such a sample, its rate over all time, with the longest slices clipped; those of an earlier weigh have
+/// the `rate` with every stall.
 pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
-    let OwnReading { unit, better, .. } = own.iter().find(|own| own.name == IN_TURNS)?;
-    Some(MetricValue { value: rate, unit: unit.as_str().into(), better: *better })
+    let named = |name: &str| own.iter().find(|own| own.name == name);
+    let OwnReading { unit, better, .. } = named(IN_TURNS)?;
+    let value = named(CLIPPED).map_or(rate, |clipped| clipped.value);
+    Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
 }
 
 /// CPU time per operation, where both parts are known and some was used.

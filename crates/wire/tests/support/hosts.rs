@@ -27,11 +27,12 @@ impl TwoHosts {
         let made = Namespace::new().and_then(|a| Ok([a, Namespace::new()?]));
         let namespaces = match made {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                println!("skipped: network namespaces need root here");
+                needs::skip("root", "network namespaces need root here");
                 return None;
             }
             made => made.unwrap(),
         };
+        namespaces.iter().for_each(|namespace| namespace.run(silence_ipv6).unwrap());
         let [a, b] = &namespaces;
         a.run(|| Interfaces::open()?.add_veth("veth", "veth", b)).unwrap();
         let end = |at: usize| {
@@ -40,7 +41,6 @@ impl TwoHosts {
                 let interfaces = Interfaces::open()?;
                 for between in [Between::Wire, Between::Veth] {
                     let name = if between == Between::Wire { "wire" } else { "veth" };
-                    silence_ipv6(name)?;
                     interfaces.bring_up(name, Some(10_000), Some(1500))?;
                     interfaces.add_address(name, address(between, false, at), 24)?;
                     interfaces.add_address(name, address(between, true, at), 64)?;

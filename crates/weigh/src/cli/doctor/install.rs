@@ -2,17 +2,23 @@
 //! distribution's packages.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use clap::ValueEnum;
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::{Signals, run_command};
+use super::{LOOK_EVERY, Signals, exit_code};
 use crate::cli::{ask, output};
 use crate::fixture::{FIXTURES, FixtureKind};
-use crate::treatment::guard::{Guard, put_back_what_was_left};
+use crate::treatment::guard::Guard;
+use crate::treatment::left_behind::put_back_what_was_left;
+use crate::treatment::running::CurrentCommand;
 use crate::treatment::{guest, no_daemons, undoings};
 use trust::program;
+use trust::start::{self, Inherited};
 
 /// What can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,7 +101,7 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
     let signals = Signals::listen()?;
     let mut guard = Guard::arm(Vec::new(), undoings()).map_err(|error| error.to_string())?;
     let installed = no_daemons::forbid(&mut guard)
-        .and_then(|()| run_apt(&apt.to_string_lossy(), &packages, &signals));
+        .and_then(|()| run_apt(&apt, &packages, &signals, guard.running()));
     let left = guard.disarm();
     let code = installed?;
     left?;
@@ -107,13 +113,44 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
 }
 
 /// Lists of packages may be missing or old, so they are fetched first.
-fn run_apt(apt: &str, packages: &[&str], signals: &Signals) -> Result<u8, String> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let update = run_command(apt, &words(&["update", "-q"]), signals)?;
-    if update != 0 {
-        return Ok(update);
+fn run_apt(
+    apt: &Path,
+    packages: &[&str],
+    signals: &Signals,
+    running: &CurrentCommand,
+) -> Result<u8, String> {
+    let mut update = start::command(apt, Inherited::Fixed);
+    update.args(["update", "-q"]).stdin(Stdio::null());
+    let updated = run(update, signals, running)?;
+    if updated != 0 {
+        return Ok(updated);
     }
-    let options = ["DEBIAN_FRONTEND=noninteractive", apt, "install", "-y", "-q"];
-    let all = [&options[..], &["--no-install-recommends"], packages].concat();
-    run_command("/usr/bin/env", &words(&all), signals)
+    let mut install = start::command(apt, Inherited::Fixed);
+    install.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    install.args(["install", "-y", "-q", "--no-install-recommends"]).args(packages);
+    run(install, signals, running)
+}
+
+/// To its end. The first signal asks apt-get to end, which lets dpkg finish its package; the second ends all
+/// that it started.
+fn run(command: Command, signals: &Signals, running: &CurrentCommand) -> Result<u8, String> {
+    let problem = |error: io::Error| format!("apt-get: {error}");
+    let mut child = running.start(command).map_err(problem)?;
+    let mut is_asked = false;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(problem)? {
+            break status;
+        }
+        if signals.any.swap(false, Ordering::Relaxed) {
+            match std::mem::replace(&mut is_asked, true) {
+                true => running.stop()?,
+                false => {
+                    let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+                }
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    running.forget();
+    Ok(exit_code(status))
 }

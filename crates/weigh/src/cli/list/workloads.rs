@@ -122,6 +122,7 @@ mod tests {
             source: "lmbench".into(),
             only_in_batches: false,
             leaves_work: false,
+            parallel: false,
             series: series.map(String::from),
             x: series.map(|_| x),
             x_unit: series.map(|_| "bytes".into()),

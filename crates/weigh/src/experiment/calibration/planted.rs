@@ -3,18 +3,21 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::family::weights;
 use crate::experiment::log_ratio::percent;
 use crate::experiment::pairs::{Measurements, gather};
-use crate::experiment::summarise::design;
-use crate::result::calibration::{PlantedExperiments, PlantedWorkload};
+use crate::experiment::stored_design::design;
+use crate::experiment::summarise::summarise;
+use crate::result::calibration::{PeriodicExperiments, PlantedExperiments, PlantedWorkload};
 use crate::result::summary::Failure;
 use crate::result::work_name::WorkName;
 use crate::store::record::Stored;
+use crate::treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::binomial::Share;
 use paired::estimate::median;
-use paired::judge::{MIN_PAIRS, judge_rows};
+use paired::judge::{MIN_PAIRS, WeightedClaim, judge_claims};
 
 struct PlantedRow {
     workload: WorkName,
@@ -24,10 +27,15 @@ struct PlantedRow {
 }
 
 impl PlantedExperiments {
-    /// Judges experiments in which so many millionths were planted, each as its report does. Rows with fewer
-    /// pairs than a verdict needs say nothing.
-    pub fn of(experiments: &[Stored], share_ppm: u32, alpha: f64) -> PlantedExperiments {
-        let true_effect = -(f64::from(share_ppm) / 1e6).ln_1p();
+    /// Judges experiments in which so many millionths were planted, each as its report does, and those with
+    /// an effect in one slice of several. Rows with fewer pairs than a verdict needs say nothing.
+    pub fn of(
+        experiments: &[Stored],
+        periodic: &[Stored],
+        share_ppm: u32,
+        alpha: f64,
+    ) -> PlantedExperiments {
+        let true_effect = true_effect(share_ppm);
         let rows: Vec<PlantedRow> =
             experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
         let mut by_workload: BTreeMap<&WorkName, Vec<&PlantedRow>> = BTreeMap::new();
@@ -49,6 +57,25 @@ impl PlantedExperiments {
             covered: Share::new(rows.iter().map(|row| row.covers), alpha),
             found: Share::new(rows.iter().map(|row| row.finds), alpha),
             left_out: experiments.iter().flat_map(left_out).collect(),
+            periodic: PeriodicExperiments::of(periodic, alpha),
+        }
+    }
+}
+
+impl PeriodicExperiments {
+    /// What the reports of these experiments say.
+    fn of(experiments: &[Stored], alpha: f64) -> PeriodicExperiments {
+        let rows = experiments.iter().flat_map(|stored| summarise(stored).results);
+        let verdicts: Vec<Verdict> = rows.map(|row| row.verdict).collect();
+        let is_denied =
+            |verdict: &Verdict| matches!(verdict, Verdict::Equivalent | Verdict::Faster);
+        PeriodicExperiments {
+            every: PERIODIC_EVERY,
+            share_pct: f64::from(PERIODIC_PPM) / 1e4,
+            true_effect_pct: percent(true_effect(PERIODIC_PPM)),
+            experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+            found: Share::new(verdicts.iter().map(|verdict| *verdict == Verdict::Slower), alpha),
+            denied: Share::new(verdicts.iter().map(is_denied), alpha),
         }
     }
 }
@@ -56,7 +83,10 @@ impl PlantedExperiments {
 fn judged(stored: &Stored, true_effect: f64) -> Vec<PlantedRow> {
     let measured = gather(stored);
     let bettings: Vec<Betting> = measured.iter().map(Measurements::betting).collect();
-    let judgements = judge_rows(&bettings, &design(stored));
+    let claims = measured.iter().zip(&bettings);
+    let claims =
+        claims.map(|(of_row, row)| WeightedClaim { row, weight: weights(stored, of_row).rate });
+    let judgements = judge_claims(claims, &design(stored));
     let with_pairs = measured.iter().zip(judgements);
     let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
     with_pairs

@@ -4,6 +4,7 @@ use super::*;
 use crate::result::calibration::PlantedExperiments;
 use crate::result::summary::State;
 use crate::store::record::{ExperimentKind, Header, Measured, StoredWork};
+use crate::treatment::kind::planted;
 use crate::workload::metric::Metric;
 use paired::simulated::{Machine, Noise};
 
@@ -19,7 +20,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         unit: "ops/s".into(),
         syscalls_per_op: None,
         sample_ms: Some(70),
-        start_scale: 0.01,
+        start_scale: 0.01.into(),
         on_curve: None,
     };
     let header = Header {
@@ -45,7 +46,11 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
     let id = store.begin(&header).unwrap();
     let mut machine = Machine::new(Noise::White, seed);
     for number in 0..160 {
-        let (pair, work, arm) = (number / 4, number / 2 % 2, number % 2);
+        let (pair, work, position) = (number / 4, number / 2 % 2, number % 2);
+        // A coin, or no pair would be without a treated sample before it.
+        let treated_first =
+            (seed + 1 + number as u64 / 2).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63;
+        let arm = position ^ treated_first as usize;
         let rate = (machine.sample() + arm as f64 * effect).exp();
         let json = format!(r#"{{"operations":{rate},"elapsed_ns":1000000000}}"#);
         let sample = serde_json::from_str(&json).unwrap();
@@ -55,9 +60,10 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
             treated_arm: 1,
             set: 0,
             pair,
-            position: arm,
+            position,
             started_s: number as f64 / 10.0,
             padding_bytes: 0,
+            cpu: None,
             sample,
             evidence: Default::default(),
             disturbance: None,
@@ -82,7 +88,7 @@ fn store() -> (tempfile::TempDir, Store) {
 fn a_machine_without_a_history_has_no_calibration() {
     let (_directory, store) = store();
     let none = history(&store, &this_machine(), None).unwrap();
-    assert!(Calibration::of(&none, &[]).is_none() && start_scales(&none).is_empty());
+    assert!(Calibration::of(&none, &[]).is_none());
 }
 
 #[test]
@@ -90,8 +96,10 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
     let (_directory, store) = store();
     (0..6).for_each(|seed| calibration(&store, seed, 0.0));
     let history = history(&store, &this_machine(), None).unwrap();
-    let scale = start_scales(&history)[&"stat".into()];
-    assert!((0.011..0.018).contains(&scale), "√2 % per pair, not {scale}");
+    let StartScales { in_sequence, in_turns } =
+        KnownNoise::of(&history).start_scales(&"stat".into());
+    assert!((0.011..0.018).contains(&in_sequence), "√2 % per pair, not {in_sequence}");
+    assert_eq!(in_turns, Some(TURNS_SCALE), "of turns, these tell nothing");
     let found = Calibration::of(&history, &[]).unwrap();
     let stat = found.workloads.iter().find(|row| row.workload.name == "stat").unwrap();
     assert_eq!((stat.experiments, stat.pairs, stat.alarms), (6, 240, 0));
@@ -130,7 +138,7 @@ fn other_machines_and_other_experiments_do_not_count() {
 }
 
 /// 3 % more work, in six experiments of two rows.
-fn planted(store: &Store) -> Vec<Stored> {
+fn with_planted(store: &Store) -> Vec<Stored> {
     let one = |seed| experiment(store, seed, -0.03_f64.ln_1p(), "planted:share=3%");
     (0..6).map(|seed| store.load(&one(seed)).unwrap()).collect()
 }
@@ -138,29 +146,47 @@ fn planted(store: &Store) -> Vec<Stored> {
 #[test]
 fn a_planted_effect_is_covered_and_found() {
     let (_directory, store) = store();
-    let mut experiments = planted(&store);
-    let found = PlantedExperiments::of(&experiments, 30_000, 0.05);
+    let mut experiments = with_planted(&store);
+    let found = PlantedExperiments::of(&experiments, &[], 30_000, 0.05);
     assert!((found.true_effect_pct + 3.0 / 1.03).abs() < 1e-9, "{}", found.true_effect_pct);
     assert!((found.covered.count, found.covered.of) >= (11, 12), "{:?}", found.covered);
     assert_eq!((found.found.count, found.found.of), (12, 12));
     assert_eq!((found.workloads.len(), found.workloads[0].covered.of), (2, 6));
     assert_eq!((found.workloads[0].pairs, found.left_out.len()), (40.0, 0));
 
-    let wrong = PlantedExperiments::of(&experiments, 200_000, 0.05);
+    let wrong = PlantedExperiments::of(&experiments, &[], 200_000, 0.05);
     assert_eq!((wrong.covered.count, wrong.covered.of), (0, 12), "another effect is not covered");
     assert!(wrong.covered.high_pct < 95.0);
 
     let (workload, reason) = ("pipe".into(), "too few".to_owned());
     let arm = "planted:share=3%".to_owned();
     experiments[0].failures.push(crate::result::summary::Failure { workload, arm, reason });
-    let found = PlantedExperiments::of(&experiments, 30_000, 0.05);
+    let found = PlantedExperiments::of(&experiments, &[], 30_000, 0.05);
     assert_eq!((found.covered.of, &*found.left_out["pipe"]), (11, "too few"));
+}
+
+/// What a median of slices says of a cost in one of five, and what the truth is.
+#[test]
+fn a_periodic_effect_that_is_denied_is_counted() {
+    let (_directory, store) = store();
+    let label = planted::periodic_label();
+    let periodic = |effect: f64| {
+        let ids: Vec<String> =
+            (0..6).map(|seed| experiment(&store, seed, effect, &label)).collect();
+        let stored: Vec<Stored> = ids.iter().map(|id| store.load(id).unwrap()).collect();
+        PlantedExperiments::of(&[], &stored, 10_000, 0.05).periodic
+    };
+    let denied = periodic(0.2);
+    assert_eq!((denied.denied.count, denied.denied.of, denied.found.count), (12, 12, 0));
+    let found = periodic(planted::true_effect(planted::PERIODIC_PPM));
+    assert_eq!((found.denied.count, found.found.count, found.found.of), (0, 12, 12));
+    assert!((found.true_effect_pct + 100.0 / 21.0).abs() < 1e-9 && found.experiments.len() == 6);
 }
 
 #[test]
 fn experiments_with_a_planted_effect_are_no_history() {
     let (_directory, store) = store();
-    planted(&store);
+    with_planted(&store);
     assert!(history(&store, &this_machine(), None).unwrap().is_empty());
     calibration(&store, 9, 0.0);
     let all = history(&store, &this_machine(), None).unwrap();

@@ -3,8 +3,9 @@
 use super::*;
 use crate::experiment::engine::{fresh_rows, run_set};
 use crate::experiment::order::Coins;
+use crate::experiment::outside::OutsideUse;
+use crate::experiment::past::Past;
 use crate::experiment::platform::{PairError, PairSlot, Readings, one_after_the_other};
-use crate::experiment::row::Past;
 use crate::experiment::schedule::Schedule;
 use crate::result::scheme::Scheme;
 use paired::betting::DEFAULT_SCALE;
@@ -82,7 +83,7 @@ fn run(
     seed: u64,
     deadline: Duration,
 ) -> Result<(), Stop> {
-    let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: DEFAULT_SCALE };
+    let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: DEFAULT_SCALE.into() };
     let units: Vec<Unit> =
         (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
@@ -185,10 +186,13 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
         turns: Vec::new(),
         further: Vec::new(),
         schedule: Schedule::Fixed(Scheme::InSequence),
+        planned: None,
+        outside: OutsideUse::default(),
+        late: Vec::new(),
         spent,
         next_pair: pairs,
     };
-    let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE };
+    let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
     (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
 }
 

@@ -8,6 +8,7 @@ use crate::experiment::contest::ExpectedExit;
 use crate::experiment::length::SampleLength;
 use crate::experiment::outcome::failure_of;
 use crate::experiment::platform::{SampleError, Stop};
+use crate::experiment::request::Audience;
 use crate::experiment::work::Work;
 use crate::treatment::Named;
 use crate::workload::launcher::Job;
@@ -35,17 +36,30 @@ impl Host<'_> {
         self.run_line("--setup", line).map_err(into_stop)
     }
 
-    /// Runs `--cleanup`, also after an interrupt.
+    /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
+    /// is, the results stand.
     ///
     /// # Errors
-    /// Where the experiment cannot go on. That it failed is kept as a warning.
-    pub fn run_cleanup(&mut self) -> Result<(), Stop> {
-        let line = self.site.around.cleanup.clone();
-        match self.run_line("--cleanup", line) {
-            Err(SampleError::Workload(problem)) => {
-                Ok(self.site.store.add_warning(self.site.id, &problem)?)
-            }
-            other => other.map_err(into_stop),
+    /// Where the warning cannot be kept.
+    pub fn clean_up(&mut self, audience: &mut dyn Audience) -> Result<(), Stop> {
+        let Err(problem) = self.run_cleanup() else { return Ok(()) };
+        audience.announce(&problem);
+        Ok(self.site.store.add_warning(self.site.id, &problem)?)
+    }
+
+    /// By a new launcher after an interrupt, as the old one may still run what was given up on.
+    fn run_cleanup(&mut self) -> Result<(), String> {
+        let Some(line) = self.site.around.cleanup.clone() else { return Ok(()) };
+        let failed = |stop: Stop| format!("`--cleanup` ({line}) did not run: {}", reason(stop));
+        if self.arms.bench.interrupted.load(Ordering::Relaxed) {
+            self.neutral = None;
+            // Before another command is noted in its place.
+            self.arms.bench.running.stop().map_err(|problem| failed(Stop::Failed(problem)))?;
+            self.start_neutral(&AtomicBool::new(false)).map_err(failed)?;
+        }
+        match self.run_line("--cleanup", Some(line.clone())) {
+            Err(SampleError::Workload(problem)) => Err(problem),
+            other => other.map_err(|error| failed(into_stop(error))),
         }
     }
 
@@ -81,10 +95,12 @@ impl Host<'_> {
             directory: directory.to_owned(),
             timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
             stdout: StdoutUse::KeepEnd,
+            start: None,
         };
         let never = AtomicBool::new(false);
         let interrupted = if is_interrupted { &never } else { &**self.arms.bench.interrupted };
         let launched = launcher.run(&job, interrupted)?;
+        self.arms.bench.running.forget();
         match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
             None => Ok(()),
@@ -92,14 +108,22 @@ impl Host<'_> {
     }
 
     /// Starts one where there is something to run.
-    pub(super) fn start_neutral(&mut self) -> Result<(), Stop> {
+    pub(super) fn start_neutral(&mut self, interrupted: &AtomicBool) -> Result<(), Stop> {
         let around = self.site.around;
         if around.has_lines() || around.profiler.is_some() || self.shell().is_some() {
-            let setup = neutral(self.arms.treatments());
-            let bench = &self.arms.bench;
-            self.neutral = Some(bench.place.start_launcher(&setup, bench.interrupted)?);
+            let noted = self.arms.bench.running.noted();
+            let noted = noted.map_err(|error| Stop::Failed(error.to_string()))?;
+            let setup = neutral(self.arms.treatments()).with(noted);
+            self.neutral = Some(self.arms.bench.place.start_launcher(&setup, interrupted)?);
         }
         Ok(())
+    }
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Failed(problem) | Stop::NotKept(problem) => problem,
+        Stop::Interrupted | Stop::NextBoot => "it was interrupted".to_owned(),
     }
 }
 

@@ -212,6 +212,7 @@ pub(super) fn measured(
         position: slot.position,
         started_s,
         padding_bytes,
+        cpu: None,
         sample,
         evidence,
         disturbance,

@@ -80,6 +80,7 @@ impl Host<'_> {
             directory: directory.to_owned(),
             timeout_ms: SHELL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         };
         let mut times_ns = Vec::new();
         for _ in 0..SHELL_STARTS {
@@ -97,6 +98,7 @@ impl Host<'_> {
                 )));
             }
             times_ns.push(launched?.wall_ns as f64);
+            self.arms.bench.running.forget();
         }
         let mut evidence = Evidence::default();
         evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());

@@ -31,6 +31,7 @@ impl Host<'_> {
             return Ok(false);
         };
         job.environment.push(padding(padding_bytes(self.site.seed, slot)));
+        job.start = self.start(slot);
         let (launched, ..) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         work.read(&launched).map_err(SampleError::Workload)?;
         let none = || SampleError::Workload("it printed no latencies".into());

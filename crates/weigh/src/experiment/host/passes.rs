@@ -124,6 +124,7 @@ impl Host<'_> {
             position: 0,
             started_s,
             padding_bytes,
+            cpu: None,
             sample,
             evidence,
             disturbance: Some(disturbance),
@@ -136,13 +137,15 @@ impl Host<'_> {
     pub fn stop_servers(&mut self) -> (usize, usize) {
         let asked = self.arms.asked(0).to_vec();
         self.arms.thaw(0);
-        let has_ended = |pid: u32, start: Option<i64>| {
-            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let state = state.rsplit_once(')').map(|(_, rest)| rest.trim_start().starts_with('Z'));
-            state.unwrap_or(true) || process_start(pid) != start
-        };
+        // One that cannot be seen has not ended.
+        let has_ended =
+            |pid: u32, start: i64| process_start(pid).is_ok_and(|now| now != Some(start));
         let refuses = |pid: &&u32| {
-            let start = process_start(**pid);
+            let start = match process_start(**pid) {
+                Ok(Some(start)) => start,
+                Ok(None) => return false,
+                Err(_) => return true,
+            };
             if let Some(pid) = Pid::from_raw(**pid as i32) {
                 let _ = kill_process(pid, Signal::TERM);
             }

@@ -2,7 +2,6 @@
 //! is run by the launcher of what is around samples: it is of no arm, has an end, and leaves nothing.
 
 use std::fs;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use crate::experiment::platform::{SampleError, Slot, Stop};
 use crate::experiment::work::{LoadRole, UserLoad, Work};
 use crate::orphans::descendants_of;
 use crate::result::profiled::{HotSymbol, ProfiledArm};
+use crate::said::end_of;
 use crate::shell::command_line;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
@@ -36,8 +36,6 @@ const BESIDE_USERS: usize = 2;
 const REPORT_MS: u64 = 120_000;
 /// What it prints goes to a file, as `perf record` writes what it saw to a pipe.
 const PRINTED: &str = "printed";
-/// So much of the end of it is kept.
-const KEPT_BYTES: u64 = 1 << 16;
 /// Where `perf record` leaves what it saw, unless it is told otherwise.
 const PERF_DATA: &str = "perf.data";
 
@@ -96,6 +94,7 @@ impl Host<'_> {
                 profiler.look(pid);
             });
         let seen = profiler.end();
+        self.arms.bench.running.forget();
         self.start_neutral_again(profiler)?;
         work.read(&launched?.launched).map_err(SampleError::Workload)?;
         let printed = seen.map_err(SampleError::Workload)?;
@@ -110,7 +109,7 @@ impl Host<'_> {
     fn start_neutral_again(&mut self, profiler: Profiler) -> Result<(), SampleError> {
         match profiler.into_launcher() {
             Some(launcher) => self.neutral = Some(launcher),
-            None => self.start_neutral().map_err(SampleError::Stop)?,
+            None => self.start_neutral(self.arms.bench.interrupted).map_err(SampleError::Stop)?,
         }
         Ok(())
     }
@@ -140,6 +139,7 @@ impl Host<'_> {
             directory: directory.to_owned(),
             timeout_ms: REPORT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         };
         let launched = launcher.run(&job, self.arms.bench.interrupted)?;
         match failure_of(&launched, &ExpectedExit::default()) {
@@ -229,6 +229,7 @@ impl Profiler {
             directory: self.directory.clone(),
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
+            start: None,
         }
     }
 
@@ -261,7 +262,8 @@ impl Profiler {
             Some(Err(error)) => return Err(format!("{line}: {error}")),
             Some(Ok(launched)) => launched,
         };
-        let printed = end_of(&self.directory.join(PRINTED));
+        let printed = end_of(fs::File::open(self.directory.join(PRINTED)));
+        let printed = String::from_utf8_lossy(&printed).trim_end().to_owned();
         let last = printed.lines().next_back().unwrap_or_default();
         // One that was told to end may well have the status of that.
         match failure_of(launched, &ExpectedExit::default()).filter(|_| !self.is_told) {
@@ -283,17 +285,4 @@ impl Profiler {
         let is_free = !self.has_begun || matches!(self.ended, Some(Ok(_)));
         is_free.then_some(self.launcher)
     }
-}
-
-/// What is kept of a file; nothing of one that cannot be read.
-fn end_of(path: &Path) -> String {
-    let read = || {
-        let mut file = fs::File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(KEPT_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(KEPT_BYTES).read_to_end(&mut bytes).map(|_| bytes)
-    };
-    let bytes: std::io::Result<Vec<u8>> = read();
-    String::from_utf8_lossy(&bytes.unwrap_or_default()).trim_end().to_owned()
 }

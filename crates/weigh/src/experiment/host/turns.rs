@@ -10,16 +10,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use super::{BesidesSample, Host};
+use crate::experiment::late::AGE;
 use crate::experiment::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop,
 };
 use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
 use crate::station::arms::{LaunchOfPairError, Proved};
-use crate::treatment::Named;
+use crate::store::record::OLD_SET;
+use crate::treatment::{Evidence, Named};
 use crate::workload::executable::Length;
 use crate::workload::launcher::{Job, Launched};
-use crate::workload::metric::{Direction, IN_TURNS, Metric};
+use crate::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
 use crate::workload::sample::{OwnReading, Sample};
 use paired::estimate::median;
 
@@ -31,6 +33,17 @@ const LEFT_ALONE: i32 = 3;
 /// How long both are timed where nobody says so: twenty slices each, which is precise enough. On a busy
 /// machine a pair takes many times its CPU time.
 const TURNS_MS: u64 = 10;
+/// Longer samples than this are not interleaved. With the fixed 20 ms of `--pairs` they still are.
+const LONGEST_SAMPLE_MS: u64 = 20;
+
+/// Slices are clipped at so many times the median slice.
+const CLIPPED_AT: f64 = 3.0;
+/// An interleaved pair has eight slices of each process at least, and a slice one operation. With `shell8`,
+/// of 28 ms, that takes 1.3 to 1.7 s, a sequential pair 0.26 s; with `shell1`, of 3 ms, interleaved pairs
+/// find −1 % in a fifth of the time (docs/verdicts.md).
+const LONGEST_OPERATION_NS: f64 = 10e6;
+const RECORDS: &str = "the treatment makes records while the workload runs, and the kernel works on them \
+                       in the partner's slices";
 
 /// A sample of the pair that failed, by its position.
 type Failed = (usize, SampleError);
@@ -38,7 +51,14 @@ type Failed = (usize, SampleError);
 impl Host<'_> {
     /// Whether the pairs of a row can take turns.
     pub fn can_take_turns(&self, unit: &Unit) -> bool {
-        self.site.works[unit.work].lets_take_turns() && self.arms_let_take_turns()
+        self.site.works[unit.work].lets_take_turns()
+            && self.arms_let_take_turns()
+            && self.fits_in_slices(unit.work)
+    }
+
+    /// A hundred slices are the most: longer samples, which were asked for, would be cut to that.
+    fn fits_in_slices(&self, work: usize) -> bool {
+        self.site.sample_ms[work].is_none_or(|sample_ms| sample_ms <= LONGEST_SAMPLE_MS)
     }
 
     fn arms_let_take_turns(&self) -> bool {
@@ -66,6 +86,13 @@ impl Host<'_> {
                  machine."
                     .into(),
             ];
+        }
+        if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
+            return vec![format!(
+                "Nothing took turns, and samples were taken one after the other: samples of {} ms are longer \
+                 than {LONGEST_SAMPLE_MS} ms (--sample).",
+                self.site.sample_ms[work].unwrap_or_default()
+            )];
         }
         let others = self.site.works.iter().filter(|work| !work.lets_take_turns());
         let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
@@ -103,7 +130,9 @@ impl Host<'_> {
         self.renew(&slots[0]).map_err(|error| (0, error))?;
         make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
         let prepared = slots.map(|slot| {
-            let (mut job, padding_bytes) = self.job(&slot, Length::of_ms(self.turns_ms(&slot)));
+            let warm_up_ms = if slot.set == OLD_SET { AGE.as_millis() as u64 } else { 0 };
+            let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
+            let (mut job, padding_bytes) = self.job(&slot, length);
             job.argv.extend(["--turns".into(), format!("{},{}", slot.position, file.display())]);
             (job, padding_bytes)
         });
@@ -114,7 +143,7 @@ impl Host<'_> {
         let log_ratio = log_ratio(slots, &samples).map_err(|reason| {
             (1, SampleError::Workload(format!("its slices do not fit the other's: {reason}")))
         })?;
-        add_reading(slots, &mut samples, log_ratio);
+        add_readings(slots, &mut samples, log_ratio);
         let mut readings = [Readings::default(), Readings::default()];
         for (position, sample) in samples.into_iter().enumerate() {
             let launched = launched[position].take().expect("it was read");
@@ -175,17 +204,34 @@ impl Host<'_> {
         (launched, sample): (Launched, Sample),
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
-        if !self.arms.was_quiet(slot.arm, &evidence) {
-            self.restless.insert((slot.unit.work, slot.unit.treated_arm));
-            return Err(SampleError::Workload(format!(
-                "`{}` makes records while it runs, which are worked on in the other's turn: it can be \
-                 measured in sequence only (--in-sequence)",
-                self.arms.label(slot.arm)
-            )));
+        if self.look_for_records(slot, &evidence) {
+            return Err(SampleError::Workload(format!("{RECORDS} (--in-sequence)")));
         }
         let disturbance = self.disturbance(slot.arm, &launched);
-        let found = BesidesSample { started_s, padding_bytes, evidence, disturbance };
+        let cpu = launched.cpu;
+        let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
         Ok(self.keep(slot, found, sample)?.0)
+    }
+
+    /// Whether a treatment made records meanwhile, which are worked on in the partner's slices.
+    pub(super) fn look_for_records(&mut self, slot: &Slot, evidence: &Evidence) -> bool {
+        let makes_records = !self.arms.was_quiet(slot.arm, evidence);
+        if makes_records {
+            self.is_not_in_turns(slot, RECORDS);
+        }
+        makes_records
+    }
+
+    /// One that takes many slices has nothing of short ones.
+    pub(super) fn look_for_long_operations(&mut self, slot: &Slot, sample: &Sample) {
+        if sample.cpu_ns_per_op().is_some_and(|cpu_ns| cpu_ns > LONGEST_OPERATION_NS) {
+            self.is_not_in_turns(slot, "one operation takes more than 10 ms of CPU time");
+        }
+    }
+
+    fn is_not_in_turns(&mut self, slot: &Slot, reason: &str) {
+        let row = (slot.unit.work, slot.unit.treated_arm);
+        self.not_in_turns.entry(row).or_insert_with(|| reason.to_owned());
     }
 
     fn turns_ms(&self, slot: &Slot) -> u64 {
@@ -243,14 +289,26 @@ fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
 }
 
 /// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices
-/// say.
-fn add_reading(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
+/// say. Beside it, the rate over all slices: clipped at three times the median of both processes' slices, or
+/// one stall would outweigh a cost that comes in every tenth slice. To swap the arms swaps the sign of both
+/// log-ratios.
+fn add_readings(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
     let baseline = usize::from(slots[0].arm != 0);
     let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
+    let all_ns: Vec<f64> = (samples.iter())
+        .flat_map(|sample| sample.slices_ns.iter().flatten().map(|ns| *ns as f64))
+        .collect();
+    let longest_ns =
+        CLIPPED_AT * median(&all_ns).expect("their ratio is known, so there are slices");
     for (slot, sample) in slots.iter().zip(samples) {
-        let value = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
+        let by_median = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
+        let readings = [(IN_TURNS, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
         let unit = sample.unit.clone().unwrap_or_default();
-        let name = IN_TURNS.to_owned();
-        sample.readings.push(OwnReading { name, value, unit, better: Direction::Higher });
+        sample.readings.extend(readings.map(|(name, value)| OwnReading {
+            name: name.to_owned(),
+            value,
+            unit: unit.clone(),
+            better: Direction::Higher,
+        }));
     }
 }

@@ -91,6 +91,7 @@ mod tests {
                 position,
                 started_s: 0.0,
                 padding_bytes: 0,
+                cpu: None,
                 sample: serde_json::from_str(sample).unwrap(),
                 evidence: Default::default(),
                 disturbance: None,

@@ -14,6 +14,9 @@ mod kernel;
 mod memory;
 mod others;
 
+/// Name of the check whose change during a measurement is also reported.
+pub const AUDITING: &str = "Auditing";
+
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -101,8 +104,16 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The checks that may warn.
-const WARN: [&str; 7] =
-    ["Load", "Stolen time", "CPU governor", "Clock source", "Power", "Memory layout", "Free space"];
+const WARN: [&str; 8] = [
+    "Load",
+    "Stolen time",
+    "CPU governor",
+    "Clock source",
+    "Power",
+    "Memory layout",
+    AUDITING,
+    "Free space",
+];
 
 /// Does all checks.
 pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
@@ -121,9 +132,16 @@ pub fn is_about_machine(warning: &str) -> bool {
     warning.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
 }
 
-/// The notes among the findings, by the names of their checks.
+/// The notes among the findings, by the names of their checks. Includes a warning about auditing, as
+/// experiments before and after it was switched on differ.
 pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
-    of(findings, Severity::Note).map(|note| (note.name.into(), note.without_name())).collect()
+    let is_kept = |found: &&Finding| match found.severity {
+        Severity::Note => true,
+        Severity::Warning => found.name == AUDITING,
+        Severity::Good => false,
+    };
+    let kept = findings.iter().filter(is_kept);
+    kept.map(|found| (found.name.into(), found.without_name())).collect()
 }
 
 fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding> {

@@ -13,7 +13,7 @@ use crate::format;
 use crate::result::imported::{Figure, FigureKey, Imported};
 use crate::result::load::LoadAnswers;
 use crate::result::run::RunReport;
-use crate::result::summary::{Pair, Row, Summary};
+use crate::result::summary::{Row, Summary};
 use crate::result::times::TimesRow;
 use crate::result::work_name::WorkName;
 use crate::workload::clock::is_path_length;
@@ -160,10 +160,16 @@ pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     }
 }
 
-/// Of the rows that tell how many there were; those of a run are of no arm.
-fn inserts(times: &[TimesRow], arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>)> {
+/// Inserts per second of each workload that reports how many of its queries inserted: that share of the
+/// query rate in the table. A sum over all time next to a median could show more inserts than queries.
+fn inserts(
+    times: &[TimesRow],
+    arms: &[&str],
+    lines: &[SheetLine],
+) -> Vec<(WorkName, Vec<Option<f64>>)> {
     let mut found: Vec<(WorkName, Vec<Option<f64>>)> = Vec::new();
     for row in times.iter().filter(|row| row.of == INSERT) {
+        let Some(line) = lines.iter().find(|line| line.name == row.workload) else { continue };
         let arm = match &row.treatment {
             Some(label) => arms.iter().position(|arm| arm == label),
             None => Some(0),
@@ -173,7 +179,8 @@ fn inserts(times: &[TimesRow], arms: &[&str]) -> Vec<(WorkName, Vec<Option<f64>>
             found.len() - 1
         });
         if let Some(arm) = arm {
-            found[at].1[arm] = Some(row.per_s);
+            let rate = line.rates[arm];
+            found[at].1[arm] = rate.zip(row.per_op).map(|(queries, share)| queries * share);
         }
     }
     found
@@ -188,7 +195,8 @@ impl Sheet {
         for (line, row) in sheet.lines.iter_mut().zip(&results) {
             line.extremes = vec![Some([row.highest, row.lowest])];
         }
-        Sheet { loads, inserts: inserts(&times, &[label]), ..sheet }
+        sheet.inserts = inserts(&times, &[label], &sheet.lines);
+        Sheet { loads, ..sheet }
     }
 
     /// The same of name, unit and rate of each workload.
@@ -229,12 +237,13 @@ impl Sheet {
             head: s.imported.as_ref().map(imported::head),
             cumulative: None,
             loads: Vec::new(),
-            inserts: inserts(&s.times, &arms),
+            inserts: Vec::new(),
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),
             None => sheet.add_rows(&s.results, &treatments),
         }
+        sheet.inserts = inserts(&s.times, &arms, &sheet.lines);
         if treatments.len() == 1 {
             sheet.cumulative = cumulative::of(s).pop();
             let mut rows: BTreeMap<&WorkName, &Row> = BTreeMap::new();
@@ -296,12 +305,14 @@ impl Sheet {
                 self.lines.len() - 1
             });
             let SheetLine { rates, extremes, .. } = &mut self.lines[at];
-            rates[0].get_or_insert(row.baseline);
-            let of_baseline = extremes[0].or_else(|| extremes_of(row, |pair| pair.baseline_rate));
+            // These tables show rates over all time; the rate of interleaved pairs is the median slice's.
+            let over_all = row.baseline_over_all.unwrap_or(row.baseline) / row.baseline;
+            rates[0].get_or_insert(row.baseline * over_all);
+            let of_baseline = extremes[0].or_else(|| extremes_of(row, 0));
             extremes[0] = of_baseline;
             if let Some(arm) = treatments.iter().position(|label| *label == row.treatment) {
-                rates[arm + 1] = Some(row.treated);
-                extremes[arm + 1] = extremes_of(row, |pair| pair.treated_rate);
+                rates[arm + 1] = Some(row.treated * over_all);
+                extremes[arm + 1] = extremes_of(row, 1);
             }
         }
     }
@@ -322,9 +333,9 @@ impl SheetLine {
     }
 }
 
-/// The highest rate and the lowest.
-fn extremes_of(row: &Row, rate: fn(&Pair) -> f64) -> Option<[f64; 2]> {
-    let rates = || row.series.iter().map(rate);
+/// The highest and the lowest rate of an arm's samples: 0 is the baseline, 1 the treated arm.
+fn extremes_of(row: &Row, arm: usize) -> Option<[f64; 2]> {
+    let rates = || row.series.iter().map(|pair| pair.rates_over_all[arm]);
     Some([rates().reduce(f64::max)?, rates().reduce(f64::min)?])
 }
 

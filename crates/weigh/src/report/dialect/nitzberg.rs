@@ -7,8 +7,8 @@
 
 use minijinja::{Error, Value, context};
 
-use super::super::html;
 use super::super::table::{Align, Table};
+use super::super::{evidence, html};
 use super::{Sheet, SheetLine, format, lines};
 
 /// What he counts, as auditing declares it.
@@ -46,7 +46,9 @@ fn table(sheet: &Sheet) -> Result<Table, String> {
         let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
         cells.push(fixed(highest - lowest));
         let counts = [line.records_per_op, line.log_bytes_per_op];
-        cells.extend(counts.map(|count| count.map(format::per_op).unwrap_or_default()));
+        cells.extend(counts.map(|count| {
+            count.map(|count| evidence::count(&line.unit, count)).unwrap_or_default()
+        }));
         cells
     });
     let mut rows: Vec<Vec<String>> = rows.collect();

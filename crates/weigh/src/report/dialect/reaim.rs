@@ -27,7 +27,8 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
 fn of_mix(answers: &LoadAnswers) -> String {
     let columns = COLUMNS.map(|column| (column, Align::Right)).to_vec();
     let table = Table::new(columns, answers.points.iter().map(cells).collect());
-    let highest = answers.points.iter().map(|point| point.jobs_per_min).fold(0.0, f64::max);
+    // The point that the report of `weigh load` names.
+    let highest = answers.best_point().map_or(0.0, |best| best.jobs_per_min);
     format!("{}\n{}Max Jobs per Minute {highest:.2}\n", answers.mix, lines(&table))
 }
 

@@ -1,9 +1,11 @@
 //! UnixBench's index: baseline, result and index of each test, and the final index.
 
+use std::collections::BTreeSet;
+
 use super::super::table::{Align, Table};
 use super::{Sheet, SheetLine, format, lines};
 use crate::result::unixbench_index::Formula;
-use crate::workload::suite::{self, Suite};
+use crate::workload::suite::{self, Member, Suite};
 
 /// A table per arm, and per number of parallel copies.
 pub fn render(sheet: &Sheet) -> Result<String, String> {
@@ -51,35 +53,52 @@ fn running(sheet: &Sheet, copies: usize) -> String {
 const FINAL: &str = "FINAL SCORE";
 const AVERAGE: &str = "AVERAGE";
 
-/// The suite with the titles and, where no report says others, the baselines: that of the version,
-/// or the first whose index was measured completely.
+/// The suite that gives the titles and, if no report gives others, the baselines: by the version, or else the
+/// suite whose list is most like the measured one.
 fn suite_of(sheet: &Sheet) -> Result<Suite, String> {
-    let mut suites = suite::embedded()?;
-    let is_of_version = |suite: &Suite| match sheet.version.as_deref() {
-        Some(version) if version.starts_with("3.") => suite.name == "unixbench-3.11",
-        Some(version) if version.starts_with("4.") => suite.name == "unixbench-4.1",
-        Some(_) => suite.name == "unixbench",
-        None => {
-            let mut members = suite.members.iter().filter(|member| member.baseline.is_some());
-            suite.index.is_some()
-                && members
-                    .all(|member| sheet.lines.iter().any(|line| line.name.name == member.name))
-        }
-    };
-    // The newest first, though it is not the last by its name.
-    suites.sort_by_key(|suite| suite.name != "unixbench");
-    let found = suites.iter().position(is_of_version).unwrap_or(0);
-    Ok(suites.swap_remove(found))
+    let names: BTreeSet<&str> = sheet.lines.iter().map(|line| line.name.name.as_str()).collect();
+    match sheet.version.as_deref() {
+        Some(version) if version.starts_with("3.") => suite_called("unixbench-3.11"),
+        Some(version) if version.starts_with("4.") => suite_called("unixbench-4.1"),
+        Some(_) => suite_called("unixbench"),
+        None => closest(suite::embedded()?, &names),
+    }
 }
 
-/// The indices of an arm's tests, of one copy each; and what the suite makes of all.
+fn suite_called(name: &str) -> Result<Suite, String> {
+    let mut suites = suite::embedded()?.into_iter();
+    suites.find(|suite| suite.name == name).ok_or_else(|| format!("unknown suite `{name}`"))
+}
+
+/// The suite with an index that fits the measured workloads best. Completely measured indices come first.
+/// 4.1 has all tests of 6.0's index, though its own index has one test fewer: so the overlap of the whole
+/// lists decides.
+fn closest(suites: Vec<Suite>, measured: &BTreeSet<&str>) -> Result<Suite, String> {
+    let fit = |suite: &Suite| {
+        let is_measured = |member: &Member| measured.contains(member.name.as_str());
+        let mut scored = suite.members.iter().filter(|member| member.baseline.is_some());
+        let common = suite.members.iter().filter(|member| is_measured(member)).count();
+        let either = suite.members.len() + measured.len() - common;
+        (scored.all(is_measured), common as f64 / either as f64)
+    };
+    let with_index = suites.into_iter().filter(|suite| suite.index.is_some());
+    let better = |best: Suite, next: Suite| if fit(&next) > fit(&best) { next } else { best };
+    with_index.reduce(better).ok_or_else(|| "no suite has an index".into())
+}
+
+/// The indices of an arm's tests, with one copy each, and the final index: as UnixBench 4.1 computes it,
+/// unless a report names a different version.
 ///
 /// # Errors
 /// Where the suites cannot be read, which is our fault.
-pub(super) fn index_of(sheet: &Sheet, arm: usize) -> Result<ArmIndex, String> {
+pub(super) fn index_of_4_1(sheet: &Sheet, arm: usize) -> Result<ArmIndex, String> {
     let of_one: Vec<&SheetLine> =
         sheet.lines.iter().filter(|line| line.name.copies() == 1).collect();
-    Ok(ArmIndex::new(sheet, &of_one, arm, &suite_of(sheet)?))
+    let suite = match sheet.version {
+        Some(_) => suite_of(sheet)?,
+        None => suite_called("unixbench-4.1")?,
+    };
+    Ok(ArmIndex::new(sheet, &of_one, arm, &suite))
 }
 
 /// The index of one arm.
@@ -160,5 +179,37 @@ impl ArmIndex {
         let columns =
             vec![("TEST", Align::Left), ("BASELINE", right), ("RESULT", right), ("INDEX", right)];
         Some(lines(&Table::new(columns, rows)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report's score of a suite without some of its tests, where each rate is ten times George's.
+    fn score_of(suite: &str, left_out: &[&str]) -> String {
+        let suite = suite_called(suite).unwrap();
+        let measured = suite.members.iter().filter(|test| !left_out.contains(&&*test.name));
+        let rate = |test: &Member| 10.0 * test.baseline.unwrap_or(1e6);
+        let rates = measured.map(|test| ((&*test.name).into(), "ops/s".into(), rate(test)));
+        let text = render(&Sheet::of_run("id", "none", rates)).unwrap();
+        let has_shell1 = text.contains("(1 concurrent)");
+        let score = text.lines().find(|line| line.contains(FINAL) || line.contains(AVERAGE));
+        format!(
+            "{}, shell1: {has_shell1}",
+            score.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        )
+    }
+
+    #[test]
+    fn each_version_has_its_own_tests_in_its_score() {
+        // 4.1 has no baseline of shell1, and its rate would have a different unit here.
+        for left_out in [&[][..], &["dc"], &["dc", "compile", "arith-short"]] {
+            assert_eq!(score_of("unixbench-4.1", left_out), "FINAL SCORE 100.0, shell1: false");
+        }
+        assert_eq!(score_of("unixbench", &[]), "FINAL SCORE 100.0, shell1: true");
+        assert_eq!(score_of("unixbench-3.11", &["dc"]), "AVERAGE 10.0, shell1: false");
+        let partial = "FINAL SCORE (partial only) 100.0, shell1: false";
+        assert_eq!(score_of("unixbench-4.1", &["execl"]), partial);
     }
 }

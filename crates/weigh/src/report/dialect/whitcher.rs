@@ -12,7 +12,7 @@ use super::super::table::Table;
 use super::lmbench::in_two_lines;
 use super::lmbench_columns::{SECTIONS, Section};
 use super::side_by_side::{NOT_AVAILABLE, row, table};
-use super::unixbench::{ArmIndex, index_of};
+use super::unixbench::{ArmIndex, index_of_4_1};
 use super::{Sheet, format, lines, three_digits};
 use super::{asked_servers, perlbench};
 use crate::result::imported::Better;
@@ -110,7 +110,7 @@ pub fn render(sheet: &Sheet) -> Result<String, String> {
 /// His tests, the others of the index by their own names, and the final score.
 fn indices(sheet: &Sheet, systems: &[usize]) -> Result<Option<Table>, String> {
     let all: Vec<ArmIndex> =
-        systems.iter().map(|arm| index_of(sheet, *arm)).collect::<Result<_, _>>()?;
+        systems.iter().map(|arm| index_of_4_1(sheet, *arm)).collect::<Result<_, _>>()?;
     if all.iter().all(|of| of.items.is_empty()) {
         return Ok(None);
     }

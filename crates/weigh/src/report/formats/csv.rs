@@ -37,33 +37,34 @@ fn compared(s: &Summary) -> Result<String, String> {
 fn pairs(s: &Summary) -> String {
     let metrics = further(s);
     let mut text = HEADER.to_owned();
-    for metric in &metrics {
-        text += &format!(
-            ",{},{}",
-            name(&format!("baseline_{metric}")),
-            name(&format!("treated_{metric}"))
-        );
+    let arms = |metric: &&str| [format!("baseline_{metric}"), format!("treated_{metric}")];
+    let columns: Vec<CsvCell> =
+        metrics.iter().flat_map(arms).map(|column| CsvCell::name(&column)).collect();
+    if !columns.is_empty() {
+        text.push(',');
+        text += &line(&columns);
+    } else {
+        text.push('\n');
     }
-    text.push('\n');
     for row in &s.results {
         let [axis, value] = load(&row.workload);
         for (index, pair) in row.series.iter().enumerate() {
             let [baseline_cpu_ns, treated_cpu_ns] = pair.cpu_ns_per_op.unwrap_or([f64::NAN; 2]);
             let mut cells = vec![
-                name(&s.id),
-                name(&row.workload.name),
-                name(&row.treatment),
-                name(&row.unit),
-                pair.set.saturating_add(1).to_string(),
-                (index + 1).to_string(),
-                number(pair.started_s),
-                pair.baseline_first.to_string(),
-                number(pair.baseline_rate),
-                number(pair.treated_rate),
-                number(pair.log_ratio()),
-                pair.is_disturbed.to_string(),
-                number(baseline_cpu_ns),
-                number(treated_cpu_ns),
+                CsvCell::name(&s.id),
+                CsvCell::name(&row.workload.name),
+                CsvCell::name(&row.treatment),
+                CsvCell::name(&row.unit),
+                CsvCell::count(pair.set.saturating_add(1)),
+                CsvCell::count(index + 1),
+                CsvCell::number(pair.started_s),
+                CsvCell::flag(pair.baseline_first),
+                CsvCell::number(pair.baseline_rate),
+                CsvCell::number(pair.treated_rate),
+                CsvCell::number(pair.log_ratio()),
+                CsvCell::flag(pair.is_disturbed),
+                CsvCell::number(baseline_cpu_ns),
+                CsvCell::number(treated_cpu_ns),
                 axis.clone(),
                 value.clone(),
             ];
@@ -71,10 +72,9 @@ fn pairs(s: &Summary) -> String {
                 let of_pair = pair.further.iter().find(|(other, _)| other.name() == *metric);
                 let values =
                     of_pair.map_or([f64::NAN; 2], |(_, both)| [both[0].value, both[1].value]);
-                cells.extend(values.map(number));
+                cells.extend(values.map(CsvCell::number));
             }
-            text += &cells.join(",");
-            text.push('\n');
+            text += &line(&cells);
         }
     }
     text
@@ -89,27 +89,27 @@ fn run(stored: &Stored) -> String {
         let unit = of_work.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
         for (index, point) in of_work.points.iter().enumerate() {
             let cells = [
-                name(&stored.id),
-                name(&work.name.name),
-                name(unit.unwrap_or(&work.unit)),
-                (index + 1).to_string(),
-                number(point.started_s),
-                number(point.operations),
-                number(point.elapsed_s),
-                number(point.rate),
+                CsvCell::name(&stored.id),
+                CsvCell::name(&work.name.name),
+                CsvCell::name(unit.unwrap_or(&work.unit)),
+                CsvCell::count(index + 1),
+                CsvCell::number(point.started_s),
+                CsvCell::number(point.operations),
+                CsvCell::number(point.elapsed_s),
+                CsvCell::number(point.rate),
                 axis.clone(),
                 value.clone(),
             ];
-            text += &cells.join(",");
-            text.push('\n');
+            text += &line(&cells);
         }
     }
     text
 }
 
 /// The axis and the value on it; empty of a workload as it is.
-fn load(workload: &WorkName) -> [String; 2] {
-    workload.load.as_ref().map(|load| [name(&load.axis), number(load.value)]).unwrap_or_default()
+fn load(workload: &WorkName) -> [CsvCell; 2] {
+    let load = workload.load.as_ref();
+    load.map(|load| [CsvCell::name(&load.axis), CsvCell::number(load.value)]).unwrap_or_default()
 }
 
 /// The names of the metrics besides the rate and CPU time that any pair has.
@@ -124,22 +124,49 @@ fn further(s: &Summary) -> Vec<&str> {
     names
 }
 
-/// In full precision; empty when there is no number.
-fn number(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { String::new() }
+/// What stands between two commas: a number, or a name that is no formula.
+#[derive(Clone, Debug, Default)]
+struct CsvCell(String);
+
+fn line(cells: &[CsvCell]) -> String {
+    let cells: Vec<&str> = cells.iter().map(|cell| cell.0.as_str()).collect();
+    cells.join(",") + "\n"
 }
 
-/// A name as a cell. RFC 4180: quotes around what contains a separator, quotes within doubled. A
-/// spreadsheet takes what begins with one of `= + - @` for a formula, and what a formula does is not for a
-/// name to decide: an apostrophe makes it text (OWASP, "CSV Injection"). Line breaks and tabs are no part
-/// of a name.
-fn name(text: &str) -> String {
-    let text = format::label(text);
-    let is_formula = text
-        .trim_start()
-        .starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
-    let text = if is_formula { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+impl CsvCell {
+    /// In full precision; empty when there is no number.
+    fn number(value: f64) -> CsvCell {
+        CsvCell(if value.is_finite() { value.to_string() } else { String::new() })
+    }
+
+    fn count(value: usize) -> CsvCell {
+        CsvCell(value.to_string())
+    }
+
+    fn flag(value: bool) -> CsvCell {
+        CsvCell(value.to_string())
+    }
+
+    /// RFC 4180: quotes around what contains a separator, quotes within doubled. A spreadsheet takes what
+    /// begins with one of `= + - @` for a formula, and what a formula does is not for a name to decide: an
+    /// apostrophe makes it text (OWASP, "CSV Injection"). In most of Europe a spreadsheet separates by `;`,
+    /// and may find quotes that do not begin its cell, so what follows a `;` is treated as a cell too. Line
+    /// breaks and tabs are no part of a name.
+    fn name(text: &str) -> CsvCell {
+        let text = format::label(text);
+        let cells: Vec<String> = text.split(';').map(without_formula).collect();
+        let text = cells.join(";");
+        CsvCell(match text.contains([',', ';', '"']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text,
+        })
+    }
+}
+
+fn without_formula(text: &str) -> String {
+    let begins = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let is_formula = text.trim_start_matches([' ', '"']).starts_with(begins);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -164,17 +191,21 @@ mod tests {
     #[test]
     fn no_name_is_a_formula_and_a_number_below_zero_is_a_number() {
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\u{ff1d}1"] {
-            assert_eq!(name(formula), format!("'{formula}"));
+            assert_eq!(CsvCell::name(formula).0, format!("'{formula}"));
         }
-        assert_eq!(name("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
-        assert_eq!(name("\t=1\r\n"), "\u{fffd}=1\u{fffd}\u{fffd}");
-        assert_eq!((name("a-b"), number(-1.5)), ("a-b".into(), "-1.5".into()));
+        assert_eq!(CsvCell::name("=HYPERLINK(\"x\",1)").0, "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(CsvCell::name("a;=cmd|' /c x'!A1").0, "\"a;'=cmd|' /c x'!A1\"");
+        assert_eq!(CsvCell::name("\t=1\r\n").0, "\u{fffd}=1\u{fffd}\u{fffd}");
+        assert_eq!(
+            (CsvCell::name("a-b").0, CsvCell::number(-1.5).0),
+            ("a-b".into(), "-1.5".into())
+        );
     }
 
     #[test]
     fn odd_names_are_quoted_and_missing_numbers_empty() {
-        assert_eq!(name("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(number(f64::NAN), "");
+        assert_eq!(CsvCell::name("a,\"b\"").0, "\"a,\"\"b\"\"\"");
+        assert_eq!(CsvCell::number(f64::NAN).0, "");
         let text = pairs(&sample::hostile());
         assert!(!text.contains("NaN") && !text.contains("inf"));
     }

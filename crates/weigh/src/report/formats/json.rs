@@ -84,7 +84,8 @@ mod tests {
         s.client = Some("root@192.0.2.7".to_owned());
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
         let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
-        s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });
+        s.gate =
+            Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
         s.loads = sample::load().loads;
         let load = &mut s.loads[0];
         for curve in [&mut load.baseline, &mut load.treated] {

@@ -1,7 +1,7 @@
 //! JUnit's XML, which CI systems show: a suite per treatment, a test per workload. A row that fails the
 //! gate is a failure, a workload without a result an error, and an inconclusive row is skipped.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use crate::format;
 use crate::report::{ReportFormat, by_treatment, sentence};
@@ -19,62 +19,94 @@ pub static FORMAT: ReportFormat = ReportFormat {
     is_json: false,
 };
 
+/// A part of a document: markup of our own, and escaped text, and nothing else.
+struct Xml(String);
+
+impl From<&'static str> for Xml {
+    fn from(own: &'static str) -> Xml {
+        Xml(own.to_owned())
+    }
+}
+
+impl Xml {
+    fn element(
+        name: &'static str,
+        attributes: &[(&'static str, &dyn Display)],
+        content: Vec<Xml>,
+    ) -> Xml {
+        let attributes = attributes.iter().map(|(key, value)| {
+            let value = escape(&value.to_string());
+            format!(" {key}=\"{value}\"")
+        });
+        let head = format!("<{name}{}", attributes.collect::<String>());
+        let content: Vec<String> = content.into_iter().map(|part| part.0).collect();
+        Xml(match content.is_empty() {
+            true => format!("{head}/>"),
+            false => format!("{head}>{}</{name}>", content.concat()),
+        })
+    }
+
+    fn text(text: &str) -> Xml {
+        Xml(escape(text))
+    }
+}
+
+/// Each on a line of its own.
+fn lines(indent: &'static str, parts: Vec<Xml>) -> impl Iterator<Item = Xml> {
+    parts.into_iter().flat_map(move |part| [Xml::from(indent), part])
+}
+
 /// The whole document.
 fn render(s: &Summary) -> String {
-    let mut text =
-        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"weigh\">\n");
     let mut groups = by_treatment(s);
     for failure in &s.failures {
         if !groups.iter().any(|(label, _)| *label == failure.arm) {
             groups.push((&failure.arm, Vec::new()));
         }
     }
+    let mut suites = Vec::new();
     for (treatment, rows) in groups {
         let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
-        suite(&mut text, s, treatment, &rows, &failures);
+        suites.push(suite(s, treatment, &rows, &failures));
     }
     if let (State::Failed, Some(reason)) = (s.state, &s.failure) {
-        let reason = escape(reason);
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"experiment\" tests=\"1\" errors=\"1\">\n    \
-             <testcase classname=\"weigh\" name=\"experiment\"><error message=\"{reason}\"/></testcase>\n  \
-             </testsuite>"
-        );
+        let case = failed_case("weigh", &"experiment", reason);
+        let numbers: [(_, &dyn Display); 3] =
+            [("name", &"experiment"), ("tests", &1), ("errors", &1)];
+        let content = lines("\n    ", vec![case]).chain(["\n  ".into()]);
+        suites.push(Xml::element("testsuite", &numbers, content.collect()));
     }
-    text + "</testsuites>\n"
+    let content = lines("\n  ", suites).chain(["\n".into()]);
+    let all = Xml::element("testsuites", &[("name", &"weigh")], content.collect());
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", all.0)
 }
 
-fn suite(text: &mut String, s: &Summary, treatment: &str, rows: &[&Row], failures: &[&Failure]) {
+fn suite(s: &Summary, treatment: &str, rows: &[&Row], failures: &[&Failure]) -> Xml {
     let is_failed = |row: &&&Row| is_above(s, row);
     let is_skipped = |row: &&&Row| !is_above(s, row) && row.verdict == Verdict::Inconclusive;
-    let _ = writeln!(
-        text,
-        "  <testsuite name=\"{}\" timestamp=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
-         skipped=\"{}\">",
-        escape(treatment),
-        escape(s.started.trim_end_matches('Z')),
-        rows.len() + failures.len(),
-        rows.iter().filter(is_failed).count(),
-        failures.len(),
-        rows.iter().filter(is_skipped).count(),
-    );
-    for row in rows {
-        case(text, s, row);
-    }
-    let class = escape(&format!("weigh.{treatment}"));
-    for failure in failures {
-        let (name, reason) = (escape(&failure.workload), escape(&failure.reason));
-        let _ = writeln!(
-            text,
-            "    <testcase classname=\"{class}\" name=\"{name}\"><error message=\"{reason}\"/></testcase>"
-        );
-    }
-    let said = escape(&sentence::sentence(s));
-    let _ = writeln!(text, "    <system-out>{said}</system-out>\n  </testsuite>");
+    let class = format!("weigh.{treatment}");
+    let mut content: Vec<Xml> = rows.iter().map(|row| case(s, row)).collect();
+    let failed = failures.iter();
+    content.extend(failed.map(|failure| failed_case(&class, &failure.workload, &failure.reason)));
+    content.push(Xml::element("system-out", &[], vec![Xml::text(&sentence::sentence(s))]));
+    let numbers: [(_, &dyn Display); 6] = [
+        ("name", &treatment),
+        ("timestamp", &s.started.trim_end_matches('Z')),
+        ("tests", &(rows.len() + failures.len())),
+        ("failures", &rows.iter().filter(is_failed).count()),
+        ("errors", &failures.len()),
+        ("skipped", &rows.iter().filter(is_skipped).count()),
+    ];
+    let content = lines("\n    ", content).chain(["\n  ".into()]);
+    Xml::element("testsuite", &numbers, content.collect())
 }
 
-fn case(text: &mut String, s: &Summary, row: &Row) {
+fn failed_case(class: &str, name: &dyn Display, reason: &str) -> Xml {
+    let error = Xml::element("error", &[("message", &reason)], Vec::new());
+    Xml::element("testcase", &[("classname", &class), ("name", name)], vec![error])
+}
+
+fn case(s: &Summary, row: &Row) -> Xml {
     let found = format!(
         "{} {}, {}, {}",
         format::percent(row.effect_pct),
@@ -82,30 +114,31 @@ fn case(text: &mut String, s: &Summary, row: &Row) {
         format::verdict(row.verdict, row.within_margin, s.margin_pct),
         format::plural(row.pairs, "pair")
     );
-    let found = escape(&found);
     let outcome = match (&s.gate, row.verdict) {
         (Some(gate), _) if is_above(s, row) => {
-            let limit = escape(&format::margin(gate.fail_above_pct));
-            format!("<failure message=\"costs more than {limit}: {found}\"/>")
+            let limit = format::margin(gate.fail_above_pct);
+            let message = format!("costs more than {limit}: {found}");
+            Some(Xml::element("failure", &[("message", &message)], Vec::new()))
         }
-        (_, Verdict::Inconclusive) => format!("<skipped message=\"{found}\"/>"),
-        _ => String::new(),
+        (_, Verdict::Inconclusive) => {
+            Some(Xml::element("skipped", &[("message", &found)], Vec::new()))
+        }
+        _ => None,
     };
-    let _ = writeln!(
-        text,
-        "    <testcase classname=\"{}\" name=\"{}\">{outcome}<system-out>{found}</system-out></testcase>",
-        escape(&format!("weigh.{}", row.treatment)),
-        escape(&row.workload),
-    );
+    let said = Xml::element("system-out", &[], vec![Xml::text(&found)]);
+    let class = format!("weigh.{}", row.treatment);
+    let names: [(_, &dyn Display); 2] = [("classname", &class), ("name", &row.workload)];
+    Xml::element("testcase", &names, outcome.into_iter().chain([said]).collect())
 }
 
 fn is_above(s: &Summary, row: &Row) -> bool {
     s.gate.as_ref().is_some_and(|gate| gate.is_above(&row.workload, &row.treatment))
 }
 
-/// For text and attributes; XML has no form for control characters.
-fn escape(text: &(impl Display + ?Sized)) -> String {
-    let text = format::label(text).replace('&', "&amp;").replace('<', "&lt;");
+/// For text and attributes; XML has no form for control characters, nor for the last two of the basic plane.
+fn escape(text: &str) -> String {
+    let text = format::label(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&apos;")
 }
 
@@ -123,7 +156,8 @@ mod tests {
         assert!(text.contains("name=\"fsdisk\"><error message=\"It took longer"), "{text}");
         let row = &s.results[0];
         let above = Above { workload: row.workload.clone(), treatment: row.treatment.clone() };
-        s.gate = Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above] });
+        s.gate =
+            Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
         let text = render(&s);
         assert!(text.contains("failures=\"1\"") && text.contains("costs more than 3"), "{text}");
         assert!(text.contains("Gate failed: shown to cost more than 3"), "{text}");
@@ -140,6 +174,7 @@ mod tests {
             assert_eq!(line.matches('<').count(), line.matches('>').count(), "{line}");
             assert_eq!(line.matches('"').count() % 2, 0, "{line}");
         }
+        assert_eq!(escape("a\u{fffe}\u{ffff}b"), "a\u{fffd}\u{fffd}b");
         assert_eq!(escape("a<b>&\"c\"'\n"), "a&lt;b&gt;&amp;&quot;c&quot;&apos;\u{fffd}");
     }
 }

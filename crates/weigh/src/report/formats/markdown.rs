@@ -1,14 +1,11 @@
 //! A report to paste into an issue or a commit message.
 
-use std::fmt::Display;
-
 use crate::format;
 use crate::machine::described;
-use crate::printable;
+use crate::report::markdown_text::Markdown;
 use crate::report::profiled;
 use crate::report::readings::{self, MetricTable};
-use crate::report::results::measured;
-use crate::report::schemes;
+use crate::report::results::{interval, measured, verdict};
 use crate::report::table::{Align, Table};
 use crate::report::{ReportFormat, run_page};
 use crate::report::{
@@ -29,101 +26,122 @@ pub static FORMAT: ReportFormat = ReportFormat {
 /// The whole report in GitHub's Markdown.
 pub fn render(s: &Summary) -> String {
     let s = &*versus::laid_out(s);
-    let mut parts = vec![format!("**{}**", sentence::sentence(s))];
+    let mut parts = vec![bold(&sentence::sentence(s))];
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
     if let Some(imported) = figures {
         parts.push(imported::table(s, imported).to_markdown());
     } else if !s.results.is_empty() {
         parts.push(results(s).to_markdown());
     }
-    if let Some(commands) = versus::table(s, usize::MAX) {
-        let legend = versus::legend(s).unwrap_or_default();
-        parts.push(format!("{} ({legend}):\n\n{}", versus::TITLE, commands.to_markdown()));
-    }
-    parts.extend(bounds::sentence(s));
-    for MetricTable { title, legend, table } in
-        readings::tables(s).into_iter().chain(schemes::table(s))
-    {
-        parts.push(format!("{title} ({legend}):\n\n{}", table.to_markdown()));
-    }
-    if let Some(latencies) = latency::table(s) {
-        parts.push(format!(
-            "Latency per operation ({}):\n\n{}",
-            latency::LEGEND,
-            latencies.to_markdown()
-        ));
-    }
-    if let Some(times) = times::table(&s.times) {
-        parts.push(format!("{} ({}):\n\n{}", times::TITLE, times::LEGEND, times.to_markdown()));
-    }
-    if let Some(factors) = factorial::table(s) {
-        parts.push(format!(
-            "{} ({}):\n\n{}",
-            factorial::TITLE,
-            factorial::LEGEND,
-            factors.to_markdown()
-        ));
-    }
-    if let Some(sets) = sets::sets_table(s) {
-        parts.push(format!("Sets:\n\n{}", sets.to_markdown()));
-    }
-    if let Some(evidence) = evidence::table(s) {
-        parts.push(format!("Evidence:\n\n{}", evidence.to_markdown()));
-    }
+    parts.extend(tables(s));
     parts.extend(profiles(&s.profiles));
     parts.extend(remarks(s));
-    parts.extend(facts::by_label(s).into_iter().map(|(label, facts)| {
-        let facts: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
-        format!("{}:\n\n{}", code(&label), facts.join("\n"))
-    }));
+    parts.extend(
+        facts::by_label(s)
+            .into_iter()
+            .map(|(label, facts)| list(Markdown::code(&label), facts.iter().map(Markdown::text))),
+    );
     if figures.is_none() {
-        parts.push(format!("Machine: {}", described::line(&s.machine)));
+        let machine = Markdown::text(&described::line(&s.machine));
+        parts.push(Markdown::of(["Machine: ".into(), machine]));
     }
     parts.push(match figures {
-        Some(_) => format!("Import {}. Again:", code(&s.id)),
-        None => format!(
-            "Experiment {}, started {}, {} intervals. Again:",
-            code(&s.id),
-            format::label(&s.started),
-            format::confidence(s.alpha)
-        ),
+        Some(_) => Markdown::of(["Import ".into(), Markdown::code(&s.id), ". Again:".into()]),
+        None => Markdown::of([
+            "Experiment ".into(),
+            Markdown::code(&s.id),
+            ", started ".into(),
+            Markdown::text(&s.started),
+            ", ".into(),
+            Markdown::text(&format::confidence(s.alpha)),
+            " intervals. Again:".into(),
+        ]),
     });
-    parts.push(fenced(&s.command));
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    parts.push(Markdown::fenced(&s.command));
+    Markdown::document(parts)
+}
+
+/// All but that of the results.
+fn tables(s: &Summary) -> Vec<Markdown> {
+    let mut parts = Vec::new();
+    if let Some(commands) = versus::table(s, usize::MAX) {
+        let legend = versus::legend(s).unwrap_or_default();
+        parts.push(explained(versus::TITLE, &legend, &commands));
+    }
+    parts.extend(bounds::sentence(s).map(|sentence| Markdown::text(&sentence)));
+    for MetricTable { title, legend, table } in readings::tables(s) {
+        parts.push(explained(&title, legend, &table));
+    }
+    if let Some(latencies) = latency::table(s) {
+        parts.push(explained("Latency per operation", latency::LEGEND, &latencies));
+    }
+    if let Some(times) = times::table(&s.times) {
+        parts.push(explained(times::TITLE, times::LEGEND, &times));
+    }
+    if let Some(factors) = factorial::table(s) {
+        parts.push(explained(factorial::TITLE, factorial::LEGEND, &factors));
+    }
+    parts.extend(sets::sets_table(s).map(|sets| titled("Sets", &sets)));
+    parts.extend(evidence::table(s).map(|evidence| titled("Evidence", &evidence)));
+    parts
 }
 
 /// The report of a run.
 fn run(report: &RunReport) -> String {
-    let mut parts = vec![format!("**{}**", format::label(&run_page::title(report)))];
-    parts.extend(run_page::sentences(report).iter().map(format::label));
+    let mut parts = vec![bold(&run_page::title(report))];
+    parts.extend(run_page::sentences(report).iter().map(Markdown::text));
     parts.push(run_page::results(report).to_markdown());
-    parts.extend(
-        run_page::copies(report).map(|copies| format!("Copies:\n\n{}", copies.to_markdown())),
-    );
+    parts.extend(run_page::copies(report).map(|copies| titled("Copies", &copies)));
     parts.extend(profiles(&report.profiles));
     let failed = |failure: &Failure| {
-        format::label(&format!("- {} gave no result: {}", failure.workload, failure.reason))
+        Markdown::text(&format!("{} gave no result: {}", failure.workload, failure.reason))
     };
-    let warnings = report.warnings.iter().map(|warning| format::label(&format!("- {warning}")));
-    let remarks: Vec<String> = report.failures.iter().map(failed).chain(warnings).collect();
-    if !remarks.is_empty() {
-        parts.push(remarks.join("\n"));
-    }
-    let (id, started) = (format::label(&report.id), format::label(&report.started));
-    parts.push(format!("Experiment `{id}`, started {started}. Again:"));
-    parts.push(fenced(&report.command));
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    let warnings = report.warnings.iter().map(Markdown::text);
+    let remarks: Vec<Markdown> = report.failures.iter().map(failed).chain(warnings).collect();
+    parts.extend((!remarks.is_empty()).then(|| items(remarks)));
+    parts.push(Markdown::of([
+        "Experiment ".into(),
+        Markdown::code(&report.id),
+        ", started ".into(),
+        Markdown::text(&report.started),
+        ". Again:".into(),
+    ]));
+    parts.push(Markdown::fenced(&report.command));
+    Markdown::document(parts)
 }
 
 /// What a profiler told.
-fn profiles(profiles: &[Profiled]) -> Vec<String> {
+fn profiles(profiles: &[Profiled]) -> Vec<Markdown> {
     let tables = profiled::tables(profiles).into_iter();
-    let tables = tables.map(|(title, table)| format!("{title}:\n\n{}", table.to_markdown()));
-    let printed = profiled::printouts(profiles).into_iter();
-    let printed = printed.map(|one| format!("{}:\n\n{}", one.title, fenced(&one.lines.join("\n"))));
+    let tables = tables.map(|(title, table)| titled(&title, &table));
+    let printed = profiled::printouts(profiles).into_iter().map(|one| {
+        let lines = Markdown::fenced(&one.lines.join("\n"));
+        Markdown::joined([Markdown::text(&one.title), lines], ":\n\n")
+    });
     tables.chain(printed).collect()
+}
+
+fn bold(text: &str) -> Markdown {
+    Markdown::of(["**".into(), Markdown::text(text), "**".into()])
+}
+
+fn titled(title: &str, table: &Table) -> Markdown {
+    Markdown::joined([Markdown::text(title), table.to_markdown()], ":\n\n")
+}
+
+fn explained(title: &str, legend: &str, table: &Table) -> Markdown {
+    let legend = Markdown::of([" (".into(), Markdown::text(legend), ")".into()]);
+    let title = Markdown::of([Markdown::text(title), legend]);
+    Markdown::joined([title, table.to_markdown()], ":\n\n")
+}
+
+fn items(items: impl IntoIterator<Item = Markdown>) -> Markdown {
+    let items = items.into_iter().map(|item| Markdown::of(["- ".into(), item]));
+    Markdown::joined(items, "\n")
+}
+
+fn list(title: Markdown, all: impl IntoIterator<Item = Markdown>) -> Markdown {
+    Markdown::joined([title, items(all)], ":\n\n")
 }
 
 fn results(s: &Summary) -> Table {
@@ -137,10 +155,10 @@ fn results(s: &Summary) -> Table {
             treated,
             format::label(&row.unit),
             effect,
-            format::interval(row.low_pct, row.high_pct),
+            interval(row),
             factor,
             added,
-            format::verdict(row.verdict, row.within_margin, s.margin_pct),
+            verdict(row, s.margin_pct),
             format::integer(row.pairs as u64),
         ]
     };
@@ -162,43 +180,29 @@ fn results(s: &Summary) -> Table {
 }
 
 /// Notes, failures and warnings, as lists.
-fn remarks(s: &Summary) -> Vec<String> {
+fn remarks(s: &Summary) -> Vec<Markdown> {
     let notes = s.results.iter().flat_map(|row| {
-        let name = code(&row.workload);
-        row.notes.iter().map(move |note| format!("{name}: {}", format::label(note)))
+        let name = Markdown::code(&row.workload);
+        let note =
+            move |note: &String| Markdown::joined([name.clone(), Markdown::text(note)], ": ");
+        row.notes.iter().map(note)
     });
     let failures = s.failures.iter().map(|failure| {
-        let reason = format::label(&failure.reason);
-        match failure.name() == failure.arm {
-            true => format!("{}: {reason}", code(&failure.arm)),
-            false => format!("{} under {}: {reason}", code(&failure.workload), code(&failure.arm)),
-        }
+        let names = match failure.name() == failure.arm {
+            true => vec![Markdown::code(&failure.arm)],
+            false => vec![Markdown::code(&failure.workload), Markdown::code(&failure.arm)],
+        };
+        let names = Markdown::joined(names, " under ");
+        Markdown::joined([names, Markdown::text(&failure.reason)], ": ")
     });
-    let warnings = s.warnings.iter().map(format::label);
-    let lists = [
-        ("Notes", notes.collect::<Vec<_>>()),
+    let warnings = s.warnings.iter().map(Markdown::text);
+    let lists: [(&'static str, Vec<Markdown>); 3] = [
+        ("Notes", notes.collect()),
         ("No result", failures.collect()),
         ("Warnings", warnings.collect()),
     ];
-    let list = |(title, items): (&str, Vec<String>)| {
-        let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
-        format!("{title}:\n\n{}", items.join("\n"))
-    };
-    lists.into_iter().filter(|(_, items)| !items.is_empty()).map(list).collect()
-}
-
-fn code(text: &(impl Display + ?Sized)) -> String {
-    format!("`{}`", format::label(text).replace('`', "'"))
-}
-
-/// A code block whose fence is longer than any run of backticks within it.
-fn fenced(text: &str) -> String {
-    let text = printable::text(text);
-    let mut fence = "```".to_owned();
-    while text.contains(fence.as_str()) {
-        fence.push('`');
-    }
-    format!("{fence}sh\n{text}\n{fence}")
+    let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
+    lists.map(|(title, items)| list(title.into(), items)).collect()
 }
 
 #[cfg(test)]
@@ -226,7 +230,26 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_outlasts_its_content() {
-        assert!(fenced("a ``` b").starts_with("````sh\n"));
+    fn foreign_text_is_no_markup_wherever_it_stands() {
+        let mut s = sample::hostile();
+        let plant = "<img src=x> [x](javascript:alert(1)) ![x](http://evil/x.png) @people ` **b**";
+        s.warnings.push(plant.into());
+        s.failures.iter_mut().for_each(|failure| failure.reason = plant.into());
+        s.results[0].notes.push(plant.into());
+        s.baseline_facts.push(plant.into());
+        s.machine.hostname = plant.into();
+        s.started = plant.into();
+        let text = render(&s);
+        let outside = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
+        // A backslash makes what follows it text, too.
+        let unescaped = |text: &str| {
+            let parts = text.split('\\').enumerate();
+            parts.map(|(number, part)| &part[usize::from(number > 0)..]).collect::<String>()
+        };
+        let told = outside(&unescaped(&outside(&text, "```")), "`");
+        assert!(told.matches("x.png").count() >= 5, "{told}");
+        for markup in ["<", "](", "![", "http://", " @people", "**b"] {
+            assert!(!told.contains(markup), "{markup}: {told}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 
 use super::class;
 use crate::format;
-use crate::report::results::{has_interval, measured};
+use crate::report::results::{has_interval, interval, measured, verdict};
 use crate::report::scale::EffectScale;
 use crate::result::summary::Row;
 use paired::Verdict;
@@ -54,13 +54,13 @@ pub fn ordered(mut rows: Vec<&Row>) -> Vec<&Row> {
 
 fn line(row: &Row, y: usize, scale: &EffectScale, margin_pct: f64) -> Value {
     let [effect, ..] = measured(row);
-    let verdict = format::verdict(row.verdict, row.within_margin, margin_pct);
+    let verdict = verdict(row, margin_pct);
     let name = format::label(&row.workload);
     let end = |pct: Option<f64>| pct.filter(|pct| !pct.is_nan()).map(|pct| scale.at(pct));
     let (low, high) = (end(row.low_pct), end(row.high_pct));
     let estimate = scale.at(row.effect_pct);
     let on_scale = |at: Option<f64>| at.is_some_and(|at| (0.0..=1.0).contains(&at));
-    let interval = format::interval(row.low_pct, row.high_pct);
+    let interval = interval(row);
     let pairs = format::plural(row.pairs, "pair");
     context! {
         y,

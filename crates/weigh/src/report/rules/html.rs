@@ -90,7 +90,7 @@ fn figures(r: &RuleReport, rows: &[RuleRow]) -> Vec<Value> {
     );
     let classes = figure(
         "What each kind of rule adds to every system call,",
-        &format!("in {unit}, and its share of all lines."),
+        &format!("its share of all lines, and in {unit}."),
         &[],
         classes(r),
     );
@@ -177,8 +177,8 @@ fn classes(r: &RuleReport) -> Vec<Value> {
         name: format!("{} × {}", format::integer(class.rules as u64), format::label(&class.title)),
         parts: vec![("known", 0.0, class.per_syscall.value / most)],
         interval: Some((class.per_syscall.low / most, class.per_syscall.high / most)),
-        value: number(class.per_syscall.value),
-        remark: words::share(class.share_pct),
+        value: words::share(class.share_pct),
+        remark: number(class.per_syscall.value),
     }))
 }
 

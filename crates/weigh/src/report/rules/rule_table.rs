@@ -177,9 +177,9 @@ fn costs(r: &RuleReport, rows: &[RuleRow]) -> Vec<CostColumn> {
         true => words::share(r.sum_of_lines.share_pct(row.per_syscall().value)),
     };
     let mut columns = vec![
+        right(9, "share", cells(&share)),
         right(9, "per call", cells(&|row| per_call(r, row))),
-        CostColumn { align: Align::Left, ..right(1, "95 %", cells(&interval)) },
-        right(7, "share", cells(&share)),
+        CostColumn { align: Align::Left, ..right(1, words::interval_title(r), cells(&interval)) },
     ];
     for (i, operation) in r.operations.iter().enumerate() {
         let needed = match operation.name.as_str() {
@@ -251,11 +251,12 @@ pub fn legend(r: &RuleReport) -> String {
         }
     };
     format!(
-        "In {}. per call: added to each system call of {}, whether or not the rule is about it. A row of \
-         several rules (20 ×) shows their sum. {marks} ?: leaving out this one rule gave a different figure, \
-         and not the same one twice; the interval covers both. below: too small to detect. share: of all \
-         lines together. if it matches: the extra cost of a match with its records (≈: of a similar rule of \
-         weigh's own). Rules that do not fit are shown without -a always,exit -F arch=b64.",
+        "share: of all lines together, which is steadier from run to run than figures are. In {}: per call: \
+         added to each system call of {}, whether or not the rule is about it. A row of several rules (20 ×) \
+         shows their sum. {marks} ?: leaving out this one rule gave a different figure, \
+         and not the same one twice; the interval covers both. below: too small to detect. \
+         if it matches: the extra cost of a match with its records (≈: of a similar rule of weigh's own). \
+         Rules that do not fit are shown without -a always,exit -F arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )

@@ -86,7 +86,8 @@ pub fn stig() -> RuleReport {
         share_pct: Some(100.0 * of(class) / sum),
     });
     RuleReport {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
+        id: "k3f9qx".into(),
         command: "weigh rules /etc/audit/rules.d/10-base.rules /tmp/30-stig.rules".to_owned(),
         metric: CostMetric::Nanoseconds,
         is_estimate: true,

@@ -35,8 +35,12 @@ pub fn sums(r: &RuleReport) -> Table {
         ]);
     }
     let [left, right] = [Align::Left, Align::Right];
-    let columns =
-        vec![("", left), (words::short_unit(r.metric), right), ("95 %", left), ("", left)];
+    let columns = vec![
+        ("", left),
+        (words::short_unit(r.metric), right),
+        (words::interval_title(r), left),
+        ("", left),
+    ];
     Table::new(columns, rows)
 }
 
@@ -92,18 +96,18 @@ pub fn classes(r: &RuleReport) -> Table {
         vec![
             format::label(&class.title),
             format::integer(class.rules as u64),
+            words::share(class.share_pct),
             number(class.per_syscall.value),
             words::interval(class.per_syscall),
-            words::share(class.share_pct),
         ]
     });
     let [left, right] = [Align::Left, Align::Right];
     let columns = vec![
         ("kind of rule", left),
         ("rules", right),
-        ("per call", right),
-        ("95 %", left),
         ("share", right),
+        ("per call", right),
+        (words::interval_title(r), left),
     ];
     Table::new(columns, rows.collect())
 }

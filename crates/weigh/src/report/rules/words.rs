@@ -169,8 +169,9 @@ pub fn share(pct: Option<f64>) -> String {
 /// What a reader must know; without a PMU first of all that.
 pub fn notes(r: &RuleReport) -> Vec<String> {
     const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, \
-                          the CPU's clock and its caches move. Small ones differ from one run to the \
-                          next.";
+                          the CPU's clock and its caches move. Another run may have all of them \
+                          higher or lower by some per cent, beyond the intervals, which are of this run; the \
+                          shares stay about the same.";
     let own = matches!(r.metric, CostMetric::Nanoseconds).then(|| NO_PMU.to_owned());
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }
@@ -196,6 +197,12 @@ pub fn unit(metric: CostMetric) -> &'static str {
         CostMetric::Instructions => "instructions of the kernel",
         CostMetric::Nanoseconds => "nanoseconds, estimated",
     }
+}
+
+/// Title of a column of intervals. Intervals of times are for one run: a clock or a neighbour that scales the
+/// whole run is not in them.
+pub fn interval_title(r: &RuleReport) -> &'static str {
+    if r.is_estimate { "95 % within this run" } else { "95 %" }
 }
 
 /// `[34.8, 35.6]`, in the unit of the column.

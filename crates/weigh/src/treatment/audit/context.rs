@@ -36,6 +36,7 @@ fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, Treatment
         directory: bench.place.work_directory.clone(),
         timeout_ms: 10_000,
         stdout: StdoutUse::KeepEnd,
+        start: None,
     };
     let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,

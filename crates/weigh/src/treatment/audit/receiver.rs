@@ -1,6 +1,7 @@
 //! Who receives the records while we measure: ourselves, an audit daemon of the host, one that we
 //! started, or nobody.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,10 @@ impl Receiver {
         let mut sent = Instant::now();
         // The kernel writes the text between quotes, so that 1 is not found in 12.
         let quoted = format!("{marker}'");
-        while !auditd.has_written(&quoted) {
+        let unreadable = |error: io::Error| {
+            TreatmentError::NotInForce(format!("what auditd has written is not known: {error}"))
+        };
+        while !auditd.has_written(&quoted).map_err(unreadable)? {
             if auditd.has_ended() {
                 return Err(TreatmentError::NotInForce(
                     "auditd ended during the measurement".into(),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use serde_json::Value;
 use super::probe::{conflict, is_about_ours};
 use super::untouched;
 use super::{BASELINE_LOGINUID, needs, system};
+use crate::machine::process::process_start;
 use crate::treatment::TreatmentError;
 use crate::treatment::guard::Guard;
 use linux_audit::features::Features;
@@ -223,10 +223,6 @@ impl Snapshot {
 
     /// Unloads the rules that are ours, which it gives.
     fn delete_ours(&self, client: &mut Client, steps: &mut Steps) -> Vec<String> {
-        if self.added.is_none() {
-            // An `auditctl` that was started just before the end may still be loading its line.
-            std::thread::sleep(Duration::from_millis(200));
-        }
         let loaded = steps.note("the rules", client.rules()).unwrap_or_default();
         let ours = self.added.clone().unwrap_or_else(|| self.not_in(&loaded));
         for rule in loaded.iter().filter(|rule| ours.contains(&hex(rule))) {
@@ -350,8 +346,9 @@ fn delete_left_behind(client: &mut Client) -> Result<(), TreatmentError> {
     Ok(())
 }
 
+/// One that cannot be seen has not ended.
 fn is_alive(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    !matches!(process_start(pid), Ok(None))
 }
 
 fn hex(rule: &Rule) -> String {

@@ -21,6 +21,7 @@ use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
+use trust::start;
 
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -193,20 +194,11 @@ fn ship(
     let connection = collector.connect().map_err(|error| {
         system(format!("W_passive, {}, takes no records: {error}", collector.address))
     })?;
-    let fd = connection.as_raw_fd();
+    start::hand_over(command, vec![connection.as_raw_fd()]);
     let cpus = bench.surroundings.get::<AllowedCpus>().map(|allowed| allowed.cpus.clone());
-    // SAFETY: it makes system calls alone, and the file is open until the process is started.
-    unsafe {
-        command.pre_exec(move || {
-            if let Some(cpus) = &cpus {
-                wire::stay_on(cpus)?;
-            }
-            // It is to be there after the execution.
-            match libc::fcntl(fd, libc::F_SETFD, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        });
+    if let Some(cpus) = cpus {
+        // SAFETY: it makes system calls alone.
+        unsafe { command.pre_exec(move || wire::stay_on(&cpus)) };
     }
     Ok(connection)
 }

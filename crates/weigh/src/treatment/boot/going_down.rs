@@ -3,7 +3,6 @@
 //! systemd all services are stopped in order; without it file systems are written out and made read-only.
 
 use std::fs;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use signal_hook::consts::SIGTERM;
 
 use super::hook::has_systemd;
 use crate::machine::Facts;
+use trust::start::{self, Inherited};
 
 /// Services that do not stop keep it up so long at most (systemd's default is 90 s for each).
 const GOES_DOWN_WITHIN: Duration = Duration::from_secs(900);
@@ -66,7 +66,7 @@ pub fn go_down(way: WayDown) -> Result<(), String> {
         let goes_down = Arc::new(AtomicBool::new(true));
         signal_hook::flag::register_conditional_shutdown(SIGTERM, 0, Arc::clone(&goes_down))
             .map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let done = Command::new(program).arg(verb).status();
+        let done = start::command(program, Inherited::Fixed).arg(verb).status();
         let has_failed = !done.as_ref().is_ok_and(|status| status.success());
         if !has_failed {
             std::thread::sleep(GOES_DOWN_WITHIN);

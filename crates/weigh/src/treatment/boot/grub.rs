@@ -8,10 +8,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::kernel::BootKernel;
+use crate::said;
 use trust::program;
+use trust::start::{self, Inherited};
 
 const ENTRY: &str = "weigh-boot";
 /// The file systems on which GRUB writes its environment, as `grub-probe` names them: ext2 is ext4, too.
@@ -44,11 +45,12 @@ impl Grub {
     fn run(&self, what: &str, arguments: &[&OsStr]) -> Result<String, String> {
         let name = format!("{}-{what}", self.name);
         let program = program::find(&name)?.ok_or_else(|| format!("there is no {name} here"))?;
-        let done = Command::new(program).args(arguments).output();
-        let done = done.map_err(|error| format!("{name}: {error}"))?;
+        let mut command = start::command(program, Inherited::Fixed);
+        command.args(arguments);
+        let done = said::output(command).map_err(|error| format!("{name}: {error}"))?;
         match done.status.success() {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
-            false => Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr).trim())),
+            false => Err(format!("{name}: {}", said::words(&done.stderr))),
         }
     }
 
@@ -102,8 +104,15 @@ fn quoted(word: &str) -> Result<String, String> {
 }
 
 /// Whether a file is what we wrote.
-fn is_ours(file: &Path) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.starts_with(HEAD))
+///
+/// # Errors
+/// Where it cannot be read: then it may be.
+fn is_ours(file: &Path) -> Result<bool, String> {
+    match fs::read(file) {
+        Ok(text) => Ok(text.starts_with(HEAD.as_bytes())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+    }
 }
 
 /// Whether it would boot this.
@@ -117,7 +126,7 @@ pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
     if let Some(word) = ["custom.cfg", "next_entry"].iter().find(|word| !text.contains(**word)) {
         return Err(format!("{} does not read {word}: it has no one-shot entries", file.display()));
     }
-    if grub.custom().exists() && !is_ours(&grub.custom()) {
+    if grub.custom().exists() && !is_ours(&grub.custom())? {
         return Err(format!("{} is there already, and not ours", grub.custom().display()));
     }
     grub.run("editenv", &["-".as_ref(), "list".as_ref()])?;
@@ -151,7 +160,7 @@ pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
 /// A sentence that names what is left.
 pub fn unload() -> Result<(), String> {
     let grub = Grub::find()?;
-    if is_ours(&grub.custom()) {
+    if is_ours(&grub.custom())? {
         match fs::remove_file(grub.custom()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(format!("{}: {error}: remove it", grub.custom().display()));
@@ -172,10 +181,9 @@ pub fn unload() -> Result<(), String> {
 /// # Errors
 /// As [`unload`].
 pub fn unload_what_is_left() -> Result<(), String> {
-    match Grub::find().is_ok_and(|grub| is_ours(&grub.custom())) {
-        true => unload(),
-        false => Ok(()),
-    }
+    // Without GRUB there is nothing of it.
+    let Ok(grub) = Grub::find() else { return Ok(()) };
+    if is_ours(&grub.custom())? { unload() } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::watchdog;
+use crate::said;
 use crate::shell::command_line;
 use crate::treatment::state_dir::StateDir;
+use trust::start::{self, Inherited};
 
 /// The hidden subcommand that goes on.
 const GOES_ON: &[&str] = &["__boot"];
@@ -109,15 +110,19 @@ impl Hook {
         let (who, mut command) = match self {
             Hook::Units => {
                 let systemd = trust::program::find("systemd-run")?;
-                let mut run = Command::new(systemd.ok_or("there is no systemd-run here")?);
+                let mut run = start::command(
+                    systemd.ok_or("there is no systemd-run here")?,
+                    Inherited::Fixed,
+                );
                 run.args(["--wait", "--quiet", "--collect"]).arg(program);
                 ("systemd", run)
             }
-            Hook::Scripts(_) => ("a script", Command::new(program)),
+            Hook::Scripts(_) => ("a script", start::command(program, Inherited::Fixed)),
         };
-        let problem = match command.arg("--version").stdin(Stdio::null()).output() {
+        command.arg("--version");
+        let problem = match said::output(command) {
             Ok(done) if done.status.success() => return Ok(()),
-            Ok(done) => format!("{} {}", done.status, String::from_utf8_lossy(&done.stderr).trim()),
+            Ok(done) => format!("{} {}", done.status, said::words(&done.stderr)),
             Err(error) => error.to_string(),
         };
         Err(format!(
@@ -136,11 +141,13 @@ impl Hook {
         let state = StateDir::open().map_err(|error| format!("the state directory: {error}"))?;
         let program = state.path(PROGRAM);
         let own = fs::read("/proc/self/exe").map_err(|error| error.to_string());
-        own.and_then(|own| written(&program, &own, 0o700).map_err(|error| said(&program, &error)))?;
+        own.and_then(|own| {
+            written(&program, &own, 0o700).map_err(|error| problem(&program, &error))
+        })?;
         self.try_out(&program)?;
         let home = std::env::var("XDG_STATE_HOME").ok().filter(|home| !home.is_empty());
         let put = |file: &Path, text: String, mode: u32| {
-            written(file, text.as_bytes(), mode).map_err(|error| said(file, &error))
+            written(file, text.as_bytes(), mode).map_err(|error| problem(file, &error))
         };
         match self {
             Hook::Units => {
@@ -148,7 +155,7 @@ impl Hook {
                 [&UNIT].into_iter().chain(early).try_for_each(|unit| {
                     put(&unit.file(), unit.text(&program, database, home.as_deref()), 0o644)?;
                     let link = unit.link();
-                    linked(&link, &unit.file()).map_err(|error| said(&link, &error))
+                    linked(&link, &unit.file()).map_err(|error| problem(&link, &error))
                 })
             }
             Hook::Scripts(files) => {
@@ -172,7 +179,7 @@ pub fn remove() -> Result<(), String> {
     let scripts = SCRIPTS.iter().chain([&EARLY_SCRIPT]).map(PathBuf::from);
     let files = units.chain(scripts).chain([state.path(PROGRAM)]);
     let left: Vec<String> = files
-        .filter_map(|file| gone(&file).err().map(|error| said(&file, &error) + ": remove it"))
+        .filter_map(|file| gone(&file).err().map(|error| problem(&file, &error) + ": remove it"))
         .collect();
     if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
 }
@@ -185,13 +192,16 @@ fn linked(link: &Path, unit: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn said(file: &Path, error: &io::Error) -> String {
+fn problem(file: &Path, error: &io::Error) -> String {
     format!("{}: {error}", file.display())
 }
 
 fn gone(file: &Path) -> io::Result<()> {
+    let is_absent =
+        || fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
     match fs::remove_file(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // On a read-only file system that is another error.
+        Err(_) if is_absent() => Ok(()),
         other => other,
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::treatment::guest::kernel::release_of;
-use crate::treatment::rootfs::trust;
+use trust::allowed::executable;
 
 /// One that this machine can boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,13 +41,13 @@ impl BootKernel {
     /// # Errors
     /// A sentence, where it is none, or others than root can change it.
     pub fn named(path: &str) -> Result<BootKernel, String> {
-        let image = trust(Path::new(path)).map_err(|error| error.to_string())?;
+        let image = executable(Path::new(path)).map_err(|error| error.to_string())?;
         let release = release_of(&image).map_err(|error| format!("the kernel {path}: {error}"))?;
         BootKernel::with(&image, &release)
     }
 
     fn with(image: &Path, release: &str) -> Result<BootKernel, String> {
-        let image = trust(image).map_err(|error| error.to_string())?;
+        let image = executable(image).map_err(|error| error.to_string())?;
         let beside = image.parent().unwrap_or(Path::new("/"));
         let names = [
             format!("initrd.img-{release}"),
@@ -56,7 +56,7 @@ impl BootKernel {
             format!("initramfs-{release}"),
         ];
         let initramfs = names.iter().map(|name| beside.join(name)).find(|path| path.is_file());
-        let initramfs = initramfs.map(|path| trust(&path)).transpose();
+        let initramfs = initramfs.map(|path| executable(&path)).transpose();
         let initramfs = initramfs.map_err(|error| error.to_string())?;
         Ok(BootKernel { image, initramfs, release: release.to_owned() })
     }

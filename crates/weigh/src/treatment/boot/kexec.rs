@@ -4,15 +4,28 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use super::kernel::BootKernel;
+use crate::machine::gone::{SETTING_FILES, check_gone};
 
 const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;
 
 /// Whether one is loaded.
-pub fn is_loaded() -> bool {
-    fs::read_to_string("/sys/kernel/kexec_loaded").is_ok_and(|text| text.trim() == "1")
+///
+/// # Errors
+/// Where it cannot be seen: that is no absence.
+pub fn is_loaded() -> Result<bool, String> {
+    let file = Path::new("/sys/kernel/kexec_loaded");
+    let found = match fs::read_to_string(file) {
+        // A kernel without kexec.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            check_gone(file, &SETTING_FILES).map(|()| false)
+        }
+        text => text.map(|text| text.trim() == "1"),
+    };
+    found.map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Loads one, to be executed by the next `kexec` of the kernel.

@@ -25,7 +25,7 @@ impl Mechanism {
     /// A sentence that says what is missing, or in the way.
     pub fn try_out(self, entry: &BootEntry) -> Result<(), String> {
         match self {
-            Mechanism::Kexec if kexec::is_loaded() => {
+            Mechanism::Kexec if kexec::is_loaded()? => {
                 Err("a kernel is loaded for kexec already: kexec -u forgets it".into())
             }
             Mechanism::Kexec => {
@@ -53,7 +53,7 @@ impl Mechanism {
     /// A sentence that names what is left.
     pub fn unload(self) -> Result<(), String> {
         match self {
-            Mechanism::Kexec if kexec::is_loaded() => kexec::unload(),
+            Mechanism::Kexec if kexec::is_loaded()? => kexec::unload(),
             Mechanism::Kexec => Ok(()),
             Mechanism::Grub => grub::unload(),
         }

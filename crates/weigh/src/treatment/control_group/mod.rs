@@ -1,7 +1,5 @@
 //! A private control group for the processes of an arm: what is written into it, and how it goes again.
 
-pub mod hierarchies;
-
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,13 +11,12 @@ use serde_json::Value;
 use super::guard::Guard;
 use super::journal::{EntryOwner, Undoing};
 use super::scratch::is_name;
+use crate::machine::gone::{GROUP_FILES, check_gone};
+use crate::machine::hierarchies::Hierarchies;
 use crate::orphans::wait_until;
-use hierarchies::Hierarchies;
 
 /// The journal's entry for it.
 const CONTROL_GROUP: &str = "control group";
-/// `CGROUP_SUPER_MAGIC` and `CGROUP2_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
-const MAGICS: [u32; 2] = [0x0027_e0eb, 0x6367_7270];
 /// What was killed leaves a group within moments.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -33,14 +30,15 @@ pub struct PlannedGroup {
 }
 
 impl PlannedGroup {
-    /// A group of this name with settings as version 2 names them.
+    /// A group of this name with settings as version 2 names them; a controller alone has its group without a
+    /// setting.
     ///
     /// # Errors
     /// A sentence, where a setting cannot be had here.
     pub fn new<'a>(
         hierarchies: &Hierarchies,
         name: &str,
-        settings: impl Iterator<Item = (&'a str, &'a str)>,
+        settings: impl Iterator<Item = (&'a str, Option<&'a str>)>,
     ) -> Result<PlannedGroup, String> {
         let mut group = PlannedGroup::default();
         for (key, value) in settings {
@@ -51,12 +49,13 @@ impl PlannedGroup {
             if !group.directories.contains(&known) {
                 group.directories.push(known);
                 if controller == "cpuset" && !place.is_version_2 {
-                    group.copy_cpuset(&place.parent, &directory);
+                    group.copy_cpuset(&place.parent, &directory)?;
                 }
             }
-            let files = match place.is_version_2 {
-                true => vec![(key.to_owned(), value.to_owned())],
-                false => in_version_1(key, value)?,
+            let files = match value {
+                None => Vec::new(),
+                Some(value) if place.is_version_2 => vec![(key.to_owned(), value.to_owned())],
+                Some(value) => in_version_1(key, value)?,
             };
             group.files.extend(files.into_iter().map(|(file, text)| (directory.join(file), text)));
         }
@@ -64,11 +63,13 @@ impl PlannedGroup {
     }
 
     /// A set of version 1 is empty at first, and nothing can enter it then.
-    fn copy_cpuset(&mut self, parent: &Path, directory: &Path) {
+    fn copy_cpuset(&mut self, parent: &Path, directory: &Path) -> Result<(), String> {
         for file in ["cpuset.mems", "cpuset.cpus"] {
-            let text = fs::read_to_string(parent.join(file)).unwrap_or_default();
+            let from = parent.join(file);
+            let text = fs::read_to_string(&from).map_err(|error| cannot("read", &from, &error))?;
             self.files.push((directory.join(file), text.trim().to_owned()));
         }
+        Ok(())
     }
 
     /// Makes it, after it was written down. Gives what each file reads then.
@@ -166,7 +167,7 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
 /// How a group is removed.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
-    Undoing { kind: CONTROL_GROUP, ends_with_boot: true, undo }
+    Undoing { kind: CONTROL_GROUP, ends_with_boot: true, by_command: false, undo }
 }
 
 /// Removes the groups of the journal's entry: only what has a name of that experiment, and is a control
@@ -190,11 +191,14 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let parent = match rustix::fs::open(parent, flags, Mode::empty()) {
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(rustix::io::Errno::NOENT) => {
+            let gone = check_gone(directory, &GROUP_FILES);
+            return gone.map_err(|error| cannot("remove", directory, &error));
+        }
         other => other.map_err(|error| cannot("open", parent, &error.into()))?,
     };
     let kind = fstatfs(&parent).map_err(|error| cannot("look at", directory, &error.into()))?;
-    if !MAGICS.contains(&(kind.f_type as u32)) {
+    if !GROUP_FILES.contains(&(kind.f_type as u32)) {
         return Err(format!("{} is no control group, so it stays", directory.display()));
     }
     let mut result = Ok(());
@@ -215,15 +219,20 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::hierarchies::tests::{SYSTEMD, machine};
     use super::*;
+    use crate::machine::hierarchies::tests::{SYSTEMD, machine};
 
     #[test]
     fn version_2_takes_it_as_it_is_written() {
         let root = machine(&SYSTEMD);
         let settings = [("cpu.max", "50000 100000"), ("memory.max", "100M"), ("memory.high", "9M")];
         let found = Hierarchies::read(root.path());
-        let group = PlannedGroup::new(&found, "weigh-1-x", settings.into_iter()).unwrap();
+        let settings = settings.into_iter().map(|(key, value)| (key, Some(value)));
+        let group = PlannedGroup::new(&found, "weigh-1-x", settings).unwrap();
+        let words = ["cpu", "memory"].into_iter().map(|controller| (controller, None));
+        let without_limits = PlannedGroup::new(&found, "weigh-1-x", words).unwrap();
+        assert_eq!(without_limits.directories, group.directories, "the same procedure");
+        assert!(without_limits.files.is_empty());
         let below = |path: &str| root.path().join("sys/fs/cgroup/user.slice").join(path);
         assert_eq!(
             group.directories,
@@ -266,7 +275,8 @@ mod tests {
         let undo = |path: &Path| undo(&serde_json::json!([path]), 7);
         assert!(undo(&group).unwrap_err().contains("no control group"));
         assert!(undo(root.path()).unwrap_err().contains("no group of that experiment"));
-        assert!(undo(Path::new("/absent/weigh-7-0123456789abcdef")).is_ok());
+        let unseen = undo(Path::new("/absent/weigh-7-0123456789abcdef")).unwrap_err();
+        assert!(unseen.contains("not the kernel's file system"), "{unseen}");
         assert!(group.exists());
     }
 }

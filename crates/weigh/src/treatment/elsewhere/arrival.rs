@@ -1,6 +1,7 @@
 //! What `weigh` does first on another machine: it unpacks the workloads beside itself, and says where it is.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,7 @@ pub struct Arrival {
 /// A sentence.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let directory: PathBuf = arguments.next().ok_or("it needs a directory")?.into();
-    println!("{}", arrive(&directory)?);
-    Ok(())
+    writeln!(io::stdout(), "{}", arrive(&directory)?).map_err(|error| error.to_string())
 }
 
 fn arrive(directory: &Path) -> Result<String, String> {

@@ -2,17 +2,17 @@
 //! input lasts, and removes it at the end, however that came: also when all is killed here.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::arrival::{Arrival, SUBCOMMAND};
+use super::lease::Lease;
 use super::ssh::Ssh;
 use crate::lines::LinesError;
-use crate::orphans;
 use crate::own_program::{self, Helper};
+use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::shell::command_line;
 use crate::treatment::TreatmentError;
 use crate::workload::clock::PlaceClock;
@@ -23,14 +23,18 @@ use crate::workload::place::LaunchPlace;
 const MAX_SOCKET_BYTES: usize = 85;
 /// To connect, and for each step of arriving.
 const LIMIT: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(5);
+/// It has the catalogue of workloads in it.
+const LONGEST_ANSWER: usize = 4 << 20;
 
-/// It ends at the end of its input, and launchers there end at the end of theirs. Who hangs up sends SIGHUP.
+/// It ends at the end of its input, or of the lease, and launchers there end at the end of theirs. Who hangs
+/// up sends SIGHUP.
 const HOLD: &str = r#"umask 077; trap "" HUP INT TERM; d=$(mktemp -d "${TMPDIR:-/tmp}/weigh-XXXXXXXXXXXX") || exit 1
-echo "[\"$d\",\"$(uname -m)\"]"; cat >/dev/null; n=0
+echo "[\"$d\",\"$(uname -m)\"]"; read -r word && [ "$word" = '"lease"' ] && "$d/weigh" __lease >&2; n=0
 until rm -rf "$d" || [ $n -ge 50 ]; do n=$((n+1)); sleep 0.1; done"#;
 
 pub struct Connection {
+    /// Before the holder, whose input it holds open.
+    _lease: Lease,
     holder: Helper,
     pub place: LaunchPlace,
     pub arrival: Arrival,
@@ -52,7 +56,7 @@ impl Connection {
                 format!("{} is too long for a socket: set TMPDIR to another", socket.display());
             return Err(call.unavailable(&problem));
         }
-        let (holder, directory) = call.hold()?;
+        let (mut holder, directory) = call.hold()?;
         let directory = command_line([&*directory]);
         let program =
             File::open("/proc/self/exe").map_err(|error| call.unavailable(&error.to_string()))?;
@@ -63,13 +67,16 @@ impl Connection {
         let arrival: Arrival = serde_json::from_str(said.trim()).map_err(|error| {
             call.unavailable(&format!("it does not say what it found ({error})"))
         })?;
+        let lease =
+            holder.lines.send(&"lease").and_then(|()| Lease::keep(holder.lines.outgoing()?));
+        let _lease = lease.map_err(|error| call.unavailable(&error.to_string()))?;
         let launcher = format!("exec {directory}/weigh {}", launcher::SUBCOMMAND);
         let reached_by = ssh.over(socket, &launcher);
         let scratch = PathBuf::from(directory);
         let executable = arrival.executable.clone();
         let (work_directory, clock) = (scratch.clone(), PlaceClock::Time);
         let place = LaunchPlace { executable, work_directory, scratch, reached_by, clock };
-        Ok(Connection { holder, place, arrival })
+        Ok(Connection { _lease, holder, place, arrival })
     }
 
     /// Whether it has ended.
@@ -96,18 +103,17 @@ impl Call<'_> {
     fn hold(&self) -> Result<(Helper, String), TreatmentError> {
         let _ = fs::remove_file(self.socket);
         let system = |error: std::io::Error| self.unavailable(&error.to_string());
-        let mut said = tempfile::tempfile().map_err(system)?;
         let shell = format!("exec {}", command_line(["sh", "-c", HOLD]));
         let words = self.ssh.sharing(self.socket, &shell);
         let mut command = own_program::through(&words[0]);
-        command.args(&words[1..]).stderr(said.try_clone().map_err(system)?);
-        let mut holder = Helper::start(command).map_err(system)?;
+        command.args(&words[1..]);
+        let mut holder = Helper::start_elsewhere(command).map_err(system)?;
         let answer = holder.lines.receive(self.interrupted, Instant::now() + LIMIT);
         let (directory, architecture): (String, String) = answer.map_err(|error| match error {
             LinesError::Interrupted => TreatmentError::Interrupted,
             other => {
-                let words = text(&mut said);
-                self.unavailable(if words.is_empty() { other.to_string() } else { words }.as_str())
+                let words = holder.last_words().unwrap_or_else(|| other.to_string());
+                self.unavailable(&words)
             }
         })?;
         if architecture != std::env::consts::ARCH {
@@ -126,44 +132,28 @@ impl Call<'_> {
     /// Runs a command there to its end; gives what it printed.
     fn run(&self, line: &str, stdin: Stdio) -> Result<String, TreatmentError> {
         let system = |error: std::io::Error| self.unavailable(&error.to_string());
-        let (mut printed, mut said) =
-            (tempfile::tempfile().map_err(system)?, tempfile::tempfile().map_err(system)?);
         let words = self.ssh.over(self.socket, line);
         let mut command = own_program::through(&words[0]);
         command.args(&words[1..]).stdin(stdin);
-        command.stdout(printed.try_clone().map_err(system)?);
-        command.stderr(said.try_clone().map_err(system)?);
-        let mut child = command.spawn().map_err(system)?;
-        orphans::keep(child.id());
-        let deadline = Instant::now() + LIMIT;
-        let ended = loop {
-            match child.try_wait().map_err(system)? {
-                Some(status) => break Ok(status),
-                None if self.interrupted.load(Ordering::Relaxed) => {
-                    break Err(TreatmentError::Interrupted);
-                }
-                None if Instant::now() > deadline => {
-                    break Err(self.unavailable("it does not answer"));
-                }
-                None => std::thread::sleep(PAUSE),
-            }
-        };
-        let _ = child.kill();
-        let _ = child.wait();
-        orphans::forget(child.id());
-        match ended?.success() {
-            true => Ok(text(&mut printed)),
+        let keep = [Keep::First(LONGEST_ANSWER), Keep::Last(KEPT_BYTES)];
+        let mut heard = Heard::start(command, keep).map_err(system)?;
+        let ended = heard.wait(LIMIT, |heard| {
+            !heard.stdout.is_cut() && !self.interrupted.load(Ordering::Relaxed)
+        });
+        if heard.stdout.is_cut() {
+            let most = LONGEST_ANSWER >> 20;
+            return Err(self.unavailable(&format!("its answer is longer than {most} MiB")));
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(TreatmentError::Interrupted);
+        }
+        match ended.map_err(|error| self.unavailable(&format!("no answer: {error}")))?.success() {
+            true => Ok(heard.stdout.text()),
             false => Err(self.unavailable(&format!(
                 "{}. This weigh is linked to the C library of here: that machine needs the same or a newer \
                  one, and room for files that can be executed in its directory for temporary files",
-                text(&mut said).trim().trim_end_matches('.')
+                said::words(heard.stderr()).trim_end_matches('.')
             ))),
         }
     }
-}
-
-fn text(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
 }

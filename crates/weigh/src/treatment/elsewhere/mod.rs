@@ -3,6 +3,7 @@
 
 pub mod arrival;
 pub mod connection;
+pub mod lease;
 mod ssh;
 mod visit;
 

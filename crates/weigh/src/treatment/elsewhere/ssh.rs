@@ -79,6 +79,8 @@ impl Ssh {
         for fixed in [
             "BatchMode=yes",
             "StrictHostKeyChecking=yes",
+            // ssh would write keys that the other machine offers into known_hosts.
+            "UpdateHostKeys=no",
             "ConnectTimeout=10",
             "ServerAliveInterval=5",
             "ServerAliveCountMax=3",
@@ -125,6 +127,23 @@ impl Ssh {
             )
         } else {
             String::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_asks_nobody_and_writes_no_keys() {
+        let Ok(ssh) = Ssh::to("root@192.0.2.7", "host:USER@HOST") else {
+            return needs::skip("ssh", "needs ssh");
+        };
+        for words in [ssh.sharing(Path::new("/s"), "true"), ssh.over(Path::new("/s"), "true")] {
+            for option in ["BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"] {
+                assert!(words.iter().any(|word| word == option), "{option}: {words:?}");
+            }
         }
     }
 }

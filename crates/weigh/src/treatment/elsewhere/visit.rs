@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::ssh::Ssh;
+use crate::chance;
+use crate::machine::Facts;
+use crate::machine::described::machine_changes;
 use crate::orphans::wait_until;
 use crate::treatment::{Bench, TreatmentError};
 
@@ -19,6 +22,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Visit {
     pub ssh: Ssh,
     pub connection: Option<Connection>,
+    /// What was there when it was reached for the first time.
+    first: Option<Facts>,
     /// A private directory of here.
     scratch: PathBuf,
     interrupted: Arc<AtomicBool>,
@@ -28,7 +33,7 @@ pub struct Visit {
 impl Visit {
     pub fn to(ssh: Ssh) -> Visit {
         let (scratch, interrupted) = (PathBuf::new(), Arc::default());
-        Visit { ssh, connection: None, scratch, interrupted, connections: 0 }
+        Visit { ssh, connection: None, first: None, scratch, interrupted, connections: 0 }
     }
 
     /// Connects for the first time.
@@ -45,7 +50,8 @@ impl Visit {
         }
         self.scratch.clone_from(&bench.place.scratch);
         self.interrupted = Arc::clone(bench.interrupted);
-        self.connect()
+        self.connect()?;
+        self.hold_identity()
     }
 
     /// Whether there is no connection any more.
@@ -59,19 +65,33 @@ impl Visit {
     }
 
     fn connect(&mut self) -> Result<(), TreatmentError> {
+        let unavailable = |error: std::io::Error| TreatmentError::Unavailable(error.to_string());
         // Its end first: what it left there is removed.
         self.connection = None;
-        let name = format!("ssh-{:08x}", rand::random::<u32>());
+        let name = format!("ssh-{:08x}", chance::small().map_err(unavailable)?);
         let opened = Connection::open(&self.ssh, &self.scratch.join(name), &self.interrupted)?;
         self.connections += 1;
         self.connection = Some(opened);
         Ok(())
     }
 
+    /// That this is the machine which was reached first, in the same boot: a name may lead to another one.
+    fn hold_identity(&mut self) -> Result<(), TreatmentError> {
+        let Some(Connection { arrival, .. }) = &self.connection else { return Ok(()) };
+        let first = self.first.get_or_insert_with(|| arrival.machine.clone());
+        what_changed(first, &arrival.machine).map_or(Ok(()), |changed| {
+            Err(TreatmentError::Unavailable(format!(
+                "{} is not what was measured before the connection was lost: {changed}. Finished pairs are \
+                 kept; compare with this machine in a new experiment",
+                self.ssh.destination
+            )))
+        })
+    }
+
     /// Connects again, to a machine that may be away for a while.
     ///
     /// # Errors
-    /// Where that was done too often, or it does not come back.
+    /// Where that was done too often, it does not come back, or it is another machine or boot by then.
     pub fn come_back(&mut self) -> Result<(), TreatmentError> {
         if self.connections > RECONNECTIONS {
             return Err(TreatmentError::Unavailable(format!(
@@ -90,6 +110,43 @@ impl Visit {
                 return Err(TreatmentError::Interrupted);
             }
         }
-        Ok(())
+        self.hold_identity()
+    }
+}
+
+/// The first fact of a machine that is another than before, where one is.
+fn what_changed(first: &Facts, now: &Facts) -> Option<String> {
+    let of_boot =
+        [("boot id", &first.boot_id, &now.boot_id), ("name", &first.hostname, &now.hostname)];
+    if let Some((what, before, after)) =
+        of_boot.into_iter().find(|(_, before, after)| before != after)
+    {
+        return Some(format!("its {what} was `{before}` and is `{after}`"));
+    }
+    let change = machine_changes(first, now).into_iter().next()?;
+    Some(format!("`{}` was `{}` and is `{}`", change.fact, change.before, change.after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_or_another_boot_is_not_taken_for_the_first() {
+        let first = Facts {
+            boot_id: "a".into(),
+            hostname: "one".into(),
+            kernel: "6.1".into(),
+            uptime_s: Some(1.0),
+            ..Facts::default()
+        };
+        assert_eq!(what_changed(&first, &Facts { uptime_s: Some(9.0), ..first.clone() }), None);
+        let changed = |now: Facts| what_changed(&first, &now).unwrap();
+        let booted = changed(Facts { boot_id: "b".into(), ..first.clone() });
+        assert_eq!(booted, "its boot id was `a` and is `b`");
+        let other = changed(Facts { hostname: "two".into(), ..first.clone() });
+        assert_eq!(other, "its name was `one` and is `two`");
+        let kernel = changed(Facts { kernel: "6.2".into(), ..first.clone() });
+        assert_eq!(kernel, "`kernel` was `6.1` and is `6.2`");
     }
 }

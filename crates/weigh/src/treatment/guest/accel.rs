@@ -94,7 +94,7 @@ pub fn find(
     }
     let file = directory.join(KNOWN);
     let known = std::fs::read_to_string(&file).unwrap_or_default();
-    let boot = boot_id();
+    let boot = boot_id().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
     if let Some(found) = known_of(&known, &boot) {
         return Ok(found);
     }

@@ -3,35 +3,34 @@
 //! whole.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::process::CommandExt;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{statvfs, sync};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::program;
-use crate::orphans;
 use crate::printable;
+use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::treatment::TreatmentError;
 use crate::treatment::guard::Guard;
 use crate::treatment::scratch::{self, SCRATCH};
 use crate::treatment::state_dir::StateDir;
-use trust::program::{end_with_us, search_path};
+use trust::start::{self, Inherited};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1200);
 /// The same of one that only looks.
 const LOOKS_WITHIN: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Who waits longer is told for what.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 /// A root file system twice, as a tree and as an image, with the packages that it is made of.
 const ROOM_BYTES: u64 = 2 << 30;
+/// What a package manager lists is long.
+const MOST_PRINTED: usize = 16 << 20;
 /// So much of what a step says is told.
 const TOLD_LINES: usize = 4;
 
@@ -86,7 +85,7 @@ impl<'a> Workshop<'a> {
                 free >> 20
             )));
         }
-        let beside = self.directory.join(scratch::name(std::process::id()));
+        let beside = self.directory.join(scratch::name(std::process::id()).map_err(unavailable)?);
         let instance = beside.display().to_string();
         let state = serde_json::to_value(&beside).map_err(|error| unavailable(error.into()))?;
         self.guard.write_down(SCRATCH, &instance, state).map_err(unavailable)?;
@@ -121,45 +120,27 @@ impl BuildStep<'_> {
         let refused = |problem: String| TreatmentError::Unavailable(format!("{what}: {problem}"));
         let system = |error: io::Error| refused(error.to_string());
         let unshare = program("unshare").map_err(refused)?;
-        let mut said = tempfile::tempfile_in(self.beside).map_err(system)?;
-        let mut command = Command::new(unshare);
+        let mut command = start::command(unshare, Inherited::Fixed);
         command.args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"]);
-        command
-            .args(words)
-            .env("PATH", search_path())
-            .env("LC_ALL", "C")
-            .env("TMPDIR", self.beside);
+        command.args(words).env("LC_ALL", "C").env("TMPDIR", self.beside);
         command
             .env("DEBIAN_FRONTEND", "noninteractive")
             .current_dir(self.beside)
             .stdin(Stdio::null());
-        command.stdout(said.try_clone().map_err(system)?).process_group(0);
-        command.stderr(said.try_clone().map_err(system)?);
-        end_with_us(&mut command, Signal::KILL);
-        let mut child = command.spawn().map_err(system)?;
-        orphans::keep(child.id());
+        let mut heard = Heard::start_joined(command, Keep::Last(KEPT_BYTES)).map_err(system)?;
         let (began, mut told) = (Instant::now(), Instant::now());
-        let ended = loop {
-            match child.try_wait().map_err(system)? {
-                Some(status) => break Ok(status),
-                None if self.interrupted.load(Ordering::Relaxed) => {
-                    break Err(TreatmentError::Interrupted);
-                }
-                None if began.elapsed() > LIMIT => break Err(refused("it does not end".into())),
-                None => std::thread::sleep(LOOK_EVERY),
-            }
+        let ended = heard.wait(LIMIT, |_| {
             if told.elapsed() > TELL_EVERY {
                 told = Instant::now();
                 let seconds = began.elapsed().as_secs();
                 let line = printable::line(&format!("{what}: {seconds} s"));
                 let _ = writeln!(io::stderr(), "{line}");
             }
-        };
-        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-        let _ = child.wait();
-        orphans::forget(child.id());
-        let text = text(&mut said);
-        match ended?.success() {
+            !self.interrupted.load(Ordering::Relaxed)
+        });
+        self.goes_on()?;
+        let text = heard.stdout.text();
+        match ended.map_err(system)?.success() {
             true => Ok(text),
             false => Err(refused(last_words(&text))),
         }
@@ -183,36 +164,22 @@ impl BuildStep<'_> {
 /// A sentence, where it cannot be started or does not end.
 pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
     let say = |error: io::Error| format!("{}: {error}", program.display());
-    let mut printed = tempfile::tempfile().map_err(say)?;
-    let mut command = Command::new(program);
-    command.args(words).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
-    command.stdout(printed.try_clone().map_err(say)?);
-    end_with_us(&mut command, Signal::KILL);
-    let mut child = command.spawn().map_err(say)?;
-    let began = Instant::now();
-    let status = loop {
-        match child.try_wait().map_err(say)? {
-            Some(status) => break status,
-            None if began.elapsed() < LOOKS_WITHIN => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("{} does not end", program.display()));
-            }
-        }
-    };
-    let mut bytes = Vec::new();
-    printed.rewind().and_then(|()| printed.read_to_end(&mut bytes)).map_err(say)?;
-    Ok((bytes, status.success()))
+    let mut command = start::command(program, Inherited::Fixed);
+    command.args(words).env("LC_ALL", "C").stdin(Stdio::null());
+    let keep = [Keep::First(MOST_PRINTED), Keep::First(0)];
+    let mut heard = Heard::start(command, keep).map_err(say)?;
+    let status = heard.wait(LOOKS_WITHIN, |_| true).map_err(say)?;
+    match heard.stdout.is_cut() {
+        true => Err(format!("{} prints more than was asked for", program.display())),
+        false => Ok((heard.stdout.bytes().to_owned(), status.success())),
+    }
 }
 
 /// What a program said last, with what to do about it.
-fn last_words(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(TOLD_LINES)..].join("; ");
-    let advice = if said.contains("No space left on device") {
+fn last_words(printed: &str) -> String {
+    let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = said::words(lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n").as_bytes());
+    let advice = if printed.contains("No space left on device") {
         ". There is no room: set XDG_STATE_HOME to a directory with 2 GiB"
     } else if [
         "Temporary failure resolving",
@@ -221,22 +188,17 @@ fn last_words(said: &str) -> String {
         "Unable to connect",
     ]
     .iter()
-    .any(|words| said.contains(words))
+    .any(|words| printed.contains(words))
     {
         ". The distribution's mirror cannot be reached: connect this machine, or name a root file system and \
          a kernel that are here (vm:root=PATH,kernel=PATH)"
-    } else if said.contains("Unable to locate package") || said.contains("No packages found") {
+    } else if printed.contains("Unable to locate package") || printed.contains("No packages found")
+    {
         ". apt's lists may be missing or old: apt-get update"
     } else {
         ""
     };
     format!("{}{advice}", last.trim_end_matches('.'))
-}
-
-fn text(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 pub(super) fn unavailable(error: io::Error) -> TreatmentError {

@@ -156,6 +156,9 @@ fn copy(source: &RootSource, step: &BuildStep, bench: &Bench) -> Result<(), Trea
             let words = ["cp", "-a", "--one-file-system", "--", &from, &to];
             step.run(&format!("Copying {from}"), &words).map(drop)
         }
+        RootForm::Host => Err(TreatmentError::Unavailable(
+            "a guest's root cannot be this machine's own: name a directory, or an archive".into(),
+        )),
         RootForm::Squashfs => {
             let (from, to) = (source.file.display().to_string(), tree.display().to_string());
             step.run(&format!("Unpacking {from}"), &["unsquashfs", "-q", "-n", "-d", &to, &from])

@@ -7,7 +7,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,8 +17,10 @@ use super::machine::PORT;
 use super::port::{ARRIVAL, BEGIN, END, LAUNCHER};
 use super::{SCRATCH, initramfs};
 use crate::orphans::wait_until;
+use crate::said;
 use crate::treatment::elsewhere::arrival;
 use crate::workload::launcher_process;
+use trust::start::{self, Inherited};
 
 /// The hidden subcommand, which the kernel gives to its first process.
 pub const SUBCOMMAND: &str = "__guest";
@@ -135,12 +136,13 @@ fn enter_root() -> Result<(), String> {
 
 fn load_policy() -> Result<(), String> {
     mount_one("selinuxfs", "/sys/fs/selinux", "selinuxfs", c"")?;
-    let loaded = Command::new("/usr/sbin/load_policy").arg("-i").output();
-    let loaded = loaded.map_err(|error| format!("load_policy: {error}"))?;
+    let mut command = start::command("/usr/sbin/load_policy", Inherited::Fixed);
+    command.arg("-i");
+    let loaded = said::output(command).map_err(|error| format!("load_policy: {error}"))?;
     // It answers 3 where the policy is loaded and a mode is not as it is configured.
     match loaded.status.success() || Path::new("/sys/fs/selinux/class").exists() {
         true => Ok(()),
-        false => Err(format!("load_policy: {}", String::from_utf8_lossy(&loaded.stderr).trim())),
+        false => Err(format!("load_policy: {}", said::words(&loaded.stderr))),
     }
 }
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::builder::{BuildStep, Workshop, output_of, unavailable};
 use crate::treatment::TreatmentError;
 use crate::treatment::digest::{digest_of_file, hex};
-use crate::treatment::rootfs::trust;
+use trust::allowed::executable;
 use trust::{program, user_file};
 
 /// Where nobody says otherwise.
@@ -107,7 +107,7 @@ impl GuestKernel {
     }
 
     fn of_file(image: &Path) -> Result<GuestKernel, String> {
-        let image = &trust(image).map_err(|error| error.to_string())?;
+        let image = &executable(image).map_err(|error| error.to_string())?;
         let release = release_of(image)?;
         let beside = image.parent().unwrap_or(Path::new("/"));
         let trees = [
@@ -124,7 +124,7 @@ impl GuestKernel {
                  modules beside it, in its own directory, and in /lib/modules"
             )
         })?;
-        let tree = trust(&tree).map_err(|error| error.to_string())?;
+        let tree = executable(&tree).map_err(|error| error.to_string())?;
         GuestKernel::with(image.to_owned(), &tree)
     }
 

@@ -1,19 +1,20 @@
 //! One boot of a guest: a qemu that ends with us, and how its first process is talked to.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::accel::Accel;
-use super::{GuestKernel, Image, Initramfs, QEMU, SCRATCH, fresh, port, program};
+use super::guest_files::{BootPlan, GuestFiles};
+use super::{QEMU, SCRATCH, fresh, port, program};
 use crate::lines::LinesError;
 use crate::orphans;
 use crate::own_program::{self, Helper};
+use crate::said;
 use crate::treatment::TreatmentError;
 use crate::treatment::elsewhere::arrival::Arrival;
 use crate::workload::place::LaunchPlace;
@@ -21,44 +22,24 @@ use trust::program::end_with_us;
 
 /// The name of its serial port, as it sees it.
 pub const PORT: &str = "weigh";
-/// What a guest has. A workload with 64 MiB of its own, and all that is in memory file systems.
-const MEMORY_MIB: u32 = 1024;
 /// It takes 10 to 30 s to boot without KVM, and some minutes on a machine that is very busy.
 const BOOTS_WITHIN: Duration = Duration::from_secs(600);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A Unix socket's path is limited (unix(7)).
 const MAX_SOCKET_BYTES: usize = 100;
-/// So much of what a guest printed last is told.
-const TOLD_LINES: usize = 3;
-
-/// What a guest that got out of qemu could not do any more.
-const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 #[cfg(target_arch = "x86_64")]
 pub const CONSOLE: &str = "ttyS0";
-#[cfg(target_arch = "x86_64")]
-const MACHINE: &str = "pc";
 #[cfg(not(target_arch = "x86_64"))]
 pub const CONSOLE: &str = "ttyAMA0";
-#[cfg(not(target_arch = "x86_64"))]
-const MACHINE: &str = "virt";
-
-/// What is booted again and again.
-pub struct BootPlan {
-    pub kernel: GuestKernel,
-    pub image: Image,
-    pub initramfs: Initramfs,
-    pub command_line: String,
-    pub accel: Accel,
-    /// A private directory of here.
-    pub scratch: PathBuf,
-}
 
 /// A guest that boots or has booted. Dropping it ends it.
 pub struct Guest {
     qemu: Child,
     socket: PathBuf,
     console: PathBuf,
+    /// Where its root is mounted, and its temporary files are.
+    own_directory: PathBuf,
 }
 
 impl Guest {
@@ -68,14 +49,16 @@ impl Guest {
     /// A sentence, where there is no qemu, or it does not start.
     pub fn start(plan: &BootPlan) -> Result<Guest, TreatmentError> {
         let refused = TreatmentError::Unavailable;
-        let (socket, console) = (fresh(&plan.scratch, "port"), fresh(&plan.scratch, "console"));
+        let name = |what| fresh(&plan.scratch, what).map_err(|error| refused(error.to_string()));
+        let (socket, console) = (name("port")?, name("console")?);
         if socket.as_os_str().len() > MAX_SOCKET_BYTES {
             let path = socket.display();
             return Err(refused(format!("{path} is too long for a socket: set TMPDIR to another")));
         }
-        let mut command = Command::new(program(QEMU).map_err(refused)?);
-        command.args(words(plan, &socket, &console)).env("TMPDIR", &plan.scratch);
+        let qemu = program(QEMU).map_err(refused)?;
         let system = |error: io::Error| TreatmentError::Unavailable(format!("{QEMU}: {error}"));
+        let files = GuestFiles::open(plan, &socket, &console).map_err(system)?;
+        let mut command = files.command(&qemu, plan).map_err(system)?;
         let said = File::create(console.with_extension("qemu")).map_err(system)?;
         command.stdin(Stdio::null()).stdout(said.try_clone().map_err(system)?).stderr(said);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -83,7 +66,8 @@ impl Guest {
         orphans::adopt().map_err(system)?;
         let qemu = command.spawn().map_err(system)?;
         orphans::keep(qemu.id());
-        Ok(Guest { qemu, socket, console })
+        let own_directory = files.own_directory.clone();
+        Ok(Guest { qemu, socket, console, own_directory })
     }
 
     /// Waits until its first process has made all ready, and tells what it found.
@@ -128,15 +112,10 @@ impl Guest {
 
     fn lost(&self, problem: &str) -> TreatmentError {
         let said = [self.console.with_extension("qemu"), self.console.clone()]
-            .map(|file| end_of(&file).unwrap_or_default());
-        let said = String::from_utf8_lossy(&said.concat()).into_owned();
-        let lines: Vec<&str> =
-            said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(TOLD_LINES)..].join("; ");
-        let printed = if last.is_empty() {
-            "it printed nothing".into()
-        } else {
-            format!("it printed: {last}")
+            .map(|file| said::end_of(File::open(file)));
+        let printed = match said::words(&said.concat()) {
+            nothing if nothing.is_empty() => "it printed nothing".into(),
+            words => format!("it printed: {words}"),
         };
         TreatmentError::Unavailable(format!("the guest: {problem}; {printed}"))
     }
@@ -182,66 +161,6 @@ impl Drop for Guest {
         for file in [&self.socket, &self.console, &self.console.with_extension("qemu")] {
             let _ = fs::remove_file(file);
         }
+        let _ = fs::remove_dir_all(&self.own_directory);
     }
-}
-
-/// A guest prints as much as it likes; this much of its end holds the lines that are told.
-fn end_of(file: &Path) -> io::Result<Vec<u8>> {
-    const END: u64 = 64 << 10;
-    let mut file = File::open(file)?;
-    let begin = file.metadata()?.len().saturating_sub(END);
-    file.seek(SeekFrom::Start(begin))?;
-    let mut end = Vec::new();
-    file.take(END).read_to_end(&mut end)?;
-    Ok(end)
-}
-
-/// In a value of an option of qemu, a comma is written twice.
-fn value(path: &Path) -> String {
-    path.display().to_string().replace(',', ",,")
-}
-
-/// How qemu is told all of it. What a guest writes to its disk goes into a file without a name.
-fn words(plan: &BootPlan, socket: &Path, console: &Path) -> Vec<String> {
-    let memory = MEMORY_MIB.to_string();
-    let drive = format!("if=none,id=root,format=raw,snapshot=on,file={}", value(&plan.image.file));
-    let socket = format!("socket,id=port,server=on,wait=off,path={}", value(socket));
-    let serial = format!("file:{}", console.display());
-    let (kernel, initramfs) =
-        (plan.kernel.image.display().to_string(), plan.initramfs.file.display().to_string());
-    let fixed = [
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-sandbox",
-        SANDBOX,
-        "-display",
-        "none",
-        "-M",
-        MACHINE,
-        "-smp",
-        "1",
-        "-m",
-        &memory,
-        "-kernel",
-        &kernel,
-        "-initrd",
-        &initramfs,
-        "-append",
-        &plan.command_line,
-        "-drive",
-        &drive,
-        "-device",
-        "virtio-blk-pci,drive=root",
-        "-chardev",
-        &socket,
-        "-device",
-        "virtio-serial-pci",
-        "-device",
-        "virtserialport,chardev=port,name=weigh",
-        "-serial",
-        &serial,
-    ];
-    let accel = plan.accel.words().iter();
-    fixed.iter().chain(accel).map(|word| (*word).to_owned()).collect()
 }

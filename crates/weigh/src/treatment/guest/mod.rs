@@ -3,6 +3,8 @@
 
 pub mod accel;
 mod builder;
+pub mod confined;
+mod guest_files;
 mod image;
 mod initramfs;
 pub mod inside;
@@ -12,18 +14,21 @@ pub mod options;
 pub mod port;
 
 use std::cell::OnceCell;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use accel::{Accel, Kvm};
 use builder::Workshop;
+pub use guest_files::BootPlan;
 pub use image::Image;
 pub use initramfs::Initramfs;
 pub use kernel::GuestKernel;
-pub use machine::{BootPlan, Guest};
+pub use machine::Guest;
 use options::GuestOptions;
 
 use super::guard::Guard;
 use super::{Bench, TreatmentError};
+use crate::chance;
 
 /// Where the workloads are in a guest, in memory.
 pub const SCRATCH: &str = "/run/weigh";
@@ -64,8 +69,8 @@ pub fn lacking() -> Vec<&'static str> {
 }
 
 /// A name in a private directory that no other guest has.
-fn fresh(directory: &Path, what: &str) -> PathBuf {
-    directory.join(format!("{what}-{:08x}", rand::random::<u32>()))
+fn fresh(directory: &Path, what: &str) -> io::Result<PathBuf> {
+    Ok(directory.join(format!("{what}-{:08x}", chance::small()?)))
 }
 
 /// Makes all ready that it takes to boot a guest again and again, and finds out whether there is KVM where
@@ -99,8 +104,10 @@ pub fn make(
         )));
     }
     let scratch = bench.place.scratch.clone();
-    let initramfs = Initramfs::write(&kernel, fresh(&scratch, "initramfs"))
-        .map_err(|error| TreatmentError::Unavailable(format!("the initramfs: {error}")))?;
+    let initramfs =
+        fresh(&scratch, "initramfs")
+            .and_then(|file| Initramfs::write(&kernel, file))
+            .map_err(|error| TreatmentError::Unavailable(format!("the initramfs: {error}")))?;
     let accel = Accel::Kvm;
     let command_line = options.command_line(machine::CONSOLE, accel);
     let mut plan = BootPlan { kernel, image, initramfs, command_line, accel, scratch };

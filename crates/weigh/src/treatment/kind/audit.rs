@@ -258,7 +258,9 @@ fn load_file(
 ) -> Result<Vec<RuleLine>, TreatmentError> {
     let auditctl = rule_load::find_auditctl().map_err(TreatmentError::Unavailable)?;
     let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
-    let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted };
+    let run = |command| bench.running.output(command);
+    let mut watcher =
+        Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted, run: &run };
     let loginuid = file.confine_to.unwrap_or_default();
     let lines = file.load(&auditctl, client, &mut watcher).map_err(|problem| match () {
         () if is_interrupted() => TreatmentError::Interrupted,

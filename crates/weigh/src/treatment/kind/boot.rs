@@ -79,7 +79,8 @@ impl Treatment for OneArm {
         let entry = self.entry_by(state.as_ref()).map_err(TreatmentError::Unavailable)?;
         self.entry = Some(entry);
         self.mark = state.map(|state| state.mark()).unwrap_or_default();
-        self.boot_id = machine::boot_id();
+        self.boot_id =
+            machine::boot_id().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         Ok(Vec::new())
     }
 

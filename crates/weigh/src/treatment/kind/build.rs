@@ -15,7 +15,9 @@ use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::rebuild::compiler::Compiler;
 use crate::treatment::rebuild::{LINKS, Link, build, digest_of_sources};
-use crate::treatment::{Bench, Evidence, Kind, Launch, PairDraw, Treatment, TreatmentError};
+use crate::treatment::{
+    Bench, Evidence, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError,
+};
 use crate::workload::place::LaunchPlace;
 use crate::workload::sources::{COMPILER, FLAGS};
 use trust::program;
@@ -49,6 +51,14 @@ impl Kind for Build {
 
     fn needs_workload(&self) -> bool {
         true
+    }
+
+    /// A build here with the default flags; the embedded one is another's, and linked once.
+    fn placebo(&self, _: &Parameters) -> Placebo {
+        match Compiler::named(None, FLAGS, None) {
+            Ok(_) => Placebo::Of(Parameters::default()),
+            Err(problem) => Placebo::Impossible(format!("`build` cannot be had here ({problem})")),
+        }
     }
 
     fn probe(&self) -> Probe {

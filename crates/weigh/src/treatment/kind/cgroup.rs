@@ -5,19 +5,21 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use crate::label::Parameters;
-use crate::treatment::control_group::hierarchies::Hierarchies;
+use crate::machine::hierarchies::Hierarchies;
 use crate::treatment::control_group::{PlannedGroup, remove};
 use crate::treatment::guard::Guard;
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError, scratch,
+    Bench, Evidence, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError, scratch,
 };
 use crate::workload::setup::Setup;
+use crate::workload::setup::kind::allowed_cpus::cpus_of;
 use crate::workload::setup::kind::control_group::ControlGroup;
 
 pub static KIND: Cgroup = Cgroup;
 
 /// Those that limit or share something.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
+const CPUS: &str = "cpuset.cpus";
 
 pub struct Cgroup;
 
@@ -31,10 +33,23 @@ impl Kind for Cgroup {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            form: "FILE=VALUE",
-            help: "as in version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
-        }]
+        &[
+            Parameter {
+                form: "FILE=VALUE",
+                help: "as in version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
+            },
+            Parameter {
+                form: "CONTROLLER",
+                help: "a group without a limit: cpu, cpuset, io, memory or pids; the default baseline for \
+                       limits of that controller",
+            },
+        ]
+    }
+
+    /// A group of the same controllers without limits: a process is also moved there, waits for the move, and
+    /// is accounted in one more group.
+    fn placebo(&self, parameters: &Parameters) -> Placebo {
+        Placebo::Of(Parameters::of_words(parameters.iter().map(|(key, _)| controller_of(key))))
     }
 
     fn probe(&self) -> Probe {
@@ -56,6 +71,9 @@ impl Kind for Cgroup {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let pair = |(key, value): (&str, Option<&str>)| {
             let (controller, rest) = key.split_once('.').unwrap_or((key, ""));
+            if value.is_none() && CONTROLLERS.contains(&key) {
+                return Ok((key.to_owned(), None));
+            }
             let is_file =
                 rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"._".contains(&byte));
             if !CONTROLLERS.contains(&controller) || rest.is_empty() || !is_file {
@@ -67,7 +85,7 @@ impl Kind for Cgroup {
             let value = value.unwrap_or_default().trim();
             match value.is_empty() || value.contains(char::is_control) {
                 true => Err(format!("{key}= takes one line of text")),
-                false => Ok((key.to_owned(), value.to_owned())),
+                false => Ok((key.to_owned(), Some(value.to_owned()))),
             }
         };
         let settings: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
@@ -78,9 +96,15 @@ impl Kind for Cgroup {
     }
 }
 
+/// The controller whose file this is.
+fn controller_of(key: &str) -> &str {
+    key.split_once('.').map_or(key, |(controller, _)| controller)
+}
+
 #[derive(Default)]
 struct Grouped {
-    settings: Vec<(String, String)>,
+    /// Files with what is written to them; a controller alone has no limit.
+    settings: Vec<(String, Option<String>)>,
     /// Nobody else has a group of this name.
     name: String,
     planned: PlannedGroup,
@@ -119,6 +143,14 @@ impl Grouped {
         )))
     }
 
+    /// The CPUs that it leaves its processes; empty where that is no part of it.
+    fn cpus(&self) -> Vec<usize> {
+        let is_asked = self.settings.iter().any(|(key, _)| key == CPUS);
+        let mut files = self.planned.files.iter().zip(&self.in_force).rev();
+        let found = files.find(|((file, _), _)| is_asked && file.ends_with(CPUS));
+        found.and_then(|(_, now)| cpus_of(now)).unwrap_or_default()
+    }
+
     fn prove_settings(&self) -> Result<(), TreatmentError> {
         let now = self.planned.read().map_err(TreatmentError::NotInForce)?;
         let both = self.in_force.iter().zip(&now);
@@ -136,9 +168,10 @@ impl Grouped {
 
 impl Treatment for Grouped {
     fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        self.name = scratch::name(std::process::id());
+        self.name = scratch::name(std::process::id())
+            .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         let hierarchies = Hierarchies::read(Path::new("/"));
-        let settings = self.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let settings = self.settings.iter().map(|(key, value)| (&**key, value.as_deref()));
         self.planned = PlannedGroup::new(&hierarchies, &self.name, settings)
             .map_err(TreatmentError::Unavailable)?;
         Ok(Vec::new())
@@ -153,7 +186,8 @@ impl Treatment for Grouped {
     fn setup(&self, is_treated: bool) -> Setup {
         let directories = self.planned.directories.iter().filter(|_| is_treated);
         let directories = directories.map(|(directory, _)| directory.clone()).collect();
-        Setup::default().with(ControlGroup { directories })
+        let cpus = if is_treated { self.cpus() } else { Vec::new() };
+        Setup::default().with(ControlGroup { directories, cpus })
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -163,14 +197,20 @@ impl Treatment for Grouped {
     }
 
     fn facts(&self) -> Vec<String> {
-        let asked = self.settings.iter().map(|(key, value)| format!("{key} = {value}"));
+        let asked = self.settings.iter().map(|(key, value)| match value {
+            Some(value) => format!("{key} = {value}"),
+            None => format!("the controller {key} without a limit"),
+        });
         let written = self.planned.files.iter().zip(&self.in_force).map(|((file, _), now)| {
             format!("{} is {now}", file.file_name().unwrap_or_default().to_string_lossy())
         });
+        let written = match written.collect::<Vec<_>>().join(", ") {
+            nothing if nothing.is_empty() => nothing,
+            files => format!(" ({files})"),
+        };
         vec![format!(
-            "The processes of this arm are in a control group of their own with {} ({}).",
-            asked.collect::<Vec<_>>().join(", "),
-            written.collect::<Vec<_>>().join(", ")
+            "The processes of this arm are in a control group of their own with {}{written}.",
+            asked.collect::<Vec<_>>().join(", ")
         )]
     }
 
@@ -219,7 +259,8 @@ mod tests {
         {
             assert!(refused(label).contains("no limit of a control group"), "{label}");
         }
-        assert!(refused("cgroup:memory.max").contains("it takes FILE=VALUE"));
+        assert!(refused("cgroup:memory.max").contains("memory.max= takes one line of text"));
+        assert!(parse("cgroup:cpu,memory").is_ok(), "without limits");
         assert!(parse("cgroup:cpu.max=\"50000 100000\",memory.max=100M").is_ok());
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::label::Parameters;
 use crate::treatment::guard::Guard;
+use crate::treatment::running::CurrentCommand;
 use crate::treatment::undo_command::{self, UserCommand};
 use crate::treatment::{
     Bench, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError,
@@ -59,6 +60,7 @@ impl Kind for Cmd {
             )?,
             turn: Rc::default(),
             arm: 0,
+            running: None,
         }))
     }
 }
@@ -76,6 +78,8 @@ struct Commanded {
     verify: UserCommand,
     turn: Rc<CommandTurn>,
     arm: usize,
+    /// Known when it is prepared.
+    running: Option<Rc<CurrentCommand>>,
 }
 
 impl Commanded {
@@ -87,6 +91,10 @@ impl Commanded {
         self.turn.holder.borrow().is_some()
     }
 
+    fn running(&self) -> Result<&CurrentCommand, String> {
+        self.running.as_deref().ok_or_else(|| "`cmd` was not prepared".to_owned())
+    }
+
     /// Applies it; the change of another arm is undone first.
     fn switch_on(&self) -> Result<(), String> {
         if self.is_held_by_us() {
@@ -94,17 +102,18 @@ impl Commanded {
         }
         self.switch_off()?;
         self.turn.holder.replace(Some((self.arm, self.undo.clone())));
-        self.apply.succeed()
+        self.apply.change(self.running()?)
     }
 
     fn switch_off(&self) -> Result<(), String> {
         let held = self.turn.holder.borrow().clone();
-        let undone = held.map_or(Ok(()), |(_, undo)| undo.succeed());
+        let running = self.running()?;
+        let undone = held.map_or(Ok(()), |(_, undo)| undo.undo(running));
         undone.map(|()| drop(self.turn.holder.take()))
     }
 
     fn prove(&self, is_wanted: bool, when: &str) -> Result<(), TreatmentError> {
-        let verified = self.verify.run().map_err(TreatmentError::NotInForce)?;
+        let verified = self.verify.ask().map_err(TreatmentError::NotInForce)?;
         match (is_wanted, verified) {
             (true, Err(problem)) => Err(TreatmentError::NotInForce(format!(
                 "{when}, the change should have been in force, but {problem}"
@@ -120,10 +129,11 @@ impl Commanded {
 }
 
 impl Treatment for Commanded {
-    fn prepare(&mut self, bench: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         self.turn = bench.commons.of();
+        self.running = Some(Rc::clone(guard.running()));
         self.arm = self.turn.arms.replace(self.turn.arms.get() + 1);
-        match self.verify.run().map_err(TreatmentError::Unavailable)? {
+        match self.verify.ask().map_err(TreatmentError::Unavailable)? {
             Err(_) => Ok(Vec::new()),
             Ok(()) => Err(TreatmentError::Unavailable(format!(
                 "`{}` ends with status 0 before anything was changed: the change is in force already, or the \
@@ -140,7 +150,8 @@ impl Treatment for Commanded {
         self.prove(true, "after it was applied")?;
         self.switch_off().map_err(TreatmentError::Unavailable)?;
         self.prove(false, "after it was undone")?;
-        let Err(problem) = self.undo.succeed() else { return Ok(()) };
+        let running = self.running().map_err(TreatmentError::Unavailable)?;
+        let Err(problem) = self.undo.undo(running) else { return Ok(()) };
         // The guard would fail in the same way, and there is nothing to undo.
         undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
         Err(TreatmentError::Unavailable(format!(
@@ -193,6 +204,7 @@ impl Treatment for Commanded {
 mod tests {
     use super::*;
     use crate::treatment::parse;
+    use crate::treatment::state_dir::StateDir;
     use crate::workload::launcher::Launched;
     use crate::workload::setup::Setup;
 
@@ -211,6 +223,7 @@ mod tests {
     }
 
     fn arm(number: usize, turn: &Rc<CommandTurn>, directory: &std::path::Path) -> Commanded {
+        let running = CurrentCommand::of(&StateDir::at(directory).unwrap(), "7.journal");
         let command = |line: String| UserCommand { line, directory: directory.to_owned() };
         Commanded {
             apply: command(format!("echo {number} > it")),
@@ -218,6 +231,7 @@ mod tests {
             verify: command(format!("[ \"$(cat it)\" = {number} ]")),
             turn: Rc::clone(turn),
             arm: number,
+            running: Some(Rc::new(running)),
         }
     }
 

@@ -1,6 +1,9 @@
 //! `env`: variables in the environment of the workload, which the others do not have.
 
+use std::io;
 use std::path::Path;
+
+use rustix::process::geteuid;
 
 use crate::label::Parameters;
 use crate::treatment::{
@@ -9,6 +12,7 @@ use crate::treatment::{
 use crate::workload::executable::FILE_NAME;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::variables::Variables;
+use trust::allowed::executable_or_absent;
 
 pub static KIND: Env = Env;
 
@@ -16,6 +20,10 @@ pub static KIND: Env = Env;
 const PADDING: &str = "WEIGH_PADDING";
 /// Our own workloads set this one after they were executed, which no proof sees.
 const LOCALE: &str = "LC_ALL";
+
+/// What the loader loads into each program (ld.so(8)).
+const DIRECTORIES: &str = "LD_LIBRARY_PATH";
+const LOADED: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", DIRECTORIES];
 
 pub struct Env;
 
@@ -41,11 +49,33 @@ impl Kind for Env {
         if parameters.has(PADDING) {
             return Err(format!("{PADDING} is weigh's own: leave it out"));
         }
+        for (name, value) in set.iter().filter(|(name, _)| LOADED.contains(&&**name)) {
+            check_loaded(name, value).map_err(|error| format!("env:{name}={value}: {error}"))?;
+        }
         match set.is_empty() {
             true => Err("`env` needs a variable: env:NAME=VALUE".into()),
             false => Ok(Box::new(Environment { set })),
         }
     }
+}
+
+/// Root loads nothing of another user, and nothing that another user can still make.
+fn check_loaded(name: &str, value: &str) -> io::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    for path in value.split([':', ';', ' ']) {
+        // The loader looks for a library's bare name where the system has its own.
+        if name != DIRECTORIES && !path.contains('/') {
+            continue;
+        }
+        if !path.starts_with('/') || path.contains('$') {
+            let problem = "root takes absolute paths only, without `$ORIGIN` and the like";
+            return Err(io::Error::other(problem));
+        }
+        executable_or_absent(Path::new(path))?;
+    }
+    Ok(())
 }
 
 struct Environment {
@@ -140,6 +170,22 @@ mod tests {
         assert!(is_believed(false, &[], Some("A=2\0")));
         assert!(!is_believed(false, &[], Some("A=1\0")), "the baseline has it too");
         assert!(is_believed(false, &[("A", "1")], Some("A=1\0")), "another arm that has it");
+    }
+
+    #[test]
+    fn root_loads_nothing_of_another_user_that_a_variable_names() {
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(&directory, Some(1002), None).unwrap();
+        let label = |name: &str| parse(&format!("env:{name}={}/x", directory.path().display()));
+        std::fs::write(directory.path().join("x"), "").unwrap();
+        for name in LOADED {
+            let problem = label(name).err().unwrap();
+            assert!(problem.contains("belongs to another user (uid 1002)"), "{problem}");
+        }
+        assert!(label("DATA").is_ok() && parse("env:LD_PRELOAD=/absent.so").is_ok());
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
                 Launch { is_treated, setup: &setup, launched: &Launched::default(), members: &[] };
             Nothing.after(&launch).is_ok()
         };
-        let planted = |ppm| Setup::default().with(PlantedShare { ppm });
+        let planted = |ppm| Setup::default().with(PlantedShare::evenly(ppm));
         let filtered = || Setup::default().with(SeccompFilter { program: Vec::new() });
         assert!(is_believed(true, Setup::default()) && is_believed(true, planted(0)));
         assert!(!is_believed(true, filtered()) && !is_believed(true, planted(1000)));

@@ -17,6 +17,11 @@ pub static KIND: Planted = Planted;
 /// In millionths: 0.1 % to 50 %.
 const SHARES_PPM: RangeInclusive<u32> = 1_000..=500_000;
 const DEFAULT_PPM: u32 = 10_000;
+/// Of slices: divisors of the most that a sample has, so that each has whole periods.
+const PERIODS: [u32; 6] = [1, 2, 4, 5, 10, 20];
+/// What a median of slices does not see, and what is five times the usual margin.
+pub const PERIODIC_EVERY: u32 = 5;
+pub const PERIODIC_PPM: u32 = 50_000;
 
 /// Reads a share such as `1%` or `0.5`, in millionths.
 ///
@@ -40,6 +45,16 @@ pub fn label(ppm: u32) -> String {
     format!("planted:share={}", percent(ppm))
 }
 
+/// The treatment with a cost in one slice of five.
+pub fn periodic_label() -> String {
+    format!("{},every={PERIODIC_EVERY}", label(PERIODIC_PPM))
+}
+
+/// What a share does to the rate, as a log-ratio.
+pub fn true_effect(ppm: u32) -> f64 {
+    -(f64::from(ppm) / 1e6).ln_1p()
+}
+
 pub struct Planted;
 
 impl Kind for Planted {
@@ -52,7 +67,16 @@ impl Kind for Planted {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "share=PERCENT", help: "how much more work, 0.1% to 50%; default 1%" }]
+        &[
+            Parameter {
+                form: "share=PERCENT",
+                help: "how much more work, 0.1% to 50%; default 1%",
+            },
+            Parameter {
+                form: "every=SLICES",
+                help: "all of it in every 1st, 2nd, 4th, 5th, 10th or 20th slice; default 1",
+            },
+        ]
     }
 
     fn needs_workload(&self) -> bool {
@@ -68,12 +92,17 @@ impl Kind for Planted {
             Some(text) => share_ppm(text).map_err(|problem| format!("share={text}: {problem}"))?,
             None => DEFAULT_PPM,
         };
-        Ok(Box::new(Planting { ppm }))
+        let every = parameters.number("every", 1..=20)?.unwrap_or(1);
+        match PERIODS.contains(&every) {
+            true => Ok(Box::new(Planting { ppm, every })),
+            false => Err(format!("every={every}: takes 1, 2, 4, 5, 10 or 20 slices")),
+        }
     }
 }
 
 struct Planting {
     ppm: u32,
+    every: u32,
 }
 
 /// The part of a workload's line that proves it.
@@ -96,7 +125,7 @@ impl Treatment for Planting {
 
     fn setup(&self, is_treated: bool) -> Setup {
         let ppm = if is_treated { self.ppm } else { 0 };
-        Setup::default().with(PlantedShare { ppm })
+        Setup::default().with(PlantedShare { ppm, every: self.every })
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -105,6 +134,10 @@ impl Treatment for Planting {
             return Ok(Evidence::default());
         }
         let wanted_ppm = launch.setup.get::<PlantedShare>().map_or(0, |share| share.ppm);
+        if launch.is_treated && wanted_ppm != self.ppm {
+            let problem = "the treated process was not set up to do the planted work";
+            return Err(TreatmentError::NotInForce(problem.into()));
+        }
         let line = launch.launched.stdout.lines().rev().find(|line| !line.trim().is_empty());
         let proof = line.and_then(|line| serde_json::from_str::<Proof>(line).ok()).ok_or_else(|| {
             TreatmentError::NotInForce(
@@ -128,12 +161,16 @@ impl Treatment for Planting {
     }
 
     fn facts(&self) -> Vec<String> {
-        vec![format!(
+        let mut facts = vec![format!(
             "In the treated arm, workloads do {} % more work in their timed part than they report: the true \
              effect is {:.4} %.",
             f64::from(self.ppm) / 1e4,
-            100.0 * (-(f64::from(self.ppm) / 1e6).ln_1p()).exp_m1()
-        )]
+            100.0 * true_effect(self.ppm).exp_m1()
+        )];
+        if self.every > 1 {
+            facts.push(format!("All of that work is in one slice of {}.", self.every));
+        }
+        facts
     }
 }
 
@@ -155,11 +192,14 @@ mod tests {
         let build = |text: &str| KIND.build(&parameters_of(text)).err();
         assert_eq!(build(&label(12_500)), None);
         assert!(build("planted:share=90%").unwrap().starts_with("share=90%: takes"));
+        assert_eq!(build(&periodic_label()), None);
+        assert!(build("planted:every=3").unwrap().starts_with("every=3: takes"));
+        assert!(build("planted:every=50").unwrap().starts_with("every=50: takes"));
     }
 
     /// Whether a line is believed of a process of which so much was wanted.
     fn is_believed(is_treated: bool, exit_code: i32, line: &str) -> bool {
-        let mut treatment = Planting { ppm: 10_000 };
+        let mut treatment = Planting { ppm: 10_000, every: 1 };
         let setup = treatment.setup(is_treated);
         let stdout = format!("{line}\n");
         let launched = Launched { exit_code: Some(exit_code), stdout, ..Launched::default() };

@@ -9,7 +9,7 @@ use crate::treatment::{
 };
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::preloaded::Preloaded;
-use trust::user_file;
+use trust::{allowed, user_file};
 
 pub static KIND: Preload = Preload;
 
@@ -44,7 +44,7 @@ impl Kind for Preload {
         let word = only_word(parameters)
             .ok_or("`preload` takes the path of one library: preload:/usr/lib/libjemalloc.so.2")?;
         let say = |error: std::io::Error| format!("preload:{word}: {error}");
-        let library = fs::canonicalize(word).map_err(say)?;
+        let library = allowed::executable(Path::new(word)).map_err(say)?;
         let content = user_file::read(&library, MOST_BYTES).map_err(say)?;
         let is_separator = |c: char| c == ':' || c.is_whitespace();
         if library.to_str().is_none_or(|path| path.contains(is_separator)) {
@@ -132,7 +132,9 @@ impl Treatment for Preloading {
                 )));
             }
         }
-        for mapped in launch.seen(Preloaded::SEEN_MAPPED).unwrap_or_default() {
+        let members = launch.members.iter().flat_map(|it| [&it.before.seen, &it.after.seen]);
+        let all = std::iter::once(&launch.launched.seen).chain(members);
+        for mapped in all.filter_map(|seen| seen.get(Preloaded::SEEN_MAPPED)) {
             let is_mapped = mapped.lines().any(|file| Path::new(file) == self.library);
             self.hold(is_mapped, is_wanted, launch)?;
         }

@@ -8,7 +8,7 @@ use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, PairDraw, Parameter, Probe, Treatment, TreatmentError,
+    Bench, Evidence, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
 };
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
@@ -33,7 +33,7 @@ impl Kind for Rootfs {
             Parameter {
                 form: "PATH",
                 help: "a directory, a tar (also by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
-                       save` wrote, a squashfs",
+                       save` wrote, a squashfs; / for this system's own, the default baseline",
             },
             Parameter {
                 form: "path=PATH",
@@ -44,6 +44,25 @@ impl Kind for Rootfs {
 
     fn is_place(&self) -> bool {
         true
+    }
+
+    /// This system's own root under the same overlay.
+    fn placebo(&self, _: &Parameters) -> Placebo {
+        let possible = match RootSource::programs_apart() {
+            Err(error) => Err(format!("/proc/self/mountinfo: {error}")),
+            Ok(apart) if apart.is_empty() => in_child(enter_root::try_over_host),
+            Ok(apart) => {
+                let paths = apart.iter().map(|path| path.display().to_string());
+                let paths = paths.collect::<Vec<_>>().join(", ");
+                Err(format!("an overlay over / lacks the file systems mounted at {paths}"))
+            }
+        };
+        match possible {
+            Ok(()) => Placebo::Of(Parameters::of_words(["/"].into_iter())),
+            Err(problem) => {
+                Placebo::Impossible(format!("`rootfs:/` cannot be had here ({problem})"))
+            }
+        }
     }
 
     fn probe(&self) -> Probe {
@@ -207,6 +226,7 @@ impl Elsewhere {
 
     fn what_it_is(&self, root: &Root) -> String {
         let form = match (self.source.form, root.packed) {
+            (RootForm::Host, _) => "this system's own, under an overlay",
             (RootForm::Directory, _) => "a directory",
             (RootForm::Squashfs, _) => "a squashfs",
             (RootForm::ImageDirectory, _) => "a directory with a container's image",
@@ -214,10 +234,10 @@ impl Elsewhere {
             (RootForm::Tar, _) => "a tar archive",
         };
         let digest = match self.source.form {
-            RootForm::Directory | RootForm::ImageDirectory => String::new(),
+            RootForm::Host | RootForm::Directory | RootForm::ImageDirectory => String::new(),
             _ => format!(", SHA-256 {}", self.source.digest().unwrap_or("unknown")),
         };
-        let files = root.files;
+        let files = root.files.map_or(String::new(), |files| format!(", {files} files"));
         let devices = match root.devices {
             0 => String::new(),
             number => format!(" {number} device nodes in it are left out."),
@@ -226,7 +246,7 @@ impl Elsewhere {
         let name =
             |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
         format!(
-            "The processes of this arm have the root file system {} ({form}{digest}, {files} files): {}, \
+            "The processes of this arm have the root file system {} ({form}{digest}{files}): {}, \
              {}.{devices}{}",
             self.source.shown(),
             name(&root.tried.distribution, "a system without a name (os-release)"),

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
 use super::jobs::Jobs;
 use crate::shell::{command_line, words};
+use trust::allowed::executable_or_absent;
 use trust::program;
 
 /// What the build of `weigh` uses, too.
@@ -44,7 +46,11 @@ impl Compiler {
             format!("cc={named}: {problem}. Install a C compiler, or write the path of one")
         })?;
         let split = |key: &str, text: &str| {
-            words(text).map_err(|problem| format!("{key}={text}: {problem}"))
+            let flags = words(text).and_then(|flags| {
+                flags.iter().try_for_each(|flag| check_flag(flag))?;
+                Ok(flags)
+            });
+            flags.map_err(|problem| format!("{key}={text}: {problem}"))
         };
         let ldflags = ldflags.unwrap_or_default();
         Ok(Compiler { file, cflags: split("cflags", cflags)?, ldflags: split("ldflags", ldflags)? })
@@ -103,6 +109,36 @@ impl Compiler {
     }
 }
 
+/// What a flag names is loaded by the compiler (`-fplugin=`), executed in place of its parts (`-B`,
+/// `-specs=`) or linked into the workloads, and root executes those.
+///
+/// # Errors
+/// A sentence, where root may not execute it; or where it stands for more flags.
+fn check_flag(flag: &str) -> Result<(), String> {
+    // A macro is text, and so is what debug information calls a directory.
+    if flag.starts_with("-D") || flag.starts_with("-f") && flag.contains("-prefix-map=") {
+        return Ok(());
+    }
+    for part in flag.split([',', '=', ':']) {
+        if part.starts_with('@') {
+            return Err(format!(
+                "{flag} stands for more flags: write those, as the label tells what is built"
+            ));
+        }
+        // The compiler runs in a directory of ours: no other relative name leads out of that.
+        if geteuid().is_root() && (part.contains("../") || part.ends_with("..")) {
+            return Err(format!(
+                "{flag}: write the whole path, as the compiler runs in another directory"
+            ));
+        }
+        if let Some(slash) = part.find('/').filter(|_| geteuid().is_root()) {
+            executable_or_absent(Path::new(&part[slash..]))
+                .map_err(|error| format!("{flag}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
 fn read_or_nothing(file: &Path) -> Vec<u8> {
     fs::read(file).unwrap_or_default()
 }
@@ -112,6 +148,29 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn root_executes_nothing_of_others_that_a_flag_names() {
+        let with = |flags: &str| Compiler::named(None, flags, Some(flags)).err();
+        for flags in ["-O2 -march=native", "-DPATH=/absent", "-isystem /usr -Wl,-rpath,/usr"] {
+            assert_eq!(with(flags), None, "{flags}");
+        }
+        for flags in ["@/etc/shadow", "-O2 -Wl,@/etc/shadow"] {
+            let problem = with(flags).unwrap();
+            assert!(problem.contains("stands for more flags"), "{problem}");
+        }
+        assert!(with("-B../x").unwrap().contains("write the whole path"));
+        if !needs::root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(&directory, Some(1001), Some(1001)).unwrap();
+        let theirs = directory.path().display();
+        for flag in ["-B", "-fplugin=", "-specs=", "-L", "-Wl,-rpath,", "-wrapper "] {
+            let problem = with(&format!("-O2 {flag}{theirs}")).unwrap();
+            assert!(problem.contains("belongs to another user (uid 1001)"), "{problem}");
+        }
+    }
 
     #[test]
     fn a_compiler_of_the_same_version_with_another_content_is_another() {

@@ -1,26 +1,22 @@
 //! Runs commands of a compiler, as many at a time as there are CPUs, until all have ended, one fails or takes
 //! too long, or the user gives up. No shell is run.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
-use crate::orphans;
+use crate::said::{Heard, KEPT_BYTES, Keep};
 use crate::shell::command_line;
 use crate::treatment::TreatmentError;
-use trust::program::{end_with_us, search_path};
+use trust::program::search_path;
+use trust::start::{self, Inherited};
 
 const PAUSE: Duration = Duration::from_millis(2);
 /// Of what a compiler says: the first complaint is mostly the cause of the others.
 const SAID_LINES: usize = 4;
-const SAID_BYTES: u64 = 64 << 10;
 /// As much of a command as tells which it is.
 const SHOWN_WORDS: usize = 12;
 
@@ -32,11 +28,10 @@ pub struct Jobs<'a> {
     pub limit: Duration,
 }
 
-/// A command that runs; dropped, it is killed with all that it started.
+/// A command that runs.
 struct Running<'a> {
     command: &'a [String],
-    child: Child,
-    said: File,
+    heard: Heard,
     deadline: Instant,
 }
 
@@ -69,7 +64,7 @@ impl Jobs<'_> {
             let mut index = 0;
             while index < running.len() {
                 match running[index].ended().map_err(TreatmentError::Unavailable)? {
-                    true => said.push(running.swap_remove(index).said()),
+                    true => said.push(running.swap_remove(index).heard.stdout.text()),
                     false => index += 1,
                 }
             }
@@ -80,9 +75,8 @@ impl Jobs<'_> {
     }
 
     fn start<'c>(&self, command: &'c [String]) -> io::Result<Running<'c>> {
-        let said = tempfile::tempfile()?;
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut process = Command::new(program);
+        let mut process = start::command(program, Inherited::Fixed);
         process
             .args(arguments)
             .current_dir(self.directory)
@@ -91,14 +85,9 @@ impl Jobs<'_> {
             .env("PATH", search_path())
             .env("TMPDIR", self.directory)
             .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .stdout(said.try_clone()?)
-            .stderr(said.try_clone()?)
-            .process_group(0);
-        end_with_us(&mut process, Signal::KILL);
-        let child = process.spawn()?;
-        orphans::keep(child.id());
-        Ok(Running { command, child, said, deadline: Instant::now() + self.limit })
+            .stdin(Stdio::null());
+        let heard = Heard::start_joined(process, Keep::First(KEPT_BYTES))?;
+        Ok(Running { command, heard, deadline: Instant::now() + self.limit })
     }
 }
 
@@ -108,7 +97,7 @@ impl Running<'_> {
     /// # Errors
     /// A sentence with what it said, where it has not, or takes too long.
     fn ended(&mut self) -> Result<bool, String> {
-        match self.child.try_wait() {
+        match self.heard.ended() {
             Err(error) => Err(self.problem(&error.to_string())),
             Ok(None) if Instant::now() > self.deadline => {
                 Err(self.problem("takes too long and was ended"))
@@ -119,19 +108,10 @@ impl Running<'_> {
         }
     }
 
-    fn said(&mut self) -> String {
-        let mut bytes = Vec::new();
-        let read = self
-            .said
-            .rewind()
-            .and_then(|()| (&mut self.said).take(SAID_BYTES).read_to_end(&mut bytes));
-        read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-    }
-
     fn problem(&mut self, what: &str) -> String {
         let shown = self.command.iter().take(SHOWN_WORDS).map(String::as_str);
         let more = if self.command.len() > SHOWN_WORDS { " …" } else { "" };
-        let said = complaints(&self.said());
+        let said = complaints(&self.heard.stdout.text());
         format!("`{}{more}` {what}: {said}", command_line(shown)).trim_end_matches(": ").to_owned()
     }
 }
@@ -150,14 +130,6 @@ fn end_of(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("failed with status {code}"),
         None => format!("ended by {status}"),
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        let _ = self.child.wait();
-        orphans::forget(self.child.id());
     }
 }
 

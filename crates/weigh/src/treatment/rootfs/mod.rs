@@ -18,12 +18,14 @@ use rustix::fs::statvfs;
 
 use super::{Bench, TreatmentError};
 use crate::archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
+use crate::chance;
+use crate::interruption::has_come;
 use crate::printable;
 use crate::workload::executable::Executable;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
 use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
-pub use source::{RootForm, RootSource, trust};
+pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
 
@@ -44,7 +46,8 @@ pub struct Root {
     pub tried: TriedRoot,
     /// What of it was left out, or is otherwise worth knowing.
     pub packed: Option<Packed>,
-    pub files: u64,
+    /// How many it has; they are not counted in the host's own.
+    pub files: Option<u64>,
     pub devices: u64,
     /// SHA-256, as of its source.
     pub digest: String,
@@ -112,7 +115,9 @@ impl Roots {
 
 impl Root {
     fn make(source: &RootSource, bench: &Bench) -> Result<Root, TreatmentError> {
-        let number = rand::random::<u64>() | 1;
+        let number =
+            chance::number().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
+        let number = number | 1;
         let base = bench.place.scratch.join(format!("root-{number:016x}"));
         let refused = |problem: &dyn std::fmt::Display| {
             TreatmentError::Unavailable(format!("{}: {problem}", source.shown()))
@@ -122,9 +127,15 @@ impl Root {
             ArchiveError::Interrupted => TreatmentError::Interrupted,
             ArchiveError::Unusable(problem) => refused(&problem),
         })?;
-        source.check_unchanged().map_err(|problem| refused(&problem))?;
+        source.check_unchanged().map_err(|problem| match has_come() {
+            true => TreatmentError::Interrupted,
+            false => refused(&problem),
+        })?;
         let Filled { packed, devices, lacks, mounted } = filled;
-        let files = count(&base.join(TREE)).map_err(|error| refused(&error))?;
+        let files = match source.form {
+            RootForm::Host => None,
+            _ => Some(count(&base.join(TREE)).map_err(|error| refused(&error))?),
+        };
         let digest = source.digest().map_err(|problem| refused(&problem))?.to_owned();
         let mut root = Root {
             number,
@@ -154,7 +165,7 @@ impl Root {
             number,
             tried: TriedRoot::default(),
             packed: None,
-            files: 0,
+            files: None,
             devices: 0,
             digest: String::new(),
             lacks: None,
@@ -178,7 +189,10 @@ impl Root {
         let compared = [
             ("system", both(|root| root.tried.distribution.clone())),
             ("libc", both(|root| root.tried.libc.clone())),
-            ("files", both(|root| Some(root.files.to_string()))),
+            (
+                "files",
+                both(|root| Some(root.files.map_or("of this system".into(), |n| n.to_string()))),
+            ),
         ];
         let differ = compared.iter().filter(|(_, [own, other])| own != other);
         let differ: Vec<String> = differ
@@ -223,7 +237,7 @@ struct Filled {
 fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, ArchiveError> {
     let tree = base.join(TREE);
     let room = Room::of(base)?;
-    if source.form == RootForm::Directory {
+    if matches!(source.form, RootForm::Directory | RootForm::Host) {
         symlink(&source.file, &tree)?;
         return Ok(Filled::default());
     }

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::Room;
 use crate::archive::{self, MOST_FILES};
-use trust::path::trusted_also;
+use crate::interruption::has_come;
+use trust::allowed::executable;
 use trust::user_file;
 
 /// Looking whether a directory is as it was takes this part of the time at most, and is done so often.
@@ -23,6 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// In what form it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootForm {
+    /// The root of this system, which changes all the time.
+    Host,
     Directory,
     /// Of an image: an OCI layout, or an unpacked `docker save` archive.
     ImageDirectory,
@@ -54,13 +57,14 @@ impl RootSource {
     /// A sentence, where there is no such thing, or root may not use it.
     pub fn look(written: &str) -> Result<RootSource, String> {
         let say = |error: &dyn std::fmt::Display| format!("rootfs:{written}: {error}");
-        let file = trust(Path::new(written)).map_err(|error| match error.kind() {
+        let file = executable(Path::new(written)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 say(&"there is no such directory or archive (a path is relative to the current directory)")
             }
             _ => say(&error),
         })?;
         let form = match fs::metadata(&file).map_err(|error| say(&error))?.is_dir() {
+            true if file == Path::new("/") => RootForm::Host,
             true if archive::is_image(&file).map_err(|error| say(&error))? => {
                 RootForm::ImageDirectory
             }
@@ -116,6 +120,9 @@ impl RootSource {
     fn digested(&self) -> Result<&Digested, String> {
         let digested = self.digest.get_or_init(|| {
             let digested = match self.form {
+                RootForm::Host => {
+                    Ok(Digested { hex: hex(Sha256::new()), stamp: Default::default() })
+                }
                 RootForm::Directory | RootForm::ImageDirectory => digest_of_tree(&self.file),
                 RootForm::Tar | RootForm::Squashfs => self.digest_of_file(),
             };
@@ -130,6 +137,9 @@ impl RootSource {
         let mut hash = Sha256::new();
         let mut chunk = vec![0; 1 << 20];
         loop {
+            if has_come() {
+                return Err(io::Error::other("it was interrupted"));
+            }
             match file.read(&mut chunk)? {
                 0 => return Ok(Digested { hex: hex(hash), stamp }),
                 length => hash.update(&chunk[..length]),
@@ -145,6 +155,7 @@ impl RootSource {
         let began = Instant::now();
         let was = self.digested()?;
         let is_as_it_was = match self.form {
+            RootForm::Host => true,
             RootForm::Directory | RootForm::ImageDirectory => {
                 digest_of_tree(&self.file).map_err(|error| error.to_string())?.hex == was.hex
             }
@@ -188,12 +199,27 @@ impl RootSource {
     pub fn mounted_in_it(&self) -> Vec<PathBuf> {
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
         let mut found = match self.form {
-            RootForm::Directory => mounts_below(&self.file, &mounts),
+            RootForm::Host | RootForm::Directory => mounts_below(&self.file, &mounts),
             _ => Vec::new(),
         };
         found.dedup();
         found
     }
+
+    /// Where file systems with programs of this system are mounted, beside that of the root.
+    ///
+    /// # Errors
+    /// Where the mounts cannot be read.
+    pub fn programs_apart() -> io::Result<Vec<PathBuf>> {
+        let mounts = mounts_below(Path::new("/"), &fs::read("/proc/self/mountinfo")?);
+        Ok(mounts.into_iter().filter(|path| has_programs(path) && path.is_dir()).collect())
+    }
+}
+
+/// Whether programs, their libraries or settings are below this path on most systems.
+fn has_programs(path: &Path) -> bool {
+    let first = path.iter().nth(1).and_then(OsStr::to_str).unwrap_or_default();
+    ["bin", "etc", "gnu", "nix", "opt", "sbin", "usr"].contains(&first) || first.starts_with("lib")
 }
 
 /// Of a text as `/proc/self/mountinfo` has it (proc_pid_mountinfo(5)); but for what every root is brought.
@@ -225,18 +251,6 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
         rest = if escaped.is_some() { &behind[3..] } else { behind };
     }
     bytes
-}
-
-/// What root executes, only root and who called `sudo` may have been able to change.
-///
-/// # Errors
-/// A sentence that names what is whose.
-pub fn trust(path: &Path) -> io::Result<PathBuf> {
-    if !rustix::process::geteuid().is_root() {
-        return path.canonicalize();
-    }
-    let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    trusted_also(path, caller)
 }
 
 /// What is not smaller once it is unpacked is refused before it is read, which may take hours.
@@ -326,6 +340,11 @@ mod tests {
         let text: String = points.into_iter().map(line).collect();
         let found = mounts_below(Path::new("/srv/r"), text.as_bytes());
         assert_eq!(found, ["/srv/r/a b", "/srv/r/usr"].map(PathBuf::from));
+        let with_programs = ["/usr", "/usr/share", "/lib64", "/opt"];
+        assert!(with_programs.iter().all(|path| has_programs(Path::new(path))));
+        assert!(
+            !["/", "/home", "/mnt/usr", "/boot"].iter().any(|path| has_programs(Path::new(path)))
+        );
     }
 
     #[test]
@@ -335,6 +354,31 @@ mod tests {
         File::create(&path).unwrap().set_len(1 << 42).unwrap();
         let refused = RootSource::look(path.to_str().unwrap()).err().unwrap();
         assert!(refused.contains("it has 4194304 MiB, and there is room to unpack"), "{refused}");
+    }
+
+    #[test]
+    fn a_signal_ends_the_reading_of_a_large_archive() {
+        let own = std::env::current_exe().unwrap();
+        let name = "treatment::rootfs::source::tests::read_an_archive_until_a_signal_comes";
+        let done = std::process::Command::new(own).args(["--exact", name, "--ignored"]).output();
+        let said = String::from_utf8(done.unwrap().stdout).unwrap();
+        assert!(said.contains("1 passed; 0 failed"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "another test runs it, as a signal is the whole process's"]
+    fn read_an_archive_until_a_signal_comes() {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = home.path().join("sparse.tar");
+        File::create(&path).unwrap().set_len(1 << 30).unwrap();
+        let source = RootSource::look(path.to_str().unwrap()).unwrap();
+        let interrupted = crate::interruption::listen_for_signals().unwrap();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+            .unwrap();
+        while !interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        assert_eq!(source.digest(), Err("it was interrupted".into()));
     }
 
     #[test]

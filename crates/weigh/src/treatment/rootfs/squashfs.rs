@@ -1,20 +1,21 @@
 //! An image of a squashfs: mounted by root, in a mount namespace of our own, else unpacked.
 
 use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
+use trust::start::{self, Inherited};
 use trust::{program, user_file};
 
 use super::{Filled, Room};
 use crate::archive::{ArchiveError, MOST_FILES};
 use crate::printable;
+use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::workload::setup::kind::enter_root::own_mounts;
 
 /// What says that some files could not be made, such as devices without root.
@@ -55,14 +56,14 @@ fn mount(image: &Path, tree: &Path) -> Result<MountedImage, String> {
     // Our launchers inherit it.
     own_mounts()?;
     fs::create_dir(tree).map_err(|error| error.to_string())?;
-    let mut command = Command::new(program);
+    let mut command = start::command(program, Inherited::Fixed);
     command.args(["-t", "squashfs", "-o", "ro,loop,nodev"]).arg(image).arg(tree);
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output = said::output(command).map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(MountedImage(tree.to_owned()));
     }
     fs::remove_dir(tree).map_err(|error| error.to_string())?;
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    Err(said::words(&output.stderr))
 }
 
 fn unpack(
@@ -85,15 +86,13 @@ fn unpack(
             "it has {files} files, for which there is no room; set TMPDIR to another directory"
         )));
     }
-    let mut command = Command::new(program);
+    let mut command = start::command(program, Inherited::Fixed);
     command.args(["-no-progress", "-no-xattrs", "-d"]).arg(tree).arg(image);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null());
     // It may complain of each device node: more than a pipe holds.
-    let mut complaints = tempfile::tempfile()?;
-    command.stderr(complaints.try_clone()?);
-    let mut child = Unsquashing(command.spawn()?);
+    let mut heard = Heard::start(command, [Keep::First(0), Keep::First(KEPT_BYTES)])?;
     let status = loop {
-        if let Some(status) = child.0.try_wait()? {
+        if let Some(status) = heard.ended()? {
             break status;
         }
         let left = Room::of(tree.parent().unwrap_or(tree))?;
@@ -107,16 +106,14 @@ fn unpack(
         }
         sleep(LOOK_AGAIN);
     };
-    let mut said = String::new();
-    complaints.seek(SeekFrom::Start(0))?;
-    let _ = complaints.take(1 << 16).read_to_string(&mut said);
+    let complaints = String::from_utf8_lossy(heard.stderr()).into_owned();
     if status.success() || status.code() == Some(NOT_ALL) && tree.is_dir() {
         let devices = tidy(tree)?;
-        let refused = said.lines().filter(|line| is_of_device(line)).count() as u64;
-        let lacks = (!status.success()).then(|| what_it_lacks(&said)).flatten();
+        let refused = complaints.lines().filter(|line| is_of_device(line)).count() as u64;
+        let lacks = (!status.success()).then(|| what_it_lacks(&complaints)).flatten();
         return Ok(Filled { devices: devices + refused, lacks, ..Filled::default() });
     }
-    Err(ArchiveError::Unusable(format!("unsquashfs: {}", said.trim())))
+    Err(ArchiveError::Unusable(format!("unsquashfs: {}", said::words(complaints.as_bytes()))))
 }
 
 /// How many inodes the image says that it has: the second number of its superblock.
@@ -142,16 +139,6 @@ fn what_it_lacks(said: &str) -> Option<String> {
         0 => format!("unsquashfs says `{first}`"),
         more => format!("unsquashfs says `{first}`, and {more} more of the kind"),
     })
-}
-
-/// Ended when we do not wait for it.
-struct Unsquashing(Child);
-
-impl Drop for Unsquashing {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Removes device nodes, which are left out of all roots, and gives their number. A directory that its owner
@@ -180,6 +167,8 @@ fn tidy(tree: &Path) -> std::io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// An image of a directory with this many files, and a device node where that may be made.
@@ -192,7 +181,7 @@ mod tests {
         let has_node = made.is_ok_and(|made| made.status.success());
         let made = Command::new("mksquashfs").arg(&root).arg(&file).arg("-quiet").output();
         if !made.is_ok_and(|made| made.status.success()) {
-            println!("skipped: needs squashfs-tools");
+            needs::skip("squashfs", "needs squashfs-tools");
             return None;
         }
         Some((file, has_node))

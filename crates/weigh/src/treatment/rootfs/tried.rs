@@ -69,6 +69,7 @@ fn run(
         directory: bench.place.work_directory.clone(),
         timeout_ms: LIMIT_MS,
         stdout: StdoutUse::KeepEnd,
+        start: None,
     };
     // The next session of this experiment has another scratch directory.
     let of_any_place = |why: &str| {

@@ -30,10 +30,12 @@ pub fn of_program(worker: u32, file: &str) -> io::Result<Option<Vec<u8>>> {
     // The launcher goes on when the kernel closes a pipe, which is before it puts the strings in place.
     let is_executed = || has_ended(worker) || stat(worker, ENV_END).is_ok_and(|end| end != "0");
     wait_until(Instant::now() + LIMIT, is_executed);
-    let content = fs::read(&path).map_err(|error| io::Error::other(format!("{path}: {error}")));
-    match content {
+    match fs::read(&path) {
         _ if has_ended(worker) => Ok(None),
-        other => other.map(Some),
+        // Its memory is gone already (proc_mem_open() in fs/proc/base.c).
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(error) => Err(io::Error::other(format!("{path}: {error}"))),
+        Ok(content) => Ok(Some(content)),
     }
 }
 
@@ -80,7 +82,11 @@ pub fn niceness(process: u32) -> io::Result<String> {
 
 /// Whether it has ended.
 pub fn has_ended(process: u32) -> bool {
-    stat(process, STATE).map_or(true, |state| matches!(state.as_str(), "Z" | "X"))
+    match stat(process, STATE) {
+        Ok(state) => matches!(state.as_str(), "Z" | "X"),
+        // One that cannot be seen has not ended.
+        Err(error) => matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)),
+    }
 }
 
 fn stat(process: u32, field: usize) -> io::Result<String> {

@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn one_step_of_a_kind_replaces_another() {
-        let of = |ppm| Setup::default().with(PlantedShare { ppm });
+        let of = |ppm| Setup::default().with(PlantedShare::evenly(ppm));
         let both = of(1).overridden_by(of(2).with(Canary { file: "x".into() }));
         assert_eq!(both.steps.len(), 2);
-        assert_eq!(both.get::<PlantedShare>(), Some(&PlantedShare { ppm: 2 }));
+        assert_eq!(both.get::<PlantedShare>(), Some(&PlantedShare::evenly(2)));
         assert_eq!(both.get::<LoginUid>(), None);
         assert_eq!(both.without::<Canary>(), of(2));
     }

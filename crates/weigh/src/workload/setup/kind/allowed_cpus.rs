@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::setup::{Act, look};
 
-/// On these, in order; with none it stays where it was born, and is only looked at.
+/// On these, in order; with none those that it was born with, by the same call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AllowedCpus {
     pub cpus: Vec<usize>,
@@ -50,10 +50,8 @@ impl Act for AllowedCpus {
     }
 
     fn in_worker(&self) -> io::Result<()> {
-        match self.cpus.is_empty() {
-            true => Ok(()),
-            false => Ok(sched_setaffinity(None, &self.set())?),
-        }
+        let cpus = if self.cpus.is_empty() { sched_getaffinity(None)? } else { self.set() };
+        Ok(sched_setaffinity(None, &cpus)?)
     }
 
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {

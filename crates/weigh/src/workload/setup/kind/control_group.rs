@@ -13,6 +13,9 @@ use crate::workload::setup::{Act, look};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlGroup {
     pub directories: Vec<PathBuf>,
+    /// The CPUs that they leave it, where they say so.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
 }
 
 impl ControlGroup {

@@ -13,6 +13,7 @@ use rustix::process::{geteuid, pivot_root};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
+use crate::chance;
 use crate::user_namespace;
 use crate::workload::setup::Act;
 
@@ -97,13 +98,15 @@ impl EnterRoot {
             .map_err(say("the directory of the root file system"))?;
         mount("weigh", MOUNTS, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
             .map_err(say("a file system in memory"))?;
-        for name in ["upper", "work", "root"] {
+        for name in [ABOVE, "upper", "work", "root"] {
             fs::create_dir(Path::new(MOUNTS).join(name)).map_err(say("a file system in memory"))?;
         }
+        bring_above().map_err(say("a file system in memory"))?;
         lay_over()?;
         std::env::set_current_dir(Path::new(MOUNTS).join("root")).map_err(say("the new root"))?;
         // A name that no link in a foreign root can lead to.
-        let old = format!(".weigh-old-{:016x}", rand::random::<u64>());
+        let old = chance::number().map_err(say("a directory in the new root"))?;
+        let old = format!(".weigh-old-{old:016x}");
         fs::create_dir(&old).map_err(say("a directory in the new root"))?;
         pivot_root(".", &*old).map_err(say("the new root (pivot_root)"))?;
         std::env::set_current_dir("/").map_err(say("the new root"))?;
@@ -150,12 +153,39 @@ fn bind(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// Copies what lies above the root to memory: of the host's own root, it would lie beneath itself.
+fn bring_above() -> io::Result<()> {
+    for entry in fs::read_dir(ABOVE)? {
+        let entry = entry?;
+        fs::copy(entry.path(), Path::new(MOUNTS).join(ABOVE).join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Tries whether an overlay can lie over the host's root here; for a process that ends after that.
+///
+/// # Errors
+/// A sentence that says why not.
+pub fn try_over_host() -> Result<(), String> {
+    own_mounts()?;
+    let base = std::env::temp_dir();
+    std::env::set_current_dir("/").map_err(say("the root directory"))?;
+    mount("weigh", &base, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
+        .map_err(say("a file system in memory"))?;
+    std::env::set_current_dir(&base).map_err(say("a file system in memory"))?;
+    let made = [MOUNTS, "mounts/above", "mounts/upper", "mounts/work", "mounts/root"];
+    made.into_iter().try_for_each(fs::create_dir).map_err(say("a file system in memory"))?;
+    std::os::unix::fs::symlink("/", TREE).map_err(say("a file system in memory"))?;
+    lay_over()
+}
+
 /// The overlay at `mounts/root`.
 fn lay_over() -> Result<(), String> {
-    const PLAIN: &std::ffi::CStr = c"lowerdir=above:tree,upperdir=mounts/upper,workdir=mounts/work";
+    const PLAIN: &std::ffi::CStr =
+        c"lowerdir=mounts/above:tree,upperdir=mounts/upper,workdir=mounts/work";
     // A user namespace may set these attributes alone; before Linux 6.6 a file system in memory has none.
     const OF_USER: &std::ffi::CStr =
-        c"lowerdir=above:tree,upperdir=mounts/upper,workdir=mounts/work,userxattr";
+        c"lowerdir=mounts/above:tree,upperdir=mounts/upper,workdir=mounts/work,userxattr";
     let lay = |options| mount("weigh", "mounts/root", "overlay", MountFlags::NODEV, Some(options));
     let laid = match geteuid().is_root() {
         true => lay(PLAIN),

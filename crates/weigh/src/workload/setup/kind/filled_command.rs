@@ -59,6 +59,10 @@ fn program(word: &str) -> Option<PathBuf> {
             .map(|directory| directory.join(word))
             .find(|file| file.is_file())?,
     };
+    // A pipe would be waited for.
+    if !found.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut first = [0; 2];
     fs::File::open(&found).ok()?.read_exact(&mut first).ok()?;
     (first != *b"#!").then(|| found.canonicalize().ok())?

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use rustix::process::{Pid, WaitOptions, setpriority_process, waitpid};
+use rustix::process::{Pid, WaitOptions, getpriority_process, setpriority_process, waitpid};
 use serde::{Deserialize, Serialize};
 
 use crate::workload::setup::{Act, look};
 
-/// It takes this level; with none it stays as it was born, and is only looked at.
+/// It takes this level; with none the one that it was born with, by the same call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NiceLevel {
     pub level: Option<i32>,
@@ -47,10 +47,8 @@ impl Act for NiceLevel {
     }
 
     fn in_worker(&self) -> io::Result<()> {
-        match self.level {
-            Some(level) => Ok(setpriority_process(None, level)?),
-            None => Ok(()),
-        }
+        let level = self.level.map_or_else(|| getpriority_process(None), Ok)?;
+        Ok(setpriority_process(None, level)?)
     }
 
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {

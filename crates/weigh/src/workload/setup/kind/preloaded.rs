@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::workload::setup::kind::variables::Variables;
 use crate::workload::setup::{Act, look};
 
-/// The loader is done with it within moments of its start.
-const LIMIT: Duration = Duration::from_secs(2);
+/// The loader is done with it within moments of its start, in seconds where many others want the CPU.
+const LIMIT: Duration = Duration::from_secs(20);
 const VARIABLE: &str = "LD_PRELOAD";
 /// Entries of the auxiliary vector (getauxval(3)): where the loader is, and whether it heeds no variables.
 const AT_BASE: usize = 7;
@@ -79,13 +79,13 @@ impl Act for Preloaded {
             return Ok(());
         }
         let deadline = Instant::now() + LIMIT;
-        let mut mapped = mapped_files(worker).unwrap_or_default();
+        let mut mapped = mapped_files(worker)?;
         while !self.is_done(&mapped) && !look::has_ended(worker) && Instant::now() < deadline {
             sleep(PAUSE);
-            mapped = mapped_files(worker).unwrap_or_default();
+            mapped = mapped_files(worker)?;
         }
-        // Of one that has ended nothing is mapped.
-        if mapped.len() > 2 || !look::has_ended(worker) {
+        // Of one that ended meanwhile nothing was read, or a part.
+        if self.is_done(&mapped) || !look::has_ended(worker) {
             seen.insert(Preloaded::SEEN_MAPPED.into(), mapped.join("\n"));
         }
         Ok(())
@@ -100,9 +100,14 @@ fn is_set(auxiliary: &[u8], entry: usize) -> bool {
     pairs.any(|(kind, value)| word(kind) == entry && word(value) != 0)
 }
 
-/// The files behind a process's memory, each once.
+/// The files behind a process's memory, each once; none of one that has ended.
 fn mapped_files(process: u32) -> io::Result<Vec<String>> {
-    let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
+    let maps = match fs::read_to_string(format!("/proc/{process}/maps")) {
+        // Its memory is gone before it counts as ended (proc_mem_open() in fs/proc/base.c).
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(Vec::new()),
+        Err(_) if look::has_ended(process) => return Ok(Vec::new()),
+        maps => maps?,
+    };
     let mut files: Vec<String> = Vec::new();
     for line in maps.lines() {
         let file = line.find('/').map(|at| &line[at..]);

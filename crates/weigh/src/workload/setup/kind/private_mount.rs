@@ -2,23 +2,38 @@
 //! goes, with its loop device, when the last of them ends, whatever ends it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
+use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, openat, syncfs, unlinkat};
+use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::file_system::file_system;
+use crate::machine::file_system::{ext4_errors, file_system};
+use crate::said;
 use crate::workload::setup::Act;
 use trust::program;
+use trust::start::{self, Inherited};
 
 /// Under which name it shows which file system the target is on when the worker executes.
 pub const FILE_SYSTEM_SEEN: &str = "file system";
 /// The same when the worker has ended.
 pub const FILE_SYSTEM_AFTERWARDS: &str = "file system afterwards";
+/// What went wrong on it that no program was told, when the worker had ended; empty where nothing did.
+pub const FILE_SYSTEM_TROUBLE: &str = "file system trouble";
+/// A name that no workload uses.
+const TRIED: &str = ".weigh-still-writable";
+
+/// A write of so many bytes is tried. XFS keeps some blocks back when it says that it is full.
+const TRIED_BYTES: usize = 64 << 10;
+
+/// Where this launcher mounted, opened before anything was written: syncfs(2) tells each open file once of
+/// what failed since it was opened.
+static MOUNTED: OnceLock<File> = OnceLock::new();
 
 /// What is mounted, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,16 +59,17 @@ impl Act for PrivateMount {
         mount_change("/", private).map_err(|error| cannot("making it private", &error))?;
         let mount = program::find("mount").and_then(|found| found.ok_or("it is not there".into()));
         let mount = mount.map_err(|error| cannot("the program `mount`", &error))?;
-        let output = Command::new(mount)
-            .args(["-t", &self.file_system, "-o", &self.options])
-            .args([&self.source, &self.target])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| cannot("the program `mount`", &error))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(cannot("`mount`", &String::from_utf8_lossy(&output.stderr).trim())),
+        let mut command = start::command(mount, Inherited::Fixed);
+        command.args(["-t", &self.file_system, "-o", &self.options]);
+        command.args([&self.source, &self.target]);
+        let output =
+            said::output(command).map_err(|error| cannot("the program `mount`", &error))?;
+        if !output.status.success() {
+            return Err(cannot("`mount`", &said::words(&output.stderr)));
         }
+        let root = File::open(&self.target).map_err(|error| cannot("opening it", &error))?;
+        MOUNTED.get_or_init(|| root);
+        Ok(())
     }
 
     /// The worker is born in the launcher's mount namespace, and so finds there what the launcher does.
@@ -63,12 +79,39 @@ impl Act for PrivateMount {
     }
 
     fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
-        seen.insert(FILE_SYSTEM_AFTERWARDS.into(), self.shown()?);
+        // One that has shut down may not even be looked at.
+        let trouble = self.trouble().unwrap_or_default();
+        let shown = self.shown().unwrap_or_else(|error| error.to_string());
+        seen.insert(FILE_SYSTEM_TROUBLE.into(), trouble);
+        seen.insert(FILE_SYSTEM_AFTERWARDS.into(), shown);
         Ok(None)
     }
 }
 
 impl PrivateMount {
+    /// A write may fail long after write(2) has said that it succeeded.
+    fn trouble(&self) -> Option<String> {
+        let Some(root) = MOUNTED.get() else { return Some("it was not mounted".into()) };
+        if syncfs(root).is_err() {
+            return Some("writes to it failed after write(2) had succeeded; see `dmesg`".into());
+        }
+        match ext4_errors(&self.target) {
+            Ok(None | Some(0)) => {}
+            Ok(Some(errors)) => return Some(format!("ext4 counted {errors} errors")),
+            Err(error) => return Some(format!("its errors cannot be counted: {error}")),
+        }
+        let is_asked_for = self.options.split(',').any(|option| option == "ro");
+        match is_full(root).and_then(|is_full| Ok(is_full || !has_taken(root)?)) {
+            Ok(false) => None,
+            Ok(true) | Err(Errno::NOSPC | Errno::DQUOT) => Some(
+                "it is full, so a write to it may have failed; name a larger size=, or write less"
+                    .into(),
+            ),
+            Err(Errno::ROFS) if is_asked_for => None,
+            Err(error) => Some(format!("nothing can be written to it any more: {error}")),
+        }
+    }
+
     /// The kind of file system; said to be none of its own where the target is on the same device as the
     /// directory that it is in, of whatever kind that is.
     fn shown(&self) -> io::Result<String> {
@@ -80,4 +123,21 @@ impl PrivateMount {
             false => Ok(kind),
         }
     }
+}
+
+/// Whether no block or no inode is left for users other than root. A write that finds no room fails with an
+/// error, but a shell may hide the error.
+fn is_full(root: &File) -> Result<bool, Errno> {
+    let room = fstatvfs(root)?;
+    // A tmpfs may have no limit, and Btrfs counts no inodes.
+    Ok((room.f_blocks > 0 && room.f_bavail == 0) || (room.f_files > 0 && room.f_favail == 0))
+}
+
+/// Whether a file can be made, written and removed again.
+fn has_taken(root: &File) -> Result<bool, Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(root, TRIED, flags, Mode::RUSR | Mode::WUSR)?;
+    let written = rustix::io::write(&file, &[0; TRIED_BYTES]);
+    unlinkat(root, TRIED, AtFlags::empty())?;
+    Ok(written? == TRIED_BYTES)
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Facts;
+use crate::machine::{Facts, LONGEST_FACT};
 use crate::workload::setup::Act;
 
 /// What it found is called so.
@@ -21,7 +21,10 @@ impl Act for RootFacts {
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let facts = Facts::read();
         let found = [(DISTRIBUTION, facts.distribution), (LIBC, facts.libc)];
-        seen.extend(found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        // Whoever made the root chose its words.
+        let short = |value: String| value.chars().take(LONGEST_FACT).collect();
+        let told = |(name, value): (&str, Option<String>)| Some((name.to_owned(), short(value?)));
+        seen.extend(found.into_iter().filter_map(told));
         Ok(())
     }
 }

@@ -1,0 +1,29 @@
+//! Skips tests that cannot run on this machine, and records each: `scripts/run-tests` lists them at the end.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::{env, thread};
+
+/// Says that this test cannot run, as the machine lacks something: `need` is one word, as `root` or `nginx`.
+///
+/// # Panics
+/// If `WEIGH_REQUIRE` has the word in it: CI names all that `scripts/install-deps` installs.
+pub fn skip(need: &str, why: &str) {
+    let required = env::var("WEIGH_REQUIRE").unwrap_or_default();
+    assert!(!required.split_whitespace().any(|one| one == need), "{need} is required, but: {why}");
+    println!("skipped: {why}");
+    let Some(file) = env::var_os("WEIGH_SKIPPED") else { return };
+    let mut file = OpenOptions::new().create(true).append(true).open(file).expect("WEIGH_SKIPPED");
+    let thread = thread::current();
+    let line = format!("{}: {need} is lacking: {why}\n", thread.name().unwrap_or("a test"));
+    file.write_all(line.as_bytes()).expect("WEIGH_SKIPPED");
+}
+
+/// Tells if the test runs as root; skips it otherwise.
+pub fn root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        skip("root", "needs root");
+    }
+    is_root
+}

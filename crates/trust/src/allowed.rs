@@ -1,0 +1,168 @@
+//! Files that root may execute, load, or open as a database: only root, and the user who called `sudo`, may
+//! be able to change them. Ordinary users may use whatever they like.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::fstat;
+use rustix::process::geteuid;
+
+use super::caller::caller;
+use super::path::{check, owners, refused, trusted_also};
+use super::user::{User, is_root_for_others};
+use super::walk::{is_directory, is_file, is_link, walk};
+
+/// The path without links of what will be executed or loaded. As root, only root and the user who called
+/// `sudo` may be able to change it; others execute what they like.
+///
+/// # Errors
+/// As [`trusted`], with what to do.
+pub fn executable(path: &Path) -> io::Result<PathBuf> {
+    if !geteuid().is_root() {
+        return path.canonicalize();
+    }
+    trusted_also(path, caller().map(|user| user.uid)).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            error.kind(),
+            format!(
+                "{error}. Root executes only what nobody but root, or the user who called sudo, can change. \
+                 Run `sudo -u USER weigh …` as the user whose it is, or use a copy that belongs to root"
+            ),
+        ),
+        _ => error,
+    })
+}
+
+/// Refuses a path that root may not execute, as [`executable`]. If nothing is there yet, nobody else may be
+/// able to create it.
+///
+/// # Errors
+/// As [`executable`].
+pub fn executable_or_absent(path: &Path) -> io::Result<()> {
+    let is_absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match executable(path) {
+        Err(error) if is_absent(&error) && geteuid().is_root() => {}
+        Err(error) if is_absent(&error) => return Ok(()),
+        other => return other.map(drop),
+    }
+    let path = std::path::absolute(path)?;
+    for parent in path.ancestors().skip(1) {
+        match executable(parent) {
+            Err(error) if is_absent(&error) => {}
+            other => {
+                let directory = other?;
+                // Sticky or not: there everybody can make what is absent.
+                if std::fs::metadata(&directory)?.permissions().mode() & 0o022 == 0 {
+                    return Ok(());
+                }
+                return Err(refused(format!(
+                    "{} is not there, and others can make it in {}",
+                    path.display(),
+                    directory.display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where root's database may be, which need not exist: where nobody but root, or the user who called `sudo`,
+/// can change anything. SQLite also believes files beside it, so a directory in which everybody may make
+/// files is refused. Gives the path without links, and as whom root works there.
+///
+/// # Errors
+/// `PermissionDenied` with a sentence that names what is whose; else as `open(2)`, `NotFound` where its
+/// directory is not there.
+pub fn database(path: &Path) -> io::Result<(PathBuf, Option<User>)> {
+    if !is_root_for_others() {
+        walk(path, None, &mut |_, _| Ok(()))?;
+        return Ok((path.to_owned(), None));
+    }
+    let caller = caller();
+    let owners = owners(caller.map(|user| user.uid))?;
+    let (mut user, mut acting) = (None, None);
+    let reached = walk(path, None, &mut |path, stat| {
+        if user.is_none() && caller.is_some_and(|caller| caller.uid == stat.st_uid) {
+            // Root may not enter that user's directories elsewhere than on this machine.
+            (user, acting) = (caller, caller.map(User::enter).transpose()?);
+        }
+        // What is neither is no database, and who opens it says so.
+        if !is_link(stat) && !is_directory(stat) && !is_file(stat) {
+            return Ok(());
+        }
+        check(path, stat, &owners, true).map_err(|error| {
+            refused(format!(
+                "{error}. Root opens only databases that nobody but root, or the user who called sudo, can \
+                 change. Run `sudo -u USER weigh …` as the user whose it is; that user exports results with \
+                 `weigh export --json`, and root imports them"
+            ))
+        })
+    })?;
+    drop(acting);
+    let may_be_one = reached.last.as_ref().is_none_or(is_file);
+    if may_be_one && fstat(&reached.directory)?.st_mode & 0o022 != 0 {
+        let directory = reached.path.parent().unwrap_or(&reached.path).display();
+        return Err(refused(format!(
+            "others can make files in {directory}, also such as SQLite takes for a part of the database: \
+             name a file in a directory of its own, which weigh makes"
+        )));
+    }
+    Ok((reached.path, user))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn root_executes_nothing_of_another_user_and_says_what_to_do() {
+        if !needs::root() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("evil.so");
+        fs::write(&file, "").unwrap();
+        assert_eq!(executable(&file).unwrap(), file.canonicalize().unwrap());
+        chown(&file, Some(1001), Some(1001)).unwrap();
+        let refused = executable(&file).unwrap_err().to_string();
+        assert!(refused.contains("(uid 1001)") && refused.contains("sudo -u USER"), "{refused}");
+        let absent = home.path().join("no/such");
+        assert_eq!(executable(&absent).unwrap_err().kind(), io::ErrorKind::NotFound);
+        executable_or_absent(&absent).unwrap();
+        mode(home.path(), 0o1777);
+        let refused = executable_or_absent(&absent).unwrap_err().to_string();
+        assert!(refused.contains("others can make it in"), "{refused}");
+    }
+
+    #[test]
+    fn a_database_of_roots_lies_where_nobody_else_can_make_a_file() {
+        if !needs::root() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("w.db");
+        assert_eq!(database(&file).unwrap(), (file.clone(), None), "it need not exist");
+        fs::write(&file, "").unwrap();
+        assert_eq!(database(&file).unwrap(), (file.clone(), None));
+        let refused = |path: &Path| database(path).unwrap_err().to_string();
+        // As `/tmp`: SQLite's log beside it may be anybody's.
+        mode(home.path(), 0o1777);
+        assert!(refused(&file).starts_with("others can make files in"), "{}", refused(&file));
+        assert!(refused(&home.path().join("absent")).starts_with("others"));
+        mode(home.path(), 0o755);
+        chown(&file, Some(1001), Some(1001)).unwrap();
+        assert!(refused(&file).contains("w.db belongs to another user (uid 1001)"));
+        // The owner of the file that is reached decides, whoever made the link.
+        let link = home.path().join("link");
+        symlink(&file, &link).unwrap();
+        assert!(refused(&link).contains("(uid 1001)"));
+    }
+}

@@ -1,0 +1,24 @@
+//! Durations and passes of the original of a suite (`--classic`).
+
+use super::work::Work;
+use crate::workload::suite::Member;
+
+/// UnixBench's `-i` default for its short tests, where a suite says nothing.
+pub fn classic_passes(work: &Work) -> usize {
+    member(work).and_then(|member| member.classic_passes).unwrap_or(3)
+}
+
+pub fn classic_ms(work: &Work) -> Option<u64> {
+    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
+}
+
+fn member(work: &Work) -> Option<&Member> {
+    match work {
+        Work::Builtin { member, .. } => member.as_ref(),
+        Work::Interpreted(_)
+        | Work::Command { .. }
+        | Work::Contest { .. }
+        | Work::Load(_)
+        | Work::Net(_) => None,
+    }
+}

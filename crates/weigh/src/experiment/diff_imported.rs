@@ -1,0 +1,145 @@
+//! Compares two reports, at least one of them imported. An import has rows with effects and intervals, but no
+//! samples.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::log_ratio::{bound, percent};
+use crate::machine::described::machine_changes;
+use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use crate::result::scheme::Scheme;
+use crate::result::summary::{Row, State, Summary};
+use paired::Interval;
+use paired::unpaired::difference;
+
+const NO_SAMPLES: &str = "Rates have no interval, as an import has no samples; a change of an effect has \
+    that of the two reports, each of which is wrong with its own error rate.";
+
+/// How `after` differs from `before`.
+///
+/// # Errors
+/// If the reports have no rows that can be compared.
+pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
+    for report in [before, after] {
+        if report.imported.as_ref().is_some_and(|imported| imported.is_figures()) {
+            return Err(format!(
+                "{} has results of another program, which are compared when they are imported: `weigh import \
+                 A B` with both files",
+                report.id
+            ));
+        }
+        if report.state == State::Failed {
+            return Err(format!("{} failed, so its numbers cannot be compared", report.id));
+        }
+    }
+    let (mut results, mut not_compared, mut not_judged) = (Vec::new(), Vec::new(), Vec::new());
+    for row in &before.results {
+        let Some(other) = after.results.iter().find(|other| is_same(row, other)) else { continue };
+        if scheme(row) != scheme(other) {
+            not_compared.push(format!(
+                "{}: one was measured by interleaved pairs, the other by sequential ones",
+                RowName(row)
+            ));
+            continue;
+        }
+        let held = hold_against(row, other);
+        if held.decisive().high_pct.is_none() {
+            not_judged.push(format!("{}: one of the two effects has no interval", RowName(row)));
+        }
+        results.push(held);
+    }
+    if results.is_empty() {
+        return Err(not_compared.first().map_or_else(
+            || {
+                let ids = format!("{} and {}", before.id, after.id);
+                format!("{ids} have no workload in common with the same treatment and unit")
+            },
+            |first| format!("no row can be compared: {first}"),
+        ));
+    }
+    let missing_later: Vec<String> = only_in(before, after)
+        .map(|row| format!("{}: {} has no such row", RowName(row), after.id))
+        .collect();
+    let gone = only_in(before, after).map(|row| format!("{}: {}", RowName(row), before.id));
+    let come = only_in(after, before).map(|row| format!("{}: {}", RowName(row), after.id));
+    Ok(Diff {
+        schema: SCHEMA,
+        before: side(before),
+        after: side(after),
+        alpha: before.alpha + after.alpha,
+        caveat: format!("{} {NO_SAMPLES}", caveat(&results)),
+        machine: machine_changes(&before.machine, &after.machine),
+        only_in_one: gone.chain(come).collect(),
+        results,
+        not_compared,
+        not_judged,
+        missing_later,
+    })
+}
+
+struct RowName<'a>(&'a Row);
+
+impl Display for RowName<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} under {} ({})", self.0.workload, self.0.treatment, self.0.unit)
+    }
+}
+
+fn only_in<'a>(one: &'a Summary, other: &'a Summary) -> impl Iterator<Item = &'a Row> {
+    one.results.iter().filter(|row| !other.results.iter().any(|it| is_same(row, it)))
+}
+
+fn is_same(one: &Row, other: &Row) -> bool {
+    (&one.workload, &one.treatment, &one.unit, &one.metric)
+        == (&other.workload, &other.treatment, &other.unit, &other.metric)
+}
+
+/// The scheme of a row; sequential if the row had no choice.
+fn scheme(row: &Row) -> Scheme {
+    row.scheme.unwrap_or(Scheme::InSequence)
+}
+
+fn side(report: &Summary) -> Side {
+    Side { id: report.id.clone(), started: report.started.clone(), command: report.command.clone() }
+}
+
+fn hold_against(before: &Row, after: &Row) -> DiffRow {
+    let rates = [before.baseline, after.baseline];
+    let [rate, effect] = [
+        change(rates, rates.map(f64::ln), [Interval::UNBOUNDED; 2]),
+        change(
+            [before.effect_pct, after.effect_pct],
+            [before, after].map(|row| log(row.effect_pct)),
+            [before, after].map(interval),
+        ),
+    ];
+    DiffRow {
+        workload: before.workload.clone(),
+        treatment: before.treatment.clone(),
+        unit: before.unit.clone(),
+        rate,
+        effect: Some(effect),
+    }
+}
+
+fn log(effect_pct: f64) -> f64 {
+    (effect_pct / 100.0).ln_1p()
+}
+
+fn interval(row: &Row) -> Interval {
+    Interval {
+        low: row.low_pct.map_or(f64::NEG_INFINITY, log),
+        high: row.high_pct.map_or(f64::INFINITY, log),
+    }
+}
+
+fn change(shown: [f64; 2], logs: [f64; 2], intervals: [Interval; 2]) -> Change {
+    let Interval { low, high } = difference(intervals[0], intervals[1]);
+    Change {
+        before: shown[0],
+        after: shown[1],
+        change_pct: percent(logs[1] - logs[0]),
+        low_pct: bound(low),
+        high_pct: bound(high),
+        is_beyond_noise: low > 0.0 || high < 0.0,
+    }
+}

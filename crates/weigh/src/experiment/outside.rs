@@ -1,0 +1,142 @@
+//! Whether both processes of interleaved pairs leave their partner's slices alone.
+//!
+//! Only one thread of each hands over the CPU. What else belongs to a process (a thread, a timer, a child)
+//! may work in its partner's slices: that makes the partner slower, and its own slices do not show it. So
+//! each process says what it used while its partner had the turn ([`Outside`]). Where the two differ,
+//! interleaved pairs cannot tell what the treatment costs, and the row goes on with sequential ones.
+
+use std::fmt::{Display, Formatter, Result as FmtResult};
+
+use crate::workload::sample::Outside;
+use paired::estimate::median;
+
+/// Two equal processes differ by less in 44 of 45 pairs, at a load of 10 (docs/statistics.md).
+const MOST_POINTS: f64 = 3.0;
+/// One pair alone may have had a bad moment.
+const LEAST_PAIRS: usize = 3;
+
+/// How the processes of a row's interleaved pairs differ by now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutsideUse {
+    /// Per pair, how much more the treated process used outside its slices, as a share of a slice.
+    excesses: Vec<f64>,
+    tasks: Option<[u32; 2]>,
+}
+
+/// How they differ too much: the baseline's process first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Difference {
+    /// Points of a slice that the treated process used more in its partner's slices.
+    CpuTime(f64),
+    Tasks([u32; 2]),
+    /// Tasks cannot be counted in one arm or both.
+    Unknown,
+}
+
+impl OutsideUse {
+    /// Adds a pair, the baseline first. Samples of earlier versions lack this reading and are ignored.
+    pub fn add(&mut self, pair: [Option<Outside>; 2]) {
+        let [Some(baseline), Some(treated)] = pair else { return };
+        let slice_ns = f64::midpoint(baseline.slice_cpu_ns, treated.slice_cpu_ns);
+        self.excesses.push((treated.ns_per_slice - baseline.ns_per_slice) / slice_ns.max(1.0));
+        let tasks = [baseline.tasks, treated.tasks];
+        let differs = |tasks: [u32; 2]| tasks[0] != tasks[1] || tasks[0] == 0;
+        if self.tasks.is_none_or(|known| !differs(known)) {
+            self.tasks = Some(tasks);
+        }
+    }
+
+    /// By how much more of a slice the treated process uses outside its own: the median pair.
+    pub fn excess(&self) -> f64 {
+        median(&self.excesses).unwrap_or(0.0)
+    }
+
+    /// Why the pairs are not valid; `None` if nothing is wrong.
+    pub fn difference(&self) -> Option<Difference> {
+        let points = 100.0 * self.excess();
+        match self.tasks? {
+            [0, _] | [_, 0] => Some(Difference::Unknown),
+            [baseline, treated] if baseline != treated => {
+                Some(Difference::Tasks([baseline, treated]))
+            }
+            _ if self.excesses.len() >= LEAST_PAIRS && points.abs() > MOST_POINTS => {
+                Some(Difference::CpuTime(points))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
+        match self {
+            Difference::CpuTime(points) => {
+                let arm = if *points > 0.0 { "treated" } else { "baseline" };
+                write!(
+                    f,
+                    "the {arm} process used {:.1} % of a slice more CPU time in its partner's slices \
+                     (a timer, a thread or a child)",
+                    points.abs()
+                )
+            }
+            Difference::Tasks([baseline, treated]) => write!(
+                f,
+                "the treated process has {treated} tasks (threads and children), the baseline's {baseline}; \
+                 the extra task may work in the partner's slices"
+            ),
+            Difference::Unknown => f.write_str(
+                "the tasks of a process could not be counted (is /proc mounted in both arms?)",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[[(f64, u32); 2]]) -> Option<Difference> {
+        let mut comparison = OutsideUse::default();
+        for pair in pairs {
+            comparison.add(pair.map(|(ns_per_slice, tasks)| {
+                Some(Outside { ns_per_slice, slice_cpu_ns: 100_000.0, tasks })
+            }));
+        }
+        comparison.difference()
+    }
+
+    #[test]
+    fn equal_processes_are_believed_whatever_handing_over_takes() {
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[[(12_000.0, 1), (14_000.0, 1)], [(30_000.0, 1), (28_000.0, 1)]]), None);
+        // One bad moment.
+        assert_eq!(of(&[[(12_000.0, 1), (90_000.0, 1)]; 2]), None);
+    }
+
+    #[test]
+    fn work_in_the_partners_slices_is_found_in_either_arm() {
+        let Some(Difference::CpuTime(points)) = of(&[[(5_000.0, 1), (9_000.0, 1)]; 3]) else {
+            panic!("4 points are too many")
+        };
+        assert!((points - 4.0).abs() < 1e-9, "{points}");
+        assert_eq!(of(&[[(9_000.0, 1), (5_000.0, 1)]; 3]), Some(Difference::CpuTime(-4.0)));
+        assert_eq!(of(&[[(5_000.0, 1), (7_900.0, 1)]; 3]), None);
+    }
+
+    #[test]
+    fn one_task_more_in_one_pair_is_enough_and_tasks_must_be_known() {
+        let equal = [(5_000.0, 2), (5_000.0, 2)];
+        let unequal = [(5_000.0, 1), (5_000.0, 2)];
+        assert_eq!(of(&[unequal, equal]), Some(Difference::Tasks([1, 2])));
+        assert_eq!(of(&[equal, unequal]), Some(Difference::Tasks([1, 2])));
+        assert_eq!(of(&[equal, equal]), None);
+        assert_eq!(of(&[[(0.0, 0), (0.0, 0)]]), Some(Difference::Unknown));
+    }
+
+    #[test]
+    fn samples_of_an_earlier_weigh_say_nothing() {
+        let mut comparison = OutsideUse::default();
+        comparison.add([None, None]);
+        assert_eq!((comparison.difference(), comparison.excess()), (None, 0.0));
+    }
+}

@@ -1,0 +1,51 @@
+//! What the other readings of a stored row's pairs do not support is withdrawn, as while it was measured
+//! (`row.rs`).
+
+use super::interleaved::{self, Claims};
+use super::late;
+use super::pairs::Measurements;
+use crate::result::scheme::Scheme;
+use crate::store::record::Stored;
+use crate::workload::metric::Metric;
+use paired::design::Design;
+use paired::judge::Judgement;
+
+/// Withdraws verdicts that a row's other readings do not support; `judged` holds the rates of all rows, then
+/// each further metric of all rows.
+pub fn guard(
+    judged: &mut [Judgement],
+    measurements: &[Measurements],
+    further: &[Metric],
+    design: &Design,
+) {
+    let rows = measurements.len();
+    let (rates, others) = judged.split_at_mut(rows);
+    for (number, (rate, of_row)) in rates.iter_mut().zip(measurements).enumerate() {
+        let of = |metric: &Metric| {
+            let which = further.iter().position(|one| one == metric)?;
+            others.get(which * rows + number)
+        };
+        let claims = Claims {
+            pairs: of_row.series.len(),
+            outside: &of_row.outside,
+            cpu_time: of(&Metric::CpuTime),
+            all_time: of(&Metric::AllTime),
+        };
+        interleaved::guard(rate, of_row.schedule.main(), &claims, design);
+        let mut late = of_row.late.clone();
+        late.beside(&of_row.log_ratios(), design.margin);
+        late::guard(rate, &late);
+        // What begins late is in no other claim of these pairs either.
+        let because = rate.withheld.map(|withheld| withheld.because);
+        let because = because.or_else(|| late.doubt(rate.estimate));
+        for (which, _) in further.iter().enumerate().filter(|(_, metric)| metric.is_unasked()) {
+            interleaved::guard_beside(&mut others[which * rows + number], because);
+        }
+    }
+}
+
+/// How the pairs of a row were taken, where there was a choice.
+pub fn scheme_of(stored: &Stored, row: &Measurements) -> Option<Scheme> {
+    let has_choice = stored.header.metrics.contains(&Metric::AllTime);
+    has_choice.then_some(row.schedule.main())
+}

@@ -1,0 +1,42 @@
+//! A warning about a budget that is too small, before it is spent.
+
+use std::time::Duration;
+
+use crate::format;
+use paired::judge::MIN_PAIRS;
+
+/// Warns if the budget is too small for verdicts, and says what to type instead.
+pub fn too_little_time(
+    budget: Duration,
+    rows: usize,
+    planned_pairs: Option<f64>,
+) -> Option<String> {
+    let pairs = planned_pairs.filter(|pairs| *pairs < MIN_PAIRS as f64)?;
+    let needed = budget.as_secs_f64() * MIN_PAIRS as f64 / pairs;
+    Some(format!(
+        "{} × {MIN_PAIRS} pairs need at least {}, so --budget {} decides few rows, if any. Use --budget {}, \
+         or fewer workloads.",
+        format::plural(rows, "row"),
+        format::clock(needed),
+        format::clock(budget.as_secs_f64()),
+        format::budget(needed)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_of_fewer_pairs_than_a_verdict_needs_is_told_with_one_that_suffices() {
+        let said =
+            |budget, rows, pairs| too_little_time(Duration::from_secs(budget), rows, Some(pairs));
+        assert_eq!(
+            said(40, 100, 2.0).unwrap(),
+            "100 rows × 8 pairs need at least 2 min 40 s, so --budget 40 s decides few rows, if any. \
+             Use --budget 4m, or fewer workloads."
+        );
+        assert_eq!(said(40, 100, 8.0), None);
+        assert_eq!(too_little_time(Duration::from_secs(1), 1, None), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! Ctrl-C, SIGTERM and SIGHUP: they end what is done in good order, wherever that is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+static HAS_COME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on these signals end nothing by themselves, but set what is given back.
+///
+/// # Errors
+/// A sentence, where the kernel does not permit it.
+pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let interrupted = HAS_COME.get_or_init(Arc::default);
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(interrupted))
+            .map_err(|error| format!("cannot listen for signals: {error}"))?;
+    }
+    Ok(Arc::clone(interrupted))
+}
+
+/// Whether one has come, for what takes long and is given no flag.
+pub fn has_come() -> bool {
+    HAS_COME.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}

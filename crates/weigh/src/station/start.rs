@@ -1,0 +1,62 @@
+//! Where the two samples of a pair begin: on one CPU, which both arms may use.
+
+use super::arms::Arms;
+use crate::workload::setup::Setup;
+use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
+use crate::workload::setup::kind::control_group::ControlGroup;
+use crate::workload::start_cpu::StartCpu;
+
+impl Arms<'_> {
+    /// How the worker of `own` begins, for a pair with the arm `other`. `chance` is the pair's, and
+    /// `is_of_one_cpu` says that the workload is about one CPU alone.
+    ///
+    /// The worker is not kept to that CPU if a treatment of the pair says on which CPUs it runs: that is its
+    /// effect. Neither is it if other processes of its arm run beside it, which are not kept there.
+    pub fn start(&self, own: usize, other: usize, chance: u64, is_of_one_cpu: bool) -> StartCpu {
+        let [own_cpus, others_cpus] = [own, other].map(|arm| cpus_of(self.setup(arm)));
+        let is_free = own_cpus.is_empty() && others_cpus.is_empty();
+        let are_alone = !self.has_members(own) && !self.has_members(other);
+        let stays = is_of_one_cpu && is_free && are_alone;
+        StartCpu { chance, among: common(own_cpus, others_cpus), stays }
+    }
+}
+
+/// The CPUs that a set-up keeps a worker to; empty if it leaves that as it is.
+fn cpus_of(setup: &Setup) -> &[usize] {
+    let by_affinity = setup.get::<AllowedCpus>().map(|step| &*step.cpus);
+    let by_group = setup.get::<ControlGroup>().map(|step| &*step.cpus);
+    by_affinity.filter(|cpus| !cpus.is_empty()).or(by_group).unwrap_or_default()
+}
+
+/// The CPUs that both arms may use. Two arms without a common CPU each begin on one of their own.
+fn common(own: &[usize], others: &[usize]) -> Vec<usize> {
+    if own.is_empty() {
+        return others.to_vec();
+    }
+    let both: Vec<usize> = own.iter().filter(|cpu| others.contains(cpu)).copied().collect();
+    if both.is_empty() { own.to_vec() } else { both }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpus_that_are_drawn_from_are_those_of_both_arms() {
+        assert_eq!(common(&[], &[]), [0_usize; 0]);
+        assert_eq!((common(&[1], &[]), common(&[], &[1])), (vec![1], vec![1]));
+        assert_eq!((common(&[0, 1, 2], &[1, 2, 3]), common(&[1, 2, 3], &[0, 1, 2])), {
+            (vec![1, 2], vec![1, 2])
+        });
+        assert_eq!((common(&[0], &[1]), common(&[1], &[0])), (vec![0], vec![1]));
+    }
+
+    #[test]
+    fn a_set_up_keeps_a_worker_to_its_list_or_to_that_of_its_group() {
+        let list = |cpus: &[usize]| AllowedCpus { cpus: cpus.to_vec() };
+        let group = ControlGroup { directories: Vec::new(), cpus: vec![3] };
+        assert!(cpus_of(&Setup::default().with(list(&[]))).is_empty());
+        assert_eq!(cpus_of(&Setup::default().with(list(&[])).with(group.clone())), [3]);
+        assert_eq!(cpus_of(&Setup::default().with(list(&[1])).with(group)), [1]);
+    }
+}

@@ -1,0 +1,65 @@
+//! Results that are one document, without pairs or samples: what `weigh rules` found.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::record::ExperimentKind;
+use super::{Error, Store};
+use crate::machine::Facts;
+
+impl Store {
+    /// Stores a result in JSON, and gives its id.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_document(
+        &self,
+        kind: ExperimentKind,
+        (command, machine): (&str, &Facts),
+        elapsed_s: f64,
+        document: &str,
+    ) -> Result<String, Error> {
+        let id = self.new_id()?;
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let machine = serde_json::to_string(machine).expect("plain data with text keys");
+        self.execute(
+            "INSERT INTO experiment (id, kind, started, elapsed_s, state, command, seed, budget_s, alpha,
+                margin, sets, machine, warnings, pid, boot_id, document)
+             VALUES (?1, ?2, ?3, ?4, 'complete', ?5, 0, 0, 0.05, 0, 1, ?6, '[]', 0, '', ?7)",
+            params![id, kind.as_str(), now, elapsed_s, command, machine, document],
+        )?;
+        Ok(id)
+    }
+
+    /// The document of an experiment; `None` of one that has samples.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn document(&self, id: &str) -> Result<Option<String>, Error> {
+        self.connection()
+            .query_row("SELECT document FROM experiment WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map(Option::flatten)
+            .map_err(|error| self.explain(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::header;
+    use super::*;
+
+    #[test]
+    fn a_document_comes_back_and_what_has_samples_has_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let about = ("weigh rules a.rules", &Facts::default());
+        let id = store.add_document(ExperimentKind::Rules, about, 60.0, "{\"a\":1}").unwrap();
+        assert_eq!(store.document(&id).unwrap().as_deref(), Some("{\"a\":1}"));
+        let entry = &store.history().unwrap()[0];
+        assert_eq!((entry.kind, &*entry.command), (Some(ExperimentKind::Rules), about.0));
+        assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Rules);
+        let measured = store.begin(&header()).unwrap();
+        assert_eq!(store.document(&measured).unwrap(), None);
+        assert_eq!(store.document("zzzzzz").unwrap(), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Who receives the records is a parameter: the real auditd with a configuration of its own, or nobody.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::support::audit::Audit;
+use crate::support::{Home, row, skip, wait_until};
+use serde_json::Value;
+
+/// Whether auditd is there; where the tests of auditing have to run, it must be.
+fn has_auditd() -> bool {
+    let is_there = ["/usr/sbin/auditd", "/sbin/auditd"].iter().any(|path| Path::new(path).exists());
+    if !is_there {
+        skip("audit", "auditd is not installed");
+    }
+    is_there
+}
+
+/// Weighs getppid with eight pairs and gives its row and the facts.
+fn weigh(audit: &Audit, treatment: &str) -> (Value, String) {
+    let home = Home::new();
+    let outcome = home.measure(&[
+        "compare",
+        treatment,
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--sample",
+        "20ms",
+        "--no-detail",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(home.processes(), Vec::<i32>::new());
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    home.succeed("show -v").assert_says(&["CPU spent elsewhere/op", "kauditd"]);
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    (row(&json, "getppid")["evidence"].clone(), facts)
+}
+
+#[track_caller]
+fn number(evidence: &Value, field: &str) -> f64 {
+    evidence[field].as_f64().unwrap_or_else(|| panic!("no {field}: {evidence:#}"))
+}
+
+#[track_caller]
+fn assert_three_records_and_cpu(evidence: &Value) {
+    let records = number(evidence, "records_per_op");
+    assert!((2.9..3.1).contains(&records), "{evidence:#}");
+    assert!(number(evidence, "kauditd_cpu_s") > 0.0, "{evidence:#}");
+    let bytes = number(evidence, "log_bytes_per_op");
+    assert!((200.0..1000.0).contains(&bytes), "{evidence:#}");
+}
+
+#[test]
+fn the_real_auditd_receives_the_records_and_its_cpu_time_counts() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+    assert!(
+        facts.contains("an auditd of our own") && facts.contains("flush = incremental_async"),
+        "{facts}"
+    );
+
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd+dispatcher,flush=none");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+    assert!(facts.contains("a dispatcher") && facts.contains("flush = none"), "{facts}");
+}
+
+#[test]
+fn with_nobody_to_receive_them_the_records_are_counted_all_the_same() {
+    let Some(audit) = Audit::take() else { return };
+    let (evidence, facts) = weigh(&audit, "audit:sink=none");
+    assert_three_records_and_cpu(&evidence);
+    assert_eq!(number(&evidence, "sink_cpu_s"), 0.0, "{evidence:#}");
+    assert!(facts.contains("No process receives the records"), "{facts}");
+}
+
+#[test]
+fn our_own_sink_computes_as_well() {
+    let Some(audit) = Audit::take() else { return };
+    let (evidence, _) = weigh(&audit, "audit");
+    assert_three_records_and_cpu(&evidence);
+    assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
+}
+
+/// Of one class, with cells as short as can be.
+const GRID: &str = r#"
+name = "small"
+summary = "for tests"
+activities = ["activity-cpu"]
+delays_ms = [1.0]
+drops = ["1@20%40"]
+tiers_bytes = [20_000, 400_000]
+least_ms = 1
+no_delay = true
+congestion = "reno"
+[[class]]
+name = "Video"
+bytes = 65536
+"#;
+
+#[test]
+fn records_are_shipped_to_w_passive_and_counted_there() {
+    if !Path::new("/dev/net/tun").exists() {
+        skip("tun", "there is no /dev/net/tun");
+        return;
+    }
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file("small.toml", GRID);
+    let arguments = ["compare", "audit:sink=remote", "-w", "net:./small.toml", "--pairs", "8"];
+    let outcome = home.measure(&[&arguments[..], &["--no-detail", "--json", "-"]].concat());
+    audit.assert_restored();
+    assert_eq!((home.processes(), home.leftovers()), (Vec::new(), Vec::new()));
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("198.19.2.2") && facts.contains("W_passive"), "{facts}");
+    // Of each sample there: all of its records but their ends, which no log has, and the canary's.
+    let sum = |name: &str| -> i64 {
+        let sql =
+            format!("SELECT sum(json_extract(evidence, '$.{name}')) FROM sample WHERE arm = 1");
+        home.open_database().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let (shipped, received) = (sum("shipped"), sum("received"));
+    assert!(shipped > 8 * 1000 && shipped < received, "{shipped} of {received}");
+}
+
+#[test]
+fn without_a_w_passive_nothing_can_be_shipped() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let arguments = ["compare", "audit:sink=remote", "-w", "getppid", "--pairs", "8"];
+    home.run(&arguments).assert_error(&["W_passive, which only `net:` workloads have"]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn auditd_ends_with_us_whatever_ends_us() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    for _ in 0..3 {
+        let home = Home::new();
+        let arguments = [
+            "compare",
+            "audit:sink=auditd+dispatcher",
+            "-w",
+            "getppid",
+            "--budget",
+            "60s",
+            "--no-detail",
+        ];
+        let mut running = home.start(home.weigh(&arguments));
+        home.wait_for_samples(1, &mut running);
+        assert_ne!(audit.status().pid, 0);
+        running.kill();
+        running.finish();
+        let all_gone = wait_until(Duration::from_secs(15), || home.processes().is_empty());
+        assert!(all_gone, "still running: {:#?}", home.describe_processes());
+        audit.assert_restored();
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_changed() {
+    let home = Home::new();
+    home.run("compare audit:sink=rsyslog -w getppid").assert_error(&["auditd+dispatcher"]);
+    home.run("compare audit:sink=none,flush=sync -w getppid")
+        .assert_error(&["it needs sink=auditd"]);
+}

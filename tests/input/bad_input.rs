@@ -1,0 +1,399 @@
+//! Whatever is wrong with the input gets a sentence that says what and where, exit status 2, and
+//! never a panic; the system is not changed.
+
+use std::fs;
+
+use crate::support::audit::Audit;
+use crate::support::{Home, Turn};
+
+#[test]
+fn names_that_do_not_exist_are_named_with_what_is_near() {
+    let home = Home::new();
+    home.run("compare none -w getpid").assert_error(&[
+        "no workload or suite `getpid`",
+        "did you mean",
+        "`getppid`",
+    ]);
+    home.run("run unixbenhc").assert_error(&["did you mean `unixbench`?"]);
+    home.run("compare none -w zzzzzzzz").assert_error(&["weigh list workloads"]);
+    home.run("compare audti").assert_error(&[
+        "no treatment `audti`",
+        "did you mean `audit`?",
+        "weigh list",
+    ]);
+    home.run("compare none --base nix").assert_error(&["no treatment `nix`"]);
+    home.run("show").assert_error(&["no experiment yet"]);
+    home.run("show nosuch").assert_error(&["no experiment `nosuch`", "weigh history"]);
+    home.run("export nosuch --json").assert_error(&["no experiment `nosuch`"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// A FIFO that nobody writes to, and a device without an end: `finish` gives up on what hangs.
+#[test]
+fn files_that_would_be_waited_for_are_refused_at_once() {
+    let home = Home::new();
+    let fifo = home.path("fifo.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
+    for file in ["./fifo.toml", "/dev/zero"] {
+        let treatment = format!("seccomp:profile={file}");
+        for arguments in [
+            vec!["compare", "none", "-w", file],
+            vec!["compare", &treatment],
+            vec!["run", file],
+            vec!["import", file],
+        ] {
+            let running = home.start(home.weigh(&arguments));
+            running
+                .finish()
+                .assert_error(&["not a regular file", "save the content to a regular file"]);
+        }
+        let mut command = home.weigh("list workloads");
+        command.env("WEIGH_WORKLOADS", file);
+        home.start(command).finish().assert_error(&["WEIGH_WORKLOADS=", "not a regular file"]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let home = Home::new();
+    for (option, value, said) in [
+        ("--budget", "soon", "such as 90s"),
+        ("--budget", "0s", "such as 90s"),
+        ("--budget", "-5m", "such as 90s"),
+        ("--margin", "0", "between 0 and 100"),
+        ("--margin", "100%", "between 0 and 100"),
+        ("--margin", "NaN", "between 0 and 100"),
+        ("--fail-above", "much", "such as 1%"),
+        ("--pairs", "1", "--pairs"),
+        ("--pairs", "99999999999", "--pairs"),
+        ("--seed", "-1", "--seed"),
+        ("--sets", "0", "--sets"),
+    ] {
+        home.run(&["compare", "none", &format!("{option}={value}")]).assert_error(&[said]);
+    }
+    home.run("compare none -w stat -- true").assert_error(&["not both"]);
+    home.run("run --samples 1").assert_error(&["--samples"]);
+    home.run("export x").assert_error(&["--json"]);
+    home.run("weight").assert_error(&["weight"]);
+}
+
+/// Who gave one would take the numbers for those of what it says.
+#[test]
+fn options_that_nothing_uses_are_refused() {
+    let home = Home::new();
+    home.succeed("agent --new-token token");
+    let refused = |words: &str, said: &[&str]| {
+        home.run(&words.split(' ').collect::<Vec<_>>()).assert_error(said);
+    };
+    let getppid = "compare seccomp -w getppid";
+    refused(
+        &format!("{getppid} --active a.lab --passive p.lab --token-file token"),
+        &["is a network grid, which --active, --passive and --token-file are for", "-w net:quick"],
+    );
+    refused(&format!("{getppid} --treat client"), &["asks a server", "leave --treat out"]);
+    refused(&format!("{getppid} --reboot-by grub"), &["--reboot-by is for arms that are boots"]);
+    refused(
+        "run app:web.page --for 1m --think 10ms",
+        &["nothing that is measured uses --think: it is for mixes"],
+    );
+    for command in ["show", "run getppid", "compare none", "load shared", "versus true false"] {
+        refused(&format!("{command} --as unixbench -v"), &["--as <TABLE>", "cannot be used with"]);
+    }
+    refused("agent --new-token t --longest 5s", &["--longest <TIME>", "cannot be used with"]);
+    assert!(!home.path("t").exists());
+    assert_eq!((home.samples(), home.leftovers()), (0, Vec::<std::path::PathBuf>::new()));
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_refused() {
+    let home = Home::new();
+    for (treatment, said) in [
+        ("seccomp:compares=0", "from 1 to 2000"),
+        ("seccomp:compares=many", "from 1 to 2000"),
+        ("seccomp:compares=1,compares=2", "given twice"),
+        ("seccomp:", "empty"),
+        ("seccomp:comparisons=5", "it takes compares=N, profile=FILE"),
+        ("seccomp:profile=missing.json", "missing.json"),
+        ("none:really", "it takes nothing"),
+        ("audit:backlog=0", "backlog=0"),
+        ("audit:backlog=-1", "backlog=-1"),
+        ("audit:rules=missing.rules", "missing.rules"),
+        ("audit:residual,backlog=9", "auditing is off"),
+    ] {
+        home.run(&["compare", treatment, "-w", "getppid"]).assert_error(&[said]);
+    }
+    home.file("broken.json", "{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"syscalls\": [}");
+    home.run("compare seccomp:profile=broken.json -w getppid")
+        .assert_error(&["broken.json", "line 2"]);
+}
+
+#[test]
+fn a_rule_file_that_is_none_is_named_with_its_line() {
+    let home = Home::new();
+    for (name, content, said) in [
+        ("empty.rules", &b""[..], "no rule in this file"),
+        ("control.rules", b"# nothing but\n-D\n-e 1\n", "no rule in this file"),
+        ("binary.rules", b"-w /etc/passwd -p wa\n\x7fELF\x02\x00\xff\n", "binary.rules:2"),
+        ("limit.rules", b"-w /etc/passwd -p wa\n\n-b many\n", "limit.rules:3"),
+    ] {
+        home.file(name, content);
+        home.run(&["compare", &format!("audit:rules={name}"), "-w", "getppid"])
+            .assert_error(&[name, said]);
+    }
+}
+
+#[test]
+fn a_rule_file_with_some_bad_lines_is_weighed_and_they_are_reported() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file(
+        "mixed.rules",
+        "-D\n-b 1000\n-f 2\n-a always,exit -S getppid -k good\n-a always,exit -S no_such_call -k x\n\
+         -w /etc/passwd -p wa -k good\n-a never,always\nrubbish\n-e 2\n",
+    );
+    let outcome = home.measure("compare audit:rules=mixed.rules -w getppid --pairs 8 --json -");
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    for said in [
+        "mixed.rules: 2 rules loaded",
+        "Line 5 refused (Syscall name unknown: no_such_call)",
+        "Line 7 refused (`-a` takes `always` or `never` and a list",
+        "Line 8 skipped (it is not a rule): rubbish",
+        "Line 9 skipped (weigh itself switches auditing on, and never locks it)",
+        "backlog limit is 1000 records",
+    ] {
+        assert!(facts.contains(said), "`{said}` is not in {facts}");
+    }
+    let warning = "`audit:rules=mixed.rules`: 3 lines were refused, and are not weighed; the first is line \
+                   5 of mixed.rules (Syscall name unknown: no_such_call).";
+    assert!(json["warnings"].as_array().unwrap().contains(&warning.into()), "{json:#}");
+    assert!(outcome.stderr.contains("3 lines were refused"), "{outcome:#?}");
+    crate::support::assert_slows(crate::support::row(&json, "getppid"), 30.0);
+    audit.assert_restored();
+}
+
+#[test]
+fn a_rule_file_with_bad_lines_only_leaves_nothing_loaded() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    home.file("bad.rules", "-a always,exit -S nosuch\n-a never\n-w relative -p wa\n");
+    home.run("compare audit:rules=bad.rules -w getppid --pairs 8").assert_error(&[
+        "bad.rules could be loaded: Line 1 refused (Syscall name unknown: nosuch)",
+        "Line 3 refused (The path must start with '/')",
+    ]);
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(home.json()["state"], "failed");
+}
+
+#[test]
+fn a_broken_suite_file_is_named_with_its_line() {
+    let home = Home::new();
+    let head = "name = \"mine\"\nsummary = \"of mine\"\n";
+    for (name, text, said) in [
+        ("key.toml", format!("{head}[[workload]]\nnam = \"stat\"\n"), "key.toml:4"),
+        ("syntax.toml", format!("{head}[[workload\n"), "syntax.toml:3"),
+        ("empty.toml", format!("{head}workload = []\n"), "no [[workload]]"),
+        ("unknown.toml", format!("{head}[[workload]]\nname = \"stta\"\n"), "did you mean `stat`"),
+    ] {
+        home.file(name, text);
+        home.run(&["compare", "none", "-w", name]).assert_error(&[name, said]);
+    }
+    home.run("run ./missing.toml").assert_error(&["missing.toml"]);
+    home.file("binary.toml", b"\xff\xfe");
+    home.run("run binary.toml").assert_error(&["binary.toml"]);
+    home.run("run ./data/").assert_error(&["./data/"]);
+}
+
+#[test]
+fn a_damaged_database_is_named_with_a_way_out() {
+    let home = Home::new();
+    fs::create_dir_all(home.database().parent().unwrap()).unwrap();
+    fs::write(home.database(), "not a database at all, ".repeat(400)).unwrap();
+    let commands: [&[&str]; 4] =
+        [&["show"], &["history"], &["compare", "none", "-w", "getppid"], &["run", "getppid"]];
+    for command in commands {
+        home.run(command).assert_error(&["weigh.db is damaged", "move it away"]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn damage_within_the_database_is_found_where_it_is_read() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.succeed("run getppid --samples 3");
+    let mut bytes = fs::read(home.database()).unwrap();
+    assert!(bytes.len() > 3 * 4096);
+    bytes[4096..].fill(0xa5);
+    fs::write(home.database(), bytes).unwrap();
+    for command in [&["show"][..], &["history"], &["run", "getppid", "--samples", "3"]] {
+        home.run(command).assert_error(&["weigh.db is damaged"]);
+    }
+    home.file("data/foreign.db", "");
+    let foreign = rusqlite::Connection::open(home.path("data/foreign.db")).unwrap();
+    foreign.execute_batch("CREATE TABLE experiment (x); PRAGMA user_version = 1").unwrap();
+    home.run("--database data/foreign.db show").assert_error(&["foreign.db"]);
+}
+
+/// Not by a bit, but on purpose.
+#[test]
+fn a_database_that_says_what_cannot_be_is_refused_in_a_sentence() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.run("compare none -w getppid --pairs 8 --no-detail");
+    let copy = fs::read(home.database()).unwrap();
+    for (statement, what) in [
+        ("UPDATE sample SET work = 99", "a sample of workload 99 in arm"),
+        ("UPDATE sample SET treated_arm = 99", "in arm 99"),
+        ("UPDATE sample SET set_number = 1099511627776", "more than 10000 sets"),
+        ("UPDATE experiment SET elapsed_s = 1e300", "longer than thirty years"),
+    ] {
+        fs::write(home.database(), &copy).unwrap();
+        rusqlite::Connection::open(home.database()).unwrap().execute(statement, []).unwrap();
+        for command in [
+            &["show", "-v"][..],
+            &["export", "latest", "--csv"],
+            &["compare", "--continue", "latest"],
+        ] {
+            home.run(command).assert_error(&["is damaged: ", what]);
+        }
+    }
+}
+
+#[test]
+fn a_database_where_none_can_be_is_named() {
+    let home = Home::new();
+    home.file("plain", "");
+    for (path, said) in [
+        ("plain/weigh.db", "plain"),
+        ("data", "data"),
+        ("/proc/no/weigh.db", "/proc/no"),
+        ("/dev/full", "/dev/full"),
+    ] {
+        let history = home.run(&["--database", path, "history"]);
+        match path.starts_with("/proc") {
+            // Who only reads makes no directory.
+            true => history.assert_says(&["There is no experiment yet"]),
+            false => history.assert_error(&[said]),
+        }
+        home.run(&["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"])
+            .assert_error(&[said]);
+    }
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
+    home.run(&experiment).assert_error(&["cannot write no/such/file"]);
+    assert!(!home.database().exists(), "it began nevertheless");
+    home.run("compare nosuch --json out.json").assert_error(&["no treatment"]);
+    home.run("run nosuch --html out.html").assert_error(&["`nosuch`"]);
+    assert!(!home.path("out.json").exists() && !home.path("out.html").exists());
+    home.measure("compare none -w getppid --pairs 8");
+    let id = home.query_text("SELECT id FROM experiment");
+    home.run(&["export", &id, "--csv", "-o", "no/such/file"]).assert_error(&["no/such/file"]);
+    home.run(&["export", &id, "--html", "-o", "/dev/full"]).assert_error(&["/dev/full", "space"]);
+}
+
+/// Whoever reads JSON from a pipe cannot read a page behind it.
+#[test]
+fn two_documents_do_not_share_stdout() {
+    let home = Home::new();
+    home.file("my.rules", "-a always,exit -S getppid\n");
+    for (command, first, second) in [
+        (&["compare", "none", "-w", "getppid"][..], "csv", "json"),
+        (&["versus", "true", "false"], "html", "junit"),
+        (&["run", "getppid"], "json", "html"),
+        (&["rules", "my.rules"], "json", "html"),
+        (&["net", "rank", "./a.json", "./b.json"], "json", "html"),
+    ] {
+        let option = |name: &str| match (command[0], name) {
+            ("net", "json") => vec!["--json".to_owned()],
+            _ => vec![format!("--{name}"), "-".to_owned()],
+        };
+        let options = [option(first), option(second)].concat();
+        let words = command.iter().copied().chain(options.iter().map(String::as_str));
+        let outcome = home.run(&words.collect::<Vec<_>>());
+        outcome.assert_error(&["both want stdout", &format!("--{first}"), &format!("--{second}")]);
+        assert_eq!(outcome.stdout, "", "{command:?}");
+    }
+    let summary = ["compare", "none", "-w", "getppid", "--github-summary=-"];
+    home.run(&summary).assert_error(&["use --markdown - instead"]);
+    assert!(!home.path("-").exists() && !home.database().exists());
+}
+
+#[test]
+fn a_command_that_fails_gives_no_number() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.run("compare none -- /no/such/command")
+        .assert_error(&["there is no program `/no/such/command`", "nothing was measured"]);
+    home.run(&["compare", "none", "--", "sh", "-c", "echo oh dear >&2; exit 3"])
+        .assert_error(&["exited with status 3", "oh dear"]);
+    let json = home.json();
+    assert_eq!(json["results"], serde_json::json!([]));
+    assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
+    home.run(&["compare", "none", "--", "sh", "-c", "kill -SEGV $$"])
+        .assert_error(&["killed by signal 11"]);
+    let nothing = r#"echo '{"operations":0,"elapsed_ns":5}'"#;
+    home.run(&["compare", "none", "--", "sh", "-c", nothing])
+        .assert_error(&["not a valid measurement"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// A sample is refused that no program can have measured, however plausible it looks.
+#[test]
+fn a_sample_that_cannot_be_gives_no_number() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    for (sample, said) in [
+        (r#"{"operations":5,"elapsed_ns":60000000000}"#, "but ran for"),
+        (r#"{"operations":5,"elapsed_ns":9,"total_operations":-5}"#, "-5 operations in all"),
+        (r#"{"operations":5,"elapsed_ns":9,"rate":1e300}"#, "not a valid measurement"),
+        (
+            r#"{"operations":5,"elapsed_ns":100000}"#,
+            "in each of 8 launches: it was not measured with a \
+            clock",
+        ),
+    ] {
+        let line = format!("echo '{sample}'");
+        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
+            .assert_error(&[said]);
+        assert_eq!(home.json()["results"], serde_json::json!([]), "{sample}");
+    }
+}
+
+/// What it counts itself and whole runs are two metrics: the ratio of one to the other is no effect.
+#[test]
+fn a_command_that_stops_printing_its_sample_gives_no_number() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let sample = r#"echo "{\"operations\":50,\"elapsed_ns\":100000,\"rate\":5.0$$}""#;
+    for (first, then) in [(sample, "echo a warning"), ("echo a warning", sample)] {
+        home.file("launches", "");
+        let line = format!(
+            "echo >> launches; if [ $(wc -l < launches) -le 5 ]; then {first}; else {then}; fi"
+        );
+        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
+            .assert_error(&["ops/s", "the first launch"]);
+        let json = home.json();
+        assert_eq!(json["results"], serde_json::json!([]), "{json:#}");
+        assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
+    }
+}
+
+#[test]
+fn directories_that_are_missing_are_named() {
+    let home = Home::new();
+    let mut command = home.weigh("compare none -w getppid");
+    command.env("TMPDIR", "/no/such/directory");
+    home.start(command).finish().assert_error(&["/no/such/directory", "TMPDIR"]);
+    let mut command = home.weigh("compare none -w getppid");
+    command.env("XDG_STATE_HOME", "/proc/no");
+    home.start(command).finish().assert_error(&["state"]);
+}

@@ -1,0 +1,145 @@
+//! What files, commands and databases say is shown, and never drives the terminal: no byte of an escape
+//! sequence reaches stdout or stderr, but those of our own colours.
+
+use crate::support::{Home, Outcome, Turn};
+
+/// Sets the title, clears the screen, goes red, types C1's CSI, turns the reading direction.
+const PLANT: &str = "\x1b]0;pwned\x07\x1b[2J\x1b[41mx\u{9b}5n\u{202e}";
+
+/// The same where a format does not allow control characters as they are.
+const ESCAPED: &str = r"\u001b]0;pwned\u0007\u001b[2J\u001b[41mx\u009b5n\u202e";
+
+/// Own colours: reset, bold, faint, or the colour of letters.
+fn without_own_colours(text: &str) -> String {
+    let own = (0..=2).chain(30..=37).map(|number| format!("\x1b[{number}m"));
+    own.fold(text.to_owned(), |text, sequence| text.replace(&sequence, ""))
+}
+
+#[track_caller]
+fn assert_harmless(arguments: &[&str], outcome: &Outcome, is_coloured: bool) {
+    for stream in [&outcome.stdout, &outcome.stderr] {
+        let left = if is_coloured { without_own_colours(stream) } else { stream.clone() };
+        let bad = left.find(|c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}');
+        assert_eq!(bad, None, "{arguments:?}: {stream:?}");
+    }
+}
+
+/// Runs it without and with colours; `said` is what shows that the plant was reached.
+#[track_caller]
+fn run_both(home: &Home, arguments: &[&str], said: &str) {
+    for colour in ["never", "always"] {
+        let outcome = home.run(&[&["--color", colour], arguments].concat());
+        assert_harmless(arguments, &outcome, colour == "always");
+        outcome.assert_says(&[said]);
+    }
+}
+
+#[test]
+fn of_errors_about_files_of_every_kind() {
+    let home = Home::new();
+    let suite = |name: &str| {
+        format!("name = \"{name}\"\nsummary = \"s\"\n[[workload]]\nname = \"{ESCAPED}\"\n")
+    };
+    home.file("unknown.toml", suite("mine"));
+    home.file("key.toml", format!("\"{ESCAPED}\" = 1\n"));
+    home.file("raw.toml", format!("name = {PLANT}\n"));
+    home.file("action.json", format!("{{\"defaultAction\":\"{ESCAPED}\"}}"));
+    home.file("broken.json", format!("{{\"{PLANT}\""));
+    home.file("schema.json", format!("{{\"schema\":\"{ESCAPED}\"}}"));
+    home.file("table.csv", format!("test,unit,a,b\nx,us,1,{PLANT}\n"));
+    home.file("twice.csv", format!("test,unit,a,b\n{PLANT},us,1,2\n{PLANT},us,1,2\n"));
+    home.file("perf.csv", format!("1,,{PLANT}\n"));
+    home.file(
+        "unixbench.txt",
+        format!("BYTE UNIX Benchmarks (Version 5)\n{PLANT} {PLANT} lps (1 samples)\n"),
+    );
+    home.file("profile.json", format!("{{\"{ESCAPED}\": 1}}"));
+    let compare = |suite: &'static str| ["compare", "none", "-w", suite];
+    run_both(&home, &compare("unknown.toml"), "pwned");
+    run_both(&home, &compare("key.toml"), "pwned");
+    run_both(&home, &compare("raw.toml"), "raw.toml");
+    for name in ["action.json", "broken.json"] {
+        run_both(&home, &["compare", &format!("seccomp:profile={name}"), "-w", "getppid"], name);
+    }
+    for name in
+        ["schema.json", "broken.json", "table.csv", "twice.csv", "perf.csv", "unixbench.txt"]
+    {
+        run_both(&home, &["import", name], name);
+    }
+    run_both(&home, &["import", "--format", "perf", "perf.csv"], "pwned");
+    run_both(&home, &["rules", "nowhere", "--profile", "profile.json"], "profile.json");
+}
+
+#[test]
+fn of_names_on_the_command_line() {
+    let home = Home::new();
+    let file = home.file(&format!("{PLANT}.csv"), "nothing");
+    let file = file.to_str().unwrap();
+    for arguments in [
+        &["import", file][..],
+        &["import", "--as", PLANT, file],
+        &["show", PLANT],
+        &["show", "--as", PLANT],
+        &["--database", file, "history"],
+        &["compare", PLANT],
+        &["compare", "none", "-w", PLANT],
+        &["compare", "none", "--budget", PLANT],
+        &["compare", "none", &format!("--{PLANT}")],
+        &["compare", &format!("seccomp:profile={file}"), "-w", "getppid"],
+        &["compare", "none", "--json", &format!("/nowhere/{PLANT}")],
+        &[PLANT],
+    ] {
+        run_both(&home, arguments, "");
+    }
+    run_both(&home, &["show", PLANT], "pwned");
+}
+
+#[test]
+fn of_what_is_stored_in_every_report() {
+    let home = Home::new();
+    home.file("t.csv", format!("test,unit,a{PLANT},=b\n{PLANT},us{PLANT},1,2\n"));
+    run_both(&home, &["import", "t.csv"], "pwned");
+    let id = home.query_text("SELECT id FROM experiment LIMIT 1");
+    run_both(&home, &["show", &id], "pwned");
+    run_both(&home, &["history"], "imported");
+    for format in ["--json", "--markdown", "--html", "--text"] {
+        run_both(&home, &["export", &id, format], "pwned");
+    }
+    // JSON is escaped, so that its reader gets what was there.
+    let json = home.succeed(&["export", &id, "--json"]).json();
+    assert!(json.to_string().contains("pwned"));
+    assert_eq!(json["imported"]["files"][0]["figures"][0]["test"], PLANT.trim());
+    for dialect in ["smalley", "unixbench", "lmbench", "nitzberg", "whitcher"] {
+        run_both(&home, &["show", &id, "--as", dialect], "");
+    }
+    // A database that another program has written to, and one that is broken in a way that SQLite quotes.
+    let database = home.open_database();
+    let change = format!(
+        "UPDATE experiment SET command = '{PLANT}', started = '\u{1b}[31m2026';
+        UPDATE imported SET summary = '{PLANT}'"
+    );
+    database.execute_batch(&change).unwrap();
+    run_both(&home, &["history"], "pwned");
+    run_both(&home, &["show", &id], "cannot be read");
+}
+
+#[test]
+fn of_what_a_command_says_when_it_fails() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let script = home.file("fail.sh", format!("printf '%s' '{PLANT}' >&2\nexit 3\n"));
+    let script = script.to_str().unwrap();
+    for colour in ["never", "always"] {
+        let arguments =
+            ["--color", colour, "compare", "none", "--pairs", "8", "--", "sh", script, PLANT];
+        let outcome = home.run(&arguments);
+        assert_harmless(&arguments, &outcome, colour == "always");
+        outcome.assert_error(&["exited with status 3", "pwned"]);
+    }
+    run_both(&home, &["show"], "pwned");
+    run_both(
+        &home,
+        &["export", &home.query_text("SELECT id FROM experiment LIMIT 1"), "--csv"],
+        "",
+    );
+}

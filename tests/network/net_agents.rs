@@ -1,0 +1,275 @@
+//! `weigh net` with black boxes that are other machines: three network namespaces stand for them, on two
+//! networks of this test's own. In one is `weigh net`, in the others an agent each.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::processes::signal;
+use crate::support::{Home, Outcome, Running, Turn, row, skip, wait_until};
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+use wire::{Interfaces, Namespace};
+
+const LONG: Duration = Duration::from_secs(60);
+const ACTIVE: &str = "10.96.1.2";
+const PASSIVE: &str = "10.96.2.2";
+
+/// As in tests/network/net.rs.
+const SMALL: &str = r#"
+name = "small"
+summary = "for tests"
+activities = ["activity-ftp"]
+delays_ms = [1.0]
+drops = ["1@20%40"]
+tiers_bytes = [20_000, 400_000]
+least_ms = 1
+no_delay = true
+congestion = "reno"
+[[class]]
+name = "Video"
+bytes = 65536
+"#;
+
+/// Three machines: each has a home, and a network interface.
+struct Lab {
+    weighed: Home,
+    machines: [Arc<Namespace>; 3],
+    agents: [(Home, Option<Running>); 2],
+}
+
+fn can_have_machines() -> bool {
+    let can = fs::metadata("/dev/net/tun").is_ok() && crate::support::is_root();
+    if !can {
+        skip("tun", "needs root and /dev/net/tun");
+    }
+    can
+}
+
+impl Lab {
+    /// The machines, without agents.
+    fn new() -> Lab {
+        let machines = [(); 3].map(|()| Arc::new(Namespace::new().unwrap()));
+        let [weighed, active, passive] = &machines;
+        for (number, (other, name)) in [(active, "to-a"), (passive, "to-p")].into_iter().enumerate()
+        {
+            weighed.run(|| Interfaces::open()?.add_veth(name, "eth0", other)).unwrap();
+            for (machine, interface, host) in [(weighed, name, 1), (other, "eth0", 2)] {
+                let address = IpAddr::from(Ipv4Addr::new(10, 96, number as u8 + 1, host));
+                let give = || {
+                    let interfaces = Interfaces::open()?;
+                    interfaces.bring_up("lo", None, None)?;
+                    interfaces.bring_up(interface, None, None)?;
+                    interfaces.add_address(interface, address, 24)
+                };
+                machine.run(give).unwrap();
+            }
+        }
+        let home = Home::new();
+        home.file("small.toml", SMALL);
+        home.succeed("agent --new-token token");
+        let agents = [(); 2].map(|()| {
+            let other = Home::new();
+            fs::copy(home.path("token"), other.path("token")).unwrap();
+            (other, None)
+        });
+        Lab { weighed: home, machines, agents }
+    }
+
+    fn with_agents() -> Lab {
+        let mut lab = Lab::new();
+        lab.start_agent(0);
+        lab.start_agent(1);
+        lab
+    }
+
+    fn start_agent(&mut self, number: usize) {
+        let (home, running) = &mut self.agents[number];
+        let address = [ACTIVE, PASSIVE][number];
+        let mut command = home.weigh(&["agent", "--listen", address, "--token-file", "token"]);
+        enter(&mut command, &self.machines[1 + number]);
+        let started = home.start(command);
+        let listens = || started.said().contains("Listening on");
+        assert!(wait_until(LONG, listens), "{}", started.said());
+        *running = Some(started);
+    }
+
+    fn start(&self, arguments: &[&str]) -> Running {
+        let hosts = ["--active", ACTIVE, "--passive", PASSIVE, "--token-file", "token"];
+        let is_continued = arguments.contains(&"--continue");
+        let hosts = if is_continued { &[][..] } else { &hosts[..] };
+        let mut command = self.weighed.weigh(&[arguments, hosts].concat());
+        enter(&mut command, &self.machines[0]);
+        self.weighed.start(command)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        self.start(arguments).finish()
+    }
+
+    /// No process but the agents, no file, no interface more than there was.
+    #[track_caller]
+    fn assert_nothing_left(&self) {
+        for (home, agent) in &self.agents {
+            let pids: Vec<i32> = agent.iter().map(Running::pid).collect();
+            let is_alone = || home.processes() == pids && home.leftovers().is_empty();
+            let alone = wait_until(LONG, is_alone);
+            assert!(
+                alone,
+                "{:?}, not only {pids:?}; {:?}",
+                home.describe_processes(),
+                home.leftovers()
+            );
+        }
+        let is_over = || self.weighed.processes().is_empty();
+        assert!(wait_until(LONG, is_over), "{:?}", self.weighed.describe_processes());
+        let names = |machine: &Namespace| {
+            let text = machine.run(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap();
+            let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
+            let mut names: Vec<String> = text.lines().filter_map(name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&self.machines[0]), ["lo", "to-a", "to-p"]);
+        assert_eq!(names(&self.machines[1]), ["eth0", "lo"]);
+    }
+}
+
+/// The command is executed on this machine.
+fn enter(command: &mut Command, machine: &Arc<Namespace>) {
+    let machine = Arc::clone(machine);
+    // SAFETY: it makes one system call.
+    unsafe { command.pre_exec(move || machine.enter()) };
+}
+
+#[test]
+fn three_machines_give_one_btu_and_can_be_compared() {
+    if !can_have_machines() {
+        return;
+    }
+    let _turn = Turn::share();
+    let lab = Lab::with_agents();
+    let outcome = lab.run(&["net", "--grid", "./small.toml", "--precision", "90%", "-v"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    outcome.assert_says(&[
+        "BTU: ",
+        "W_active is another machine, 10.96.1.2: ",
+        "over the wire without delay to W_passive is back after",
+    ]);
+    let net = &lab.weighed.json()["net"];
+    assert_eq!((net["cells"].as_u64(), net["missing"].as_array().unwrap().len()), (Some(13), 0));
+    // What was delayed and dropped shows: by the wire of another machine.
+    let readings = |cell: &str, name: &str| -> f64 {
+        let sql = format!(
+            "SELECT avg(json_extract(reading.value, '$.value')) FROM sample, work, \
+             json_each(sample.sample, '$.readings') AS reading WHERE work.experiment = sample.experiment \
+             AND work.number = sample.work AND work.name LIKE '%{cell}%' \
+             AND json_extract(reading.value, '$.name') = '{name}'"
+        );
+        lab.weighed.open_database().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert!(readings("send-dl@1ms", "least_round_trip") >= 1e6);
+    assert!(readings("2send-dr", "dropped_packets") >= 2.0);
+    lab.assert_nothing_left();
+    let compare = ["compare", "seccomp:compares=2000", "-w", "net:./small.toml"];
+    let outcome =
+        lab.run(&[&compare[..], &["--pairs", "8", "--no-detail", "--inconclusive-ok"]].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(row(&lab.weighed.json(), "net:./small.toml")["unit"], "Mb/s");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn without_agents_nothing_is_measured_and_it_is_said_why() {
+    if !can_have_machines() {
+        return;
+    }
+    let _turn = Turn::share();
+    let mut lab = Lab::new();
+    let refused = |lab: &Lab, said: &[&str]| {
+        let outcome = lab.run(&["net", "--grid", "./small.toml"]);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        outcome.assert_says(said);
+        lab.assert_nothing_left();
+    };
+    refused(
+        &lab,
+        &["10.96.1.2", "is `weigh agent --listen ADDRESS --token-file FILE` running there?"],
+    );
+    lab.start_agent(0);
+    refused(&lab, &["10.96.2.2", "running there?"]);
+    fs::write(lab.agents[1].0.path("token"), "x".repeat(32)).unwrap();
+    lab.start_agent(1);
+    refused(&lab, &["10.96.2.2", "has not its token"]);
+}
+
+/// Whoever dies, in whatever phase: what was measured is kept, and the others are as they were.
+#[test]
+fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
+    if !can_have_machines() {
+        return;
+    }
+    let _turn = Turn::share();
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
+    let mut lab = Lab::with_agents();
+    for round in 0..crate::support::hard(4, 60) {
+        let samples = lab.weighed.samples();
+        let mut running = lab.start(&["net", "--grid", "./small.toml", "--precision", "0.01%"]);
+        // From before it begins to when it is well under way.
+        if round % 4 == 0 {
+            std::thread::sleep(Duration::from_millis(chance.random_range(0..2000)));
+        } else {
+            lab.weighed.wait_for_samples(samples + 1, &mut running);
+            std::thread::sleep(Duration::from_millis(chance.random_range(0..500)));
+        }
+        let of_agent = chance.random_range(0..2);
+        match round % 2 {
+            0 => {
+                let (home, agent) = &mut lab.agents[of_agent];
+                agent.take().unwrap().kill();
+                assert!(wait_until(LONG, || home.processes().is_empty()));
+                let outcome = running.finish();
+                assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+                outcome.assert_says(&[[ACTIVE, PASSIVE][of_agent]]);
+                lab.start_agent(of_agent);
+            }
+            _ => {
+                let processes = lab.weighed.processes();
+                signal(processes[chance.random_range(0..processes.len())], Signal::KILL);
+                std::thread::sleep(Duration::from_millis(200));
+                signal(running.pid(), Signal::INT);
+                running.finish();
+                lab.weighed.run(&["restore"]);
+            }
+        }
+        assert_eq!(lab.weighed.leftovers(), Vec::<PathBuf>::new());
+        lab.assert_nothing_left();
+    }
+    assert!(lab.weighed.samples() > 0);
+}
+
+#[test]
+fn an_experiment_goes_on_when_the_agent_is_back() {
+    if !can_have_machines() {
+        return;
+    }
+    let _turn = Turn::share();
+    let mut lab = Lab::with_agents();
+    let mut running = lab.start(&["net", "--grid", "./small.toml", "--precision", "0.01%"]);
+    lab.weighed.wait_for_samples(13, &mut running);
+    lab.agents[1].1.take().unwrap().kill();
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["the agent at 10.96.2.2 is no longer there", "--continue"]);
+    let samples = lab.weighed.samples();
+    lab.start_agent(1);
+    let outcome =
+        lab.run(&["net", "--continue", "latest", "--budget", "20s", "--precision", "90%"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert!(lab.weighed.samples() > samples);
+    lab.assert_nothing_left();
+}

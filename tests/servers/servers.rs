@@ -1,0 +1,424 @@
+//! Workloads that ask a real server: those that Debian packages and are installed here. What is not is said.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::servers::{
+    LONG, SERVERS, assert_nothing_is_left, has, open_home, servers_of, signal,
+};
+use crate::support::{Turn, is_root, skip, wait_until};
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn rows(json: &Value) -> Vec<&str> {
+    json["results"].as_array().unwrap().iter().filter_map(|row| row["workload"].as_str()).collect()
+}
+
+#[test]
+fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let sites =
+        ["apache-mod-php", "apache-fpm", "nginx-fpm"].map(|s| format!("app:web.cookie@{s}"));
+    let sites = sites.each_ref().map(String::as_str);
+    let of_sites = home.succeed(&[&["run", "--samples", "3"][..], &sites].concat());
+    let sites_json = home.json();
+    let pages = ["app:web.page", "app:kv.get-set", "app:db.point-read@postgres"];
+    let databases = ["app:db.point-read@sqlite", "app:db.random-insert-90@mariadb"];
+    let relaxed = ["app:db.point-read@mariadb-relaxed"];
+    let works = [&["run", "--samples", "3"][..], &pages, &databases, &relaxed].concat();
+    let outcome = home.succeed(&works);
+    let json = home.json();
+    let rows = [rows(&sites_json), rows(&json)].concat();
+    let said = format!("{}{}{}", outcome.stdout, outcome.stderr, of_sites.stderr);
+    for (server, is_there) in SERVERS.map(|(server, _)| (server, has(server))) {
+        let row = match server {
+            "php-site" => "@nginx-fpm".into(),
+            "apache" => "@apache-event".into(),
+            other => format!("@{other}"),
+        };
+        assert_eq!(rows.iter().any(|name| name.ends_with(&row)), is_there, "{server}: {rows:?}");
+        assert!(is_there || said.contains("is not installed"), "{server}: {said}");
+    }
+    if has("mariadb") {
+        assert!(rows.contains(&"app:db.random-insert-90@mariadb"), "{rows:?}");
+        let facts = json["facts"].to_string();
+        for fact in ["`mariadb`: MariaDB", "Durable: a commit is on disk", "Relaxed: a commit"] {
+            assert!(facts.contains(fact), "{fact}: {facts}");
+        }
+        home.succeed("show --as whitcher")
+            .assert_says(&["mariadb, 90 % full, 1 client", "Database - inserts per second"]);
+    }
+    assert_nothing_is_left(&home);
+}
+
+/// As if it had never been installed.
+#[test]
+fn without_a_server_the_others_are_measured() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let script =
+        "for f in /usr/sbin/nginx; do [ ! -e $f ] || mount --bind /dev/null $f; done; exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(crate::support::program());
+    command.args(["run", "app:web.page@nginx", "app:kv.get-set", "--samples", "3"]);
+    let outcome = home.start(command).finish();
+    outcome.assert_says(&["`nginx` is not installed (Debian: apt-get install nginx-light)"]);
+    assert_eq!(rows(&home.json()), ["app:kv.get-set@redis"]);
+    let mut doctor = home.command("unshare");
+    doctor.args(["--mount", "sh", "-c", script, "sh"]).arg(crate::support::program());
+    doctor.args(["doctor", "--install", "apps"]);
+    home.start(doctor).finish().assert_error(&["This installs", "nginx-light", "add --yes"]);
+    assert_nothing_is_left(&home);
+}
+
+/// Held against the scheduler's own count; without the numbers of the servers' processes it is nobody's.
+#[test]
+fn what_the_server_used_is_in_the_cpu_time() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let program = home.workloads();
+    let run = format!("{} run app:kv.get-set --operations 20000", program.display());
+    let script = format!(
+        "ran() {{ cut -d ' ' -f 1 /proc/$WEIGH_SERVERS/schedstat; }}; \
+         ran >before && {run} >both && ran >after && env -u WEIGH_SERVERS {run} >client"
+    );
+    let command = ["compare", "none", "--fixture", "redis", "--budget", "1s", "--"];
+    let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
+    let read = |file: &str| -> Value {
+        let text = fs::read_to_string(home.path(file)).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}: {outcome:#?}"))
+    };
+    let [before_ns, after_ns] = ["before", "after"].map(|file| read(file).as_f64().unwrap());
+    let server_ns = |sample: &Value| {
+        let readings = sample["readings"].as_array()?;
+        let server = readings.iter().find(|reading| reading["name"] == "server_cpu")?;
+        Some(server["value"].as_f64().unwrap() * 20_000.0)
+    };
+    let (both, client) = (read("both"), read("client"));
+    let (counted_ns, ran_ns) = (server_ns(&both).unwrap(), after_ns - before_ns);
+    // Before the first of the operations it answers some more.
+    assert!((0.5 * ran_ns..=ran_ns).contains(&counted_ns), "{counted_ns} of {ran_ns}: {both}");
+    let spent_ns: f64 = ["user_ns", "system_ns"].iter().filter_map(|of| both[of].as_f64()).sum();
+    assert!(spent_ns > counted_ns, "{both}");
+    assert_eq!(server_ns(&client), None, "{client}");
+}
+
+/// The treatment is in the server.
+#[test]
+fn a_treatment_reaches_the_server() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let command = ["compare", "seccomp", "-w", "app:kv.get-set@redis", "--budget", "60s"];
+    let mut running = home.start(home.weigh(&command));
+    let with_filter = || {
+        servers_of(&home, "redis-server").into_iter().any(|pid| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.contains("Seccomp:\t2") && status.contains("Uid:\t65534")
+        })
+    };
+    assert!(wait_until(LONG, with_filter), "{}", running.said());
+    home.wait_for_samples(4, &mut running);
+    signal(running.pid(), Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn a_server_of_all_arms_is_a_treatment_like_others() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let command = ["compare", "mariadb:relaxed", "--base", "mariadb", "-w", "app:db.transaction"];
+    let outcome = home.run(&[&command[..], &["--pairs", "8", "--no-detail"]].concat());
+    // Whatever the verdict on eight pairs is.
+    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    assert_eq!(rows(&home.json()), ["app:db.transaction"]);
+    home.run("compare mariadb -w app:db.transaction")
+        .assert_error(&["`mariadb` has a database and `none` has none"]);
+    home.run("run app:db.transaction@oracle").assert_error(&["there are mariadb"]);
+    home.run("run app:kv.get-set@nginx").assert_error(&["there is no store `nginx`"]);
+    home.run("run app:db.transaction --fixture mariadb:durable,relaxed")
+        .assert_error(&["exclude each other"]);
+    assert_nothing_is_left(&home);
+}
+
+/// What prepares a database may wait for room.
+#[test]
+fn a_disk_without_room_for_a_database_is_said() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let script = "mount -t tmpfs -o size=60m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(crate::support::program());
+    command.args([
+        "run",
+        "app:db.point-read@mariadb",
+        "app:db.point-read@sqlite",
+        "--samples",
+        "3",
+    ]);
+    let outcome = home.start(command).finish();
+    outcome.assert_says(&["app:db.point-read@mariadb gave no result", "app:db.point-read@sqlite"]);
+    assert_nothing_is_left(&home);
+}
+
+/// In the midst of a sample, or when the next pair's database is copied.
+#[test]
+fn a_disk_that_fills_meanwhile_is_said() {
+    if !has("postgres") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let script = "mount -t tmpfs -o size=400m,mode=1777 none \"$TMPDIR\" && exec \"$@\"";
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(crate::support::program());
+    command.args(["compare", "none", "-w", "app:db.random-insert@postgres", "--budget", "60s"]);
+    let mut running = home.start(command);
+    home.wait_for_samples(2, &mut running);
+    let place = format!("/proc/{}/root{}/filler", running.pid(), home.path("tmp").display());
+    let fill = || {
+        let mut filler = fs::OpenOptions::new().create(true).append(true).open(&place).ok();
+        while filler.as_mut().is_some_and(|file| file.write_all(&[0; 1 << 16]).is_ok()) {}
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, fill), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let why = home.json()["failures"].to_string();
+    let says_so = ["No space left", "no room left"].iter().any(|part| why.contains(part));
+    assert!(says_so, "{why}");
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn a_server_that_is_killed_gives_no_rate() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let mut running = home.start(home.weigh("compare none -w app:kv.get-set@redis --budget 60s"));
+    home.wait_for_samples(2, &mut running);
+    let kill = || {
+        servers_of(&home, "redis-server").first().inspect(|pid| signal(**pid, Signal::KILL));
+        running.has_ended()
+    };
+    assert!(wait_until(LONG, kill), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["app:kv.get-set@redis"]);
+    assert_nothing_is_left(&home);
+}
+
+fn is_server(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    ["mariadbd", "postgres", "nginx", "php-fpm", "apache2"].iter().any(|one| name.starts_with(one))
+}
+
+/// Not the worker that leaves its work to it, which is told of it.
+fn is_client(pid: i32) -> bool {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    read("cmdline").contains("\0run\0app:") && !read("environ").contains("\0WEIGH_CLIENT=")
+}
+
+#[test]
+fn whatever_is_killed_nothing_of_it_stays() {
+    let there: Vec<&str> = [
+        ("app:db.random-insert@mariadb", "mariadb"),
+        ("app:db.transaction@postgres", "postgres"),
+        ("app:web.cookie@nginx-fpm", "php-site"),
+        ("app:web.cookie@apache-mod-php", "apache-mod-php"),
+        ("app:web.cookie@apache-fpm", "apache-fpm"),
+    ]
+    .into_iter()
+    .filter(|(_, server)| has(server))
+    .map(|(work, _)| work)
+    .collect();
+    if there.is_empty() {
+        return;
+    }
+    let _turn = Turn::share();
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(16);
+    for kill in 0..crate::support::hard(8, 60) as usize {
+        let home = open_home();
+        let moment = Duration::from_millis(chance.random_range(200..4000));
+        let work = there[kill % there.len()];
+        println!("kill {kill} after {moment:?} of {work}");
+        let mut running =
+            home.start(home.weigh(&["compare", "none", "-w", work, "--budget", "60s"]));
+        thread::sleep(moment);
+        assert!(!running.has_ended(), "{}", running.said());
+        // It may be between two pairs.
+        let one_of = |is_it: &dyn Fn(i32) -> bool| {
+            let mut all = Vec::new();
+            let is_there = || {
+                all = home.processes().into_iter().filter(|pid| is_it(*pid)).collect();
+                !all.is_empty()
+            };
+            assert!(wait_until(LONG, is_there), "there is none to kill");
+            vec![all[kill % all.len()]]
+        };
+        let victims: Vec<i32> = match kill % 4 {
+            0 => vec![running.pid()],
+            1 => home.processes(),
+            2 => one_of(&is_server),
+            _ => one_of(&is_client),
+        };
+        victims.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        if kill % 4 > 1 {
+            // It goes on without that pair, or ends as the row failed.
+            thread::sleep(Duration::from_millis(500));
+            signal(running.pid(), Signal::INT);
+        }
+        running.finish();
+        if kill % 4 == 1 {
+            home.succeed("restore");
+        }
+        assert_nothing_is_left(&home);
+    }
+}
+
+/// Rows that somebody else takes away in mid-sample are missed.
+#[test]
+fn rows_that_are_lost_are_found_by_the_reconciliation() {
+    if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let program = home.workloads();
+    let script = format!(
+        "{} run app:db.random-insert --target-ms 3000 --warm-up-ms 100 2>said & \
+         sleep 1; mariadb -u root -S ${{WEIGH_DATABASE#mariadb:}} weigh \
+         -e 'DELETE FROM random_0 LIMIT 3'; wait $!; test $? = 1",
+        program.display()
+    );
+    let command =
+        ["compare", "none", "--fixture", "mariadb", "--budget", "3s", "--", "sh", "-c", &script];
+    let outcome = home.start(home.weigh(&command)).finish();
+    let said = fs::read_to_string(home.path("said")).unwrap_or_default();
+    let is_missed = ["the table has", "which was inserted"].iter().any(|part| said.contains(part));
+    assert!(is_missed, "{said}: {outcome:#?}");
+}
+
+/// It is private, and configured as the row says.
+#[test]
+fn a_second_client_sees_the_same_server() {
+    if !has("mariadb") || !Path::new("/usr/bin/mariadb").exists() {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let script = "mariadb -N -u root -S ${WEIGH_DATABASE#mariadb:} weigh \
+                  -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >seen; ss -Htlnp >ports";
+    let command = ["compare", "none", "--fixture", "mariadb:relaxed", "--budget", "3s", "--"];
+    let outcome = home.run(&[&command[..], &["sh", "-c", script]].concat());
+    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    assert_eq!(fs::read_to_string(home.path("seen")).unwrap().trim(), "0\t1");
+    let ports = fs::read_to_string(home.path("ports")).unwrap();
+    assert!(!ports.contains("mariadbd"), "{ports}");
+}
+
+/// What another's client prints beside a server, where both are installed; `DRIVER` is our own.
+fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|at| at.join(client).exists()) {
+        skip(client, "it is not installed");
+        return None;
+    }
+    has(server).then(|| {
+        let home = open_home();
+        let driver = home.workloads();
+        let script = script.replace("DRIVER", &driver.display().to_string());
+        let script = format!("{{ {script}; }} >seen 2>&1");
+        let command = ["compare", "none", "--fixture", fixture, "--budget", "1s", "--"];
+        let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
+        let seen = fs::read_to_string(home.path("seen")).unwrap_or_default();
+        assert!([Some(0), Some(3)].contains(&outcome.code), "{seen} {outcome:#?}");
+        assert_nothing_is_left(&home);
+        seen.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+}
+
+/// MariaDB counts no row as changed to which nothing is added.
+#[test]
+fn no_transaction_of_a_long_run_adds_nothing() {
+    let _turn = Turn::share();
+    let long = "DRIVER run app:db.transaction --operations 2500 && echo agreed";
+    if let Some(seen) = printed_by("sh", "mariadb", "mariadb:relaxed", long) {
+        assert!(seen.ends_with("agreed"), "{seen}");
+    }
+}
+
+/// A second opinion: they find the pages that ours finds, and what a database acknowledges to them is there.
+#[test]
+fn other_clients_agree_with_ours() {
+    let _turn = Turn::share();
+    let page = "http://${WEIGH_WEB#*:}/page.html";
+    let ab = format!("ab -q -n 300 -c 4 {page}");
+    if let Some(seen) = printed_by("ab", "nginx", "nginx", &ab) {
+        for part in ["Complete requests: 300 Failed requests: 0", "Document Length: 5000 bytes"] {
+            assert!(seen.contains(part), "{part}: {seen}");
+        }
+    }
+    let wrk = format!("wrk -t 1 -c 4 -d 1s {page}");
+    if let Some(seen) = printed_by("wrk", "nginx", "nginx", &wrk) {
+        let is_wrong = seen.contains("Non-2xx") || seen.contains("Socket errors");
+        assert!(seen.contains("requests in") && !is_wrong, "{seen}");
+    }
+    let pgbench = "DRIVER run app:db.transaction --operations 1 >ours && socket=${WEIGH_DATABASE#*:} && \
+                   ask() { psql -h ${socket%/*} -U bench -At postgres -c \"SELECT $1 FROM history_0\"; } && \
+                   before=$(ask 'COUNT(*)') && printf '%s' 'BEGIN; \
+                   UPDATE accounts_0 SET balance = balance + 3 WHERE id = :client_id; \
+                   INSERT INTO history_0 VALUES (:client_id, 3); COMMIT;' >script && \
+                   pgbench -n -M simple -h ${socket%/*} -U bench -f script -c 2 -t 25 postgres && \
+                   echo $(($(ask 'COUNT(*)') - before)) lines, agree: \
+                   $(ask 'SUM(amount) = (SELECT SUM(balance) FROM accounts_0)')";
+    if let Some(seen) = printed_by("pgbench", "postgres", "postgres", pgbench) {
+        assert!(seen.contains("processed: 50/50"), "{seen}");
+        assert!(seen.ends_with("50 lines, agree: t"), "{seen}");
+    }
+    let lua = "function event() if not c then c = sysbench.sql.driver():connect() end \
+               local key = sysbench.rand.uniform(0, 262143) \
+               if c:query(\"SELECT rindex FROM random WHERE rindex=\" .. key).nrows == 0 then \
+               c:query(\"INSERT INTO random VALUES (\" .. key .. \", 0, \\\"row\\\")\") end end";
+    let sysbench = format!(
+        "DRIVER run app:db.random-insert-shared --operations 1 >ours && socket=${{WEIGH_DATABASE#*:}} && \
+         count() {{ mariadb -N -u root -S $socket weigh -e 'SELECT COUNT(*) FROM random'; }} && \
+         before=$(count) && printf '%s' '{lua}' >script.lua && \
+         sysbench script.lua --db-driver=mysql --db-ps-mode=disable --mysql-user=root --mysql-db=weigh \
+         --mysql-socket=$socket --threads=1 --events=200 --time=0 run && echo $(($(count) - before)) rows"
+    );
+    if let Some(seen) = printed_by("sysbench", "mariadb", "mariadb:relaxed", &sysbench) {
+        let word_after = |word: &str| {
+            let (_, rest) = seen.split_once(word)?;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let (acknowledged, rows) = (word_after("write: "), seen.rsplit(' ').nth(1));
+        assert!(acknowledged.is_some_and(|rows| rows > 100), "{seen}");
+        assert_eq!(rows.and_then(|rows| rows.parse().ok()), acknowledged, "{seen}");
+    }
+}

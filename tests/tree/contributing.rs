@@ -1,0 +1,267 @@
+//! What CONTRIBUTING.md tells a newcomer to add is one file each: the test takes the files from that page,
+//! puts them into a copy of this tree, builds it, and uses what they add.
+//!
+//! The copy and its build stay in the target directory, so that a second time little is compiled.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::support::stored::{fixtures, stored};
+use crate::support::{Home, Turn, row, skip};
+use serde_json::Value;
+
+/// What the treatment of the page turns.
+const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The blocks of code of a language, each with the text between it and the one before.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
+    let parts: Vec<&str> = page.split("\n```").collect();
+    // What is between fences has an odd number.
+    let pairs = parts.chunks_exact(2);
+    let of_language =
+        |pair: &[&'a str]| Some((pair[0], pair[1].strip_prefix(language)?.strip_prefix('\n')?));
+    pairs.filter_map(of_language).collect()
+}
+
+/// The examples that are a source file, by the path that the sentence before them names.
+fn examples() -> BTreeMap<PathBuf, String> {
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let mut found = BTreeMap::new();
+    for language in ["c", "rust"] {
+        for (before, code) in blocks(&page, language) {
+            let named = before.split('`').skip(1).step_by(2);
+            let path = named.filter(|name| name.contains('/')).last().expect("a path before code");
+            let is_new = !root().join(path).exists();
+            assert!(is_new, "{path} is in the tree: as an example it shows nothing");
+            found.insert(PathBuf::from(path), format!("{code}\n"));
+        }
+    }
+    found
+}
+
+/// Writes a file only where that changes it: cargo goes by the time of the last change.
+fn put(path: &Path, content: &[u8]) {
+    if fs::read(path).is_ok_and(|there| there == content) {
+        return;
+    }
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// Makes `copy` what `original` is, without what is built.
+fn copy_tree(original: &Path, copy: &Path, added: &[PathBuf]) {
+    const BUILT: [&str; 3] = ["target", "build", ".git"];
+    fs::create_dir_all(copy).unwrap();
+    let mut names = Vec::new();
+    for entry in fs::read_dir(original).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if BUILT.iter().any(|built| name == *built) {
+            continue;
+        }
+        match path.is_dir() {
+            true => copy_tree(&path, &copy.join(&name), added),
+            false => put(&copy.join(&name), &fs::read(&path).unwrap()),
+        }
+        names.push(name);
+    }
+    // What was taken from the tree, or from the page, since the last time.
+    for entry in fs::read_dir(copy).unwrap() {
+        let path = entry.unwrap().path();
+        let is_known = names.iter().any(|name| path.ends_with(name)) || added.contains(&path);
+        if path.is_file() && !is_known {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// Gives a new target directory what was built of other crates for this one, as links.
+fn share_dependencies(built: &Path, target: &Path) {
+    fs::create_dir_all(target).unwrap();
+    for part in ["deps", "build", ".fingerprint"] {
+        link_tree(&built.join(part), &target.join(part));
+    }
+}
+
+fn link_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        // Test programs have no extension; there are gigabytes of them.
+        let is_program = from.ends_with("deps") && path.extension().is_none();
+        // Our own build script writes into files that are there: a link would change those of this tree.
+        if from.ends_with("build") && name.to_string_lossy().starts_with("weighbridge-") {
+            continue;
+        }
+        match path.is_dir() {
+            true => link_tree(&path, &to.join(name)),
+            false if is_program => {}
+            false => match fs::hard_link(&path, to.join(name)) {
+                // Another cargo may tidy up meanwhile.
+                Err(error)
+                    if ![ErrorKind::NotFound, ErrorKind::AlreadyExists].contains(&error.kind()) =>
+                {
+                    panic!("{}: {error}", path.display())
+                }
+                _ => {}
+            },
+        }
+    }
+}
+
+/// Builds the tree with the examples in it; the program.
+fn build() -> PathBuf {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("contributing");
+    let (tree, target) = (scratch.join("tree"), scratch.join("target"));
+    let examples = examples();
+    assert_eq!(
+        examples.len(),
+        4,
+        "a workload, a treatment, a fixture, a format: {:?}",
+        examples.keys()
+    );
+    let added: Vec<PathBuf> = examples.keys().map(|path| tree.join(path)).collect();
+    copy_tree(root(), &tree, &added);
+    for (path, content) in &examples {
+        put(&tree.join(path), content.as_bytes());
+    }
+    if !target.exists() {
+        share_dependencies(crate::support::program().parent().unwrap(), &target.join("debug"));
+    }
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--offline", "--bin", "weigh", "--target-dir"])
+        .arg(&target)
+        .current_dir(&tree)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    target.join("debug/weigh")
+}
+
+struct Newcomer {
+    program: PathBuf,
+    home: Home,
+}
+
+impl Newcomer {
+    fn run(&self, arguments: &[&str]) -> crate::support::Outcome {
+        let mut command = self.home.command(&self.program);
+        command.args(arguments);
+        self.home.start(command).finish()
+    }
+
+    fn succeed(&self, arguments: &[&str]) -> crate::support::Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(0), "weigh {arguments:?}: {outcome:#?}");
+        outcome
+    }
+
+    /// A sample counts only if the workload's own check agreed. The suite is the page's too.
+    fn measures_the_workload(&self) {
+        let listed = self.succeed(&["list", "workloads"]);
+        listed.assert_says(&["memfd_create, a short write, fstat and close"]);
+        let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+        self.home.file("new.toml", blocks(&page, "toml")[0].1);
+        let run = self.succeed(&["run", "./new.toml", "--samples", "3", "--json", "-"]).json();
+        let measured = row(&run, "memfd");
+        assert_eq!(measured["samples"], 3, "{run:#}");
+        assert!(measured["rate"].as_f64().unwrap() > 0.0, "{run:#}");
+    }
+
+    /// Proved at every launch, and put back.
+    fn weighs_the_treatment(&self) {
+        let listed = self.succeed(&["list", "treatments"]);
+        listed.assert_says(&["delayacct", "the kernel's delay accounting"]);
+        if fs::OpenOptions::new().write(true).open(SWITCH).is_err() {
+            skip("sysctl", &format!("{SWITCH} cannot be written"));
+            return;
+        }
+        let was = fs::read_to_string(SWITCH).unwrap();
+        let compare = ["compare", "delayacct", "-w", "memfd", "--pairs", "8", "--json", "-"];
+        let compared = self.run(&compare);
+        let json = compared.json();
+        assert_eq!(row(&json, "memfd")["pairs"], 8, "{json:#}");
+        assert_eq!(json["failures"], Value::Array(Vec::new()), "{json:#}");
+        let facts = json["treatments"][0]["facts"].to_string();
+        assert!(facts.contains("accounts for the delays"), "{json:#}");
+        assert_eq!(fs::read_to_string(SWITCH).unwrap(), was, "it is as it was");
+
+        // Where another turns it back, no number comes out.
+        let is_over = AtomicBool::new(false);
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    fs::write(SWITCH, "0").unwrap();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            // Caught, so that the other ends where it fails.
+            let outcome = std::panic::catch_unwind(|| self.run(&compare));
+            is_over.store(true, Ordering::Relaxed);
+            outcome
+        });
+        let outcome = outcome.unwrap();
+        outcome.assert_error(&["was changed while we measured"]);
+        fs::write(SWITCH, was).unwrap();
+    }
+
+    /// Around a workload that does not know of it.
+    fn uses_the_fixture(&self) {
+        self.succeed(&["list", "fixtures"]).assert_says(&["crowd", "many other files"]);
+        let compare = ["compare", "crowd:files=50", "-w", "memfd", "--pairs", "8", "--json", "-"];
+        let json = self.run(&compare).json();
+        assert_eq!(row(&json, "memfd")["pairs"], 8, "{json:#}");
+        let facts = json["treatments"][0]["facts"].to_string();
+        assert!(facts.contains("holds 50 other files"), "{json:#}");
+        // A command that takes the files away.
+        let script = "rm -f \"$PWD\"/tmp/weigh-*/crowd-*/*/other-1";
+        let command = ["compare", "crowd", "--budget", "20s", "--", "sh", "-c", script];
+        self.run(&command).assert_error(&["of 1000 files in the directory, 999 are left"]);
+    }
+
+    /// Of an experiment that is stored.
+    fn renders_the_format(&self) {
+        let ranked = self.succeed(&["export", "5kgm3e", "--ranking"]).stdout;
+        let known = fs::read_to_string(fixtures().join("5kgm3e.json")).unwrap();
+        let known: Value = serde_json::from_str(&known).unwrap();
+        let mut rows: Vec<(f64, &str)> = known["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (row["effect_pct"].as_f64().unwrap(), row["workload"].as_str().unwrap()))
+            .collect();
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let lines: Vec<&str> = ranked.lines().collect();
+        assert_eq!(lines.len(), rows.len(), "{ranked}");
+        for (line, (_, workload)) in lines.iter().zip(rows) {
+            assert!(line.contains(&format!(" % {workload} under seccomp: ")), "{ranked}");
+        }
+    }
+}
+
+#[test]
+fn a_workload_a_treatment_a_fixture_and_a_format_are_one_file_each() {
+    let _turn = Turn::share();
+    let program = build();
+    let newcomer = Newcomer { program: program.clone(), home: Home::new() };
+    newcomer.measures_the_workload();
+    newcomer.weighs_the_treatment();
+    newcomer.uses_the_fixture();
+    Newcomer { program, home: stored() }.renders_the_format();
+}
+
+#[test]
+fn blocks_are_found_with_the_text_before_them() {
+    let page = "a `x/y.c`:\n\n```c\nint x;\n```\n\nb\n\n```console\n$ c\n```\nd `z.rs`\n\
+                ```rust\nfn f() {}\n```\n";
+    assert_eq!(blocks(page, "c"), [("a `x/y.c`:\n", "int x;")]);
+    assert_eq!(blocks(page, "rust")[0].1, "fn f() {}");
+}

@@ -1,0 +1,17 @@
+//! Checks of the source tree: its sizes, layers, documents, commands and generated files. They need no
+//! privilege and measure nothing.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod completions;
+mod contributing;
+mod curves;
+mod dependencies;
+mod documents;
+mod histogram;
+mod labels;
+mod layers;
+mod quick;
+mod sanitized;
+mod tidy;

@@ -1,0 +1,259 @@
+//! `weigh compare` from the command line to its reports, with treatments that need no privilege.
+
+use crate::support::{Home, Turn, row};
+
+#[test]
+fn identical_arms_give_the_documented_json() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let experiment = [
+        "compare",
+        "none",
+        "-w",
+        "getppid",
+        "-w",
+        "stat",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--seed",
+        "7",
+        "--json",
+        "-",
+    ];
+    let outcome = home.measure(&experiment);
+    let json = outcome.json(); // and nothing else
+    assert_eq!(json["schema"], "weighbridge/experiment/2");
+    assert_eq!(json["state"], "complete");
+    assert_eq!((&json["seed"], &json["baseline"]), (&7.into(), &"none".into()));
+    assert_eq!((&json["alpha"], &json["margin_pct"]), (&0.05.into(), &1.0.into()));
+    assert_eq!(json["treatments"][0]["label"], "none");
+    assert!(json["machine"]["cpus_online"].as_u64().unwrap() > 0);
+    assert!(json["command"].as_str().unwrap().contains("--seed 7"));
+    assert_eq!(json["failures"], serde_json::json!([]));
+    for name in ["getppid", "stat"] {
+        let row = row(&json, name);
+        assert_eq!((&row["pairs"], &row["treatment"]), (&8.into(), &"none".into()));
+        assert_eq!((&row["metric"], &row["unit"]), (&"rate".into(), &"ops/s".into()));
+        assert_eq!(row["evidence"]["syscalls_per_op"], 1.0);
+        let [low, effect, high] =
+            ["low_pct", "effect_pct", "high_pct"].map(|field| row[field].as_f64().unwrap());
+        assert!(low <= effect && effect <= high, "{row:#}");
+        assert!(
+            ["equivalent", "inconclusive"].contains(&row["verdict"].as_str().unwrap()),
+            "{row:#}"
+        );
+    }
+    assert_eq!(json, home.json(), "what is stored says the same again");
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// Work, arm, pair and position of every sample, in the order measured.
+fn order(home: &Home) -> Vec<[i64; 4]> {
+    let database = home.open_database();
+    let mut query =
+        database.prepare("SELECT work, arm, pair, position FROM sample ORDER BY number").unwrap();
+    let rows = query.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order_and_another_another() {
+    let _turn = Turn::share();
+    let orders = ["11", "11", "12"].map(|seed| {
+        let home = Home::new();
+        home.measure(&[
+            "compare",
+            "none",
+            "-w",
+            "getppid",
+            "-w",
+            "stat",
+            "--pairs",
+            "8",
+            "--no-detail",
+            "--seed",
+            seed,
+        ]);
+        order(&home)
+    });
+    assert_eq!(orders[0].len(), 32);
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], orders[2]);
+}
+
+#[test]
+fn two_sets_are_in_the_json_and_make_the_table_of_the_thesis() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.measure("compare none -w getppid --pairs 8 --no-detail --sets 2");
+    outcome.assert_says(&["Delta-1", "Delta-2", "Delta-3"]);
+    let json = home.json();
+    let row = row(&json, "getppid");
+    assert_eq!(row["pairs"], 16);
+    let sets = row["sets"].as_array().unwrap();
+    assert_eq!(sets.iter().map(|set| &set["pairs"]).collect::<Vec<_>>(), [8, 8]);
+}
+
+#[test]
+fn the_exit_status_says_whether_a_limit_was_exceeded() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    // A command that says itself what it did: half as much under the filter, whatever else runs here.
+    let rate = "if grep -q 'Seccomp:.*2' /proc/self/status; then n=50; else n=100; fi";
+    let sample = r#"echo "{\"operations\":1,\"elapsed_ns\":9000,\"rate\":$n.00$$}""#;
+    home.file("work", format!("{rate}\n{sample}\n"));
+    let slow = ["compare", "seccomp", "--pairs", "8", "--no-detail"];
+    let run = |options: &[&str]| home.run(&[&slow[..], options, &["--", "sh", "work"]].concat());
+    assert_eq!(run(&[]).code, Some(0));
+    let above = run(&["--fail-above", "3%"]);
+    assert_eq!(above.code, Some(1));
+    assert!(above.stderr.contains("cost more than 3 %: sh work under seccomp"), "{above:#?}");
+    assert_eq!(run(&["--fail-above", "99.9%"]).code, Some(0));
+    // A margin that no eight pairs can decide.
+    let open =
+        ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--margin", "0.001%"];
+    let codes: Vec<Option<i32>> = (0..3).map(|_| home.run(&open).code).collect();
+    assert!(codes.contains(&Some(3)), "{codes:?}");
+}
+
+#[test]
+fn a_command_is_weighed_as_a_whole_or_by_the_sample_that_it_prints() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let whole = home.measure("compare none --pairs 8 --no-detail --json - -- /bin/true");
+    assert_eq!(row(&whole.json(), "/bin/true")["unit"], "runs/s");
+    // The process number, so that no two samples are equal.
+    let sample = r#"{\"operations\":1,\"elapsed_ns\":9000,\"rate\":50.00$$,\"unit\":\"pages/s\"}"#;
+    let line = &format!("echo noise; echo \"{sample}\"");
+    let own = home.measure(&[
+        "compare",
+        "none",
+        "--pairs",
+        "8",
+        "--no-detail",
+        "--json",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        line,
+    ]);
+    let json = own.json();
+    let row = &json["results"][0];
+    assert_eq!(row["unit"], "pages/s", "{row:#}");
+    for arm in ["baseline", "treated"] {
+        assert!((50.0..50.01).contains(&row[arm].as_f64().unwrap()), "{row:#}");
+    }
+}
+
+#[test]
+fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file(
+        "no-unlink.json",
+        r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+            {"names": ["unlink", "unlinkat", "rmdir"], "action": "SCMP_ACT_ERRNO"}]}"#,
+    );
+    let outcome = home.run(&[
+        "compare",
+        "seccomp:profile=no-unlink.json",
+        "-w",
+        "create-unlink",
+        "-w",
+        "getppid",
+        "--pairs",
+        "8",
+        "--no-detail",
+    ]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["`create-unlink` gave no result"]);
+    let json = home.json();
+    assert_eq!(json["results"].as_array().unwrap().len(), 1);
+    assert_eq!(row(&json, "getppid")["pairs"], 8);
+    let failure = &json["failures"][0];
+    assert_eq!(failure["workload"], "create-unlink");
+    assert_eq!(failure["arm"], "seccomp:profile=no-unlink.json");
+    assert!(failure["reason"].as_str().unwrap().contains("not permitted"), "{failure:#}");
+}
+
+#[test]
+fn several_treatments_are_held_against_one_baseline() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.measure(&[
+        "compare",
+        "seccomp:compares=2000",
+        "none",
+        "-w",
+        "getppid",
+        "--budget",
+        "30s",
+        "--no-detail",
+        "--json",
+        "-",
+    ]);
+    let json = outcome.json();
+    let treatments: Vec<&serde_json::Value> =
+        json["results"].as_array().unwrap().iter().map(|row| &row["treatment"]).collect();
+    assert_eq!(treatments, ["seccomp:compares=2000", "none"]);
+    assert_eq!(json["results"][0]["verdict"], "slower");
+    // Held against a filter, no filter is faster.
+    let turned = [
+        "compare",
+        "none",
+        "--base",
+        "seccomp:compares=2000",
+        "-w",
+        "getppid",
+        "--budget",
+        "30s",
+        "--no-detail",
+    ];
+    home.succeed(&turned);
+    assert_eq!(row(&home.json(), "getppid")["verdict"], "faster");
+}
+
+#[test]
+fn a_second_experiment_at_the_same_time_is_refused() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let mut first = home.start(home.weigh("compare none -w getppid --pairs 2000"));
+    home.wait_for_samples(1, &mut first);
+    home.run("compare none -w getppid --pairs 8 --no-detail")
+        .assert_error(&["another experiment is running"]);
+    // Reading is no experiment.
+    home.succeed("show").assert_says(&["Still measuring"]);
+    home.succeed("history").assert_says(&["running"]);
+    home.succeed("restore").assert_says(&["Nothing was left behind"]);
+    assert!(!first.has_ended());
+}
+
+#[test]
+fn another_promise_and_another_length_are_kept_with_the_experiment() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let how = ["--fdr", "--sample", "20ms", "--budget", "4s", "--no-detail", "--json", "-"];
+    let outcome = home.measure(&[&["compare", "none", "-w", "getppid"], &how[..]].concat());
+    let report = outcome.json();
+    assert_eq!(report["multiplicity"], "e-bh");
+    let again = report["command"].as_str().unwrap();
+    assert!(again.contains(" --fdr") && again.contains(" --sample 20ms"), "{again}");
+    home.run("compare none --fdr --pairs 20").assert_error(&["--fdr", "--pairs"]);
+    home.run("compare none --sample 5ms").assert_error(&["10ms to 60s"]);
+}
+
+#[test]
+fn two_processes_are_weighed_on_one_cpu_and_on_two() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let arguments =
+        ["compare", "none", "-w", "context1", "--pairs", "8", "--no-detail", "--json", "-"];
+    let report = home.run(&arguments).json();
+    let rows = report["results"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
+    assert_eq!(names, ["context1@cross-cpu", "context1@same-cpu"]);
+    // That they are where their names say is looked up in tests/weighing/workload_contract.rs.
+    assert!(rows.iter().all(|row| row["baseline"].as_f64().unwrap() > 0.0), "{rows:#?}");
+}

@@ -1,0 +1,254 @@
+//! Pairs whose processes live at the same time and take turns on one CPU.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::support::processes::signal;
+use crate::support::{Home, Running, Turn, hard, row, wait_until};
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// The workloads' executable, and the file that two of them share.
+struct Bench {
+    home: Home,
+    program: PathBuf,
+    shared: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let home = Home::new();
+        let program = home.workloads();
+        let shared = home.file("turns", [0; 4096]);
+        Bench { home, program, shared }
+    }
+
+    fn start(&self, side: u32, workload: &str, more: &[&str]) -> Running {
+        let mut command = self.home.command(&self.program);
+        command.args(["run", workload, "--turns", &format!("{side},{}", self.shared.display())]);
+        command.args(more);
+        self.home.start(command)
+    }
+}
+
+fn slices(sample: &Value) -> Vec<u64> {
+    let slices = sample["slices_ns"].as_array().unwrap();
+    slices.iter().map(|ns| ns.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn two_processes_take_turns_and_time_as_many_slices() {
+    let _turn = Turn::share();
+    let bench = Bench::new();
+    let second = bench.start(1, "getppid", &["--target-ms", "20"]);
+    let first = bench.start(0, "getppid", &["--target-ms", "20"]);
+    let samples = [first, second].map(|running| running.finish().json());
+    let [of_first, of_second] = samples.each_ref().map(slices);
+    assert_eq!(of_first.len(), of_second.len());
+    for (sample, slices) in samples.iter().zip([of_first, of_second]) {
+        assert!((8..=100).contains(&slices.len()), "{sample}");
+        assert_eq!(slices.iter().sum::<u64>(), sample["elapsed_ns"].as_u64().unwrap());
+        let operations = sample["operations"].as_u64().unwrap();
+        assert_eq!(operations % slices.len() as u64, 0, "each slice has as many: {sample}");
+        // They slept while the other worked: what each used is no more than its own part.
+        let used = sample["user_ns"].as_u64().unwrap() + sample["system_ns"].as_u64().unwrap();
+        assert!(used > 0, "{sample}");
+    }
+}
+
+/// Two processes of each, which wait for each other and are on the CPU that the turns are on.
+#[test]
+fn who_has_a_partner_takes_turns_with_it() {
+    let _turn = Turn::share();
+    let bench = Bench::new();
+    for workload in ["context1@same-cpu", "futex-ping-pong@same-cpu", "lat-sem@same-cpu"] {
+        fs::write(&bench.shared, [0; 4096]).unwrap();
+        let second = bench.start(1, workload, &["--target-ms", "20"]);
+        let first = bench.start(0, workload, &["--target-ms", "20"]);
+        let samples = [first, second].map(|running| running.finish().json());
+        let [of_first, of_second] = samples.each_ref().map(slices);
+        assert_eq!(of_first.len(), of_second.len(), "{samples:#?}");
+        for sample in samples {
+            // Both of its processes took part: each handed the CPU to the other once in an operation.
+            let switches = sample["voluntary_switches"].as_u64().unwrap();
+            let operations = sample["operations"].as_u64().unwrap();
+            assert!(switches * 2 >= operations, "{sample}");
+        }
+    }
+}
+
+/// A long operation is a slice of its own.
+#[test]
+fn an_operation_longer_than_a_slice_is_one() {
+    let _turn = Turn::share();
+    let bench = Bench::new();
+    let second = bench.start(1, "shell1", &["--target-ms", "20"]);
+    let first = bench.start(0, "shell1", &["--target-ms", "20"]);
+    for running in [first, second] {
+        let sample = running.finish().json();
+        assert_eq!(sample["operations"], 8, "{sample}");
+        assert_eq!(slices(&sample).len(), 8);
+    }
+}
+
+#[test]
+fn one_whose_partner_is_killed_ends_and_is_not_to_blame() {
+    let _turn = Turn::share();
+    let bench = Bench::new();
+    // Long enough to be killed in the middle.
+    let first = bench.start(0, "getppid", &["--target-ms", "600000", "--warm-up-ms", "3000"]);
+    let mut second = bench.start(1, "getppid", &["--target-ms", "600000", "--warm-up-ms", "3000"]);
+    let is_locked = || {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&bench.shared).unwrap());
+        locks.lines().filter(|line| line.contains(&format!(":{inode} "))).count() == 2
+    };
+    assert!(wait_until(LONG, is_locked), "they do not meet");
+    // It says that it has come after it has its lock; killed between the two, it is waited for.
+    std::thread::sleep(Duration::from_secs(1));
+    second.kill();
+    let outcome = first.finish();
+    assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    assert!(outcome.stderr.contains("the other process of the pair ended"), "{outcome:#?}");
+}
+
+#[test]
+fn wrong_turns_are_refused() {
+    let bench = Bench::new();
+    let of = |argument: &str| {
+        let mut command = bench.home.command(&bench.program);
+        command.args(["run", "getppid", "--turns", argument]);
+        bench.home.start(command).finish()
+    };
+    for wrong in ["2,file", "0", "0,", ""] {
+        let outcome = of(wrong);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        assert!(outcome.stderr.contains("--turns takes 0,FILE or 1,FILE"), "{outcome:#?}");
+    }
+    let missing = of("0,missing");
+    assert!(missing.code == Some(1) && missing.stderr.contains("cannot open"), "{missing:#?}");
+    bench.home.file("short", "x");
+    let short = of(&format!("0,{}", bench.home.path("short").display()));
+    assert!(short.code == Some(1) && short.stderr.contains("shorter than"), "{short:#?}");
+}
+
+/// In sequence a busy machine needs minutes for 1 %.
+#[test]
+fn a_planted_percent_is_found_and_stored() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let arguments = ["compare", "planted:share=1%", "-w", "getppid,read", "--turns", "--no-detail"];
+    let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let json = outcome.json();
+    for workload in ["getppid", "read"] {
+        let row = row(&json, workload);
+        assert_eq!(row["verdict"], "slower", "{row:#}");
+        assert_eq!(row["scheme"], "in_turns", "{row:#}");
+        let all_time = &row["readings"].as_array().unwrap()[1];
+        assert_eq!(all_time["metric"], "all_time", "{row:#}");
+        assert_eq!(all_time["pairs"], row["pairs"], "{row:#}");
+    }
+    assert_eq!(json, home.json(), "what is stored says the same again");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// Each row has the scheme that its first pairs chose, and keeps it in another session.
+#[test]
+fn the_first_pairs_choose_the_scheme_of_a_row() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let workloads = ["-w", "getppid,read,bw-pipe@same-cpu"];
+    // With so narrow a margin they are never called equal, and there is always something left to measure.
+    let compare = ["compare", "none", "--no-detail", "--margin", "0.0001%", "--budget", "10s"];
+    let outcome = home.measure(&[&compare[..], &workloads, &["--json", "-"]].concat());
+    let first = outcome.json();
+    assert_eq!(first, home.json(), "what is stored says the same again");
+    let id = first["id"].as_str().unwrap();
+    let go_on = ["compare", "--continue", id, "--budget", "3s", "--json", "-"];
+    let second = home.run(&go_on).json();
+    let schemes = |json: &Value| {
+        ["getppid", "read", "bw-pipe@same-cpu"].map(|workload| {
+            let row = row(json, workload);
+            let scheme = row["scheme"].as_str().unwrap_or_else(|| panic!("{row:#}")).to_owned();
+            let pairs = row["pairs"].as_u64().unwrap();
+            (scheme, pairs)
+        })
+    };
+    let [before, after] = [schemes(&first), schemes(&second)];
+    assert_eq!(before[2].0, "in_sequence", "its writer goes on in the turn of the other");
+    for ((scheme, pairs), (of_both, of_all)) in before.iter().zip(&after) {
+        assert_eq!(scheme, of_both);
+        assert!(pairs <= of_all, "{pairs} pairs became {of_all}");
+    }
+    assert_eq!(second, home.json());
+    let said = home.run("show").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("taken in sequence."), "{said}");
+}
+
+#[test]
+fn in_sequence_there_are_no_turns_and_no_choice() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let compare = ["compare", "seccomp", "-w", "getppid", "--no-detail", "--budget", "3s"];
+    let json = home.run(&[&compare[..], &["--in-sequence", "--json", "-"]].concat()).json();
+    assert!(!json.to_string().contains("all_time"), "{json:#}");
+    assert!(row(&json, "getppid")["scheme"].is_null(), "{json:#}");
+    assert!(json["command"].as_str().unwrap().contains("--in-sequence"), "{json:#}");
+    home.run(&[&compare[..], &["--in-sequence", "--turns"]].concat()).assert_error(&["--turns"]);
+}
+
+#[test]
+fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let warnings = |arguments: &[&str]| {
+        let more = ["--turns", "--pairs", "8", "--no-detail", "--json", "-"];
+        let outcome = home.measure(&[&["compare"], arguments, &more].concat());
+        let json = outcome.json();
+        let has_all_time = json["results"].to_string().contains("all_time");
+        (json["warnings"].to_string(), has_all_time)
+    };
+    let (said, has_all_time) = warnings(&["nice:5", "-w", "getppid"]);
+    assert!(said.contains("Nothing took turns") && said.contains("`nice:5`"), "{said}");
+    assert!(!has_all_time);
+    let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "bw-pipe@same-cpu"]);
+    assert!(said.contains("`bw-pipe@same-cpu` were taken one after the other"), "{said}");
+    assert!(has_all_time);
+    // What is beside a sample is so for the time of one arm's.
+    let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "--beside", "stat"]);
+    assert!(said.contains("`getppid/stat` were taken one after the other"), "{said}");
+    assert!(has_all_time);
+    home.run("compare seccomp --turns -- true").assert_error(&["--turns"]);
+    let asked = home.run("compare seccomp -w getppid --metric all_time");
+    asked.assert_error(&["`all_time` is judged with --turns"]);
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_left() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(18);
+    for round in 0..hard(4, 60) {
+        let mut running = home.start(home.weigh("compare seccomp -w getppid,stat --turns"));
+        std::thread::sleep(Duration::from_millis(random.random_range(300..2500)));
+        match round % 2 {
+            0 => running.kill(),
+            _ => {
+                // A worker: the youngest of them.
+                let workers = home.processes().into_iter().max();
+                workers.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+                signal(running.pid(), Signal::INT);
+                running.finish();
+            }
+        }
+        let is_quiet = wait_until(LONG, || home.processes().is_empty());
+        assert!(is_quiet, "round {round}: {:#?}", home.describe_processes());
+        home.run("restore");
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new(), "round {round}");
+    }
+}

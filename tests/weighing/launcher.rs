@@ -1,0 +1,440 @@
+//! The launcher by its protocol: reached through other programs, with members that stay while jobs come and
+//! go, and with nothing left whoever of them is killed.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use weighbridge::machine::process::process_start;
+use weighbridge::workload::launcher::{Job, Launcher, LauncherError, status_number};
+use weighbridge::workload::member::{MemberSeen, Raise, Readiness};
+use weighbridge::workload::setup::Setup;
+use weighbridge::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weighbridge::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weighbridge::workload::start_cpu::{StartCpu, allowed_cpus};
+use weighbridge::workload::stdout_use::StdoutUse;
+
+const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
+const LONG: Duration = Duration::from_secs(30);
+const NAME: &str = "server";
+/// A server of one process that starts others: it answers each connection with how many it had, and each of
+/// its helpers is of a session of its own.
+const SERVER: &str = r#"
+import os, socket, subprocess, sys
+helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(8)
+served = 0
+while True:
+    connection, _ = listener.accept()
+    served += 1
+    try:
+        connection.sendall(b"%d\n" % served)
+    except OSError:
+        pass
+    connection.close()
+"#;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+/// The library ends orphans of this process: of one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn raise(&self) -> Raise {
+        let socket = self.path("socket");
+        Raise {
+            name: NAME.into(),
+            argv: ["python3", "-c", SERVER, socket.to_str().unwrap()].map(String::from).to_vec(),
+            environment: vec![("MARK".into(), self.mark())],
+            is_users_own: false,
+            directory: self.directory.path().to_owned(),
+            log: self.path("log"),
+            ready: Readiness::Accepts(socket),
+            timeout_ms: 20_000,
+            is_disposable: false,
+            is_asked: false,
+            user: None,
+            has_own_pids: false,
+        }
+    }
+
+    fn job(&self, command: &str) -> Job {
+        Job {
+            argv: ["/bin/sh", "-c", command].map(String::from).to_vec(),
+            environment: vec![("MARK".into(), self.mark())],
+            directory: self.directory.path().to_owned(),
+            timeout_ms: 20_000,
+            stdout: StdoutUse::KeepEnd,
+            start: None,
+        }
+    }
+
+    /// In the environment of all that is started here.
+    fn mark(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+
+    /// What has the mark and still lives.
+    fn alive(&self) -> Vec<u32> {
+        let mark = format!("MARK={}", self.mark());
+        let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let is_marked = environment.split(|byte| *byte == 0).any(|one| one == mark.as_bytes());
+            (is_marked && process_start(pid).unwrap().is_some()).then_some(pid)
+        });
+        processes.collect()
+    }
+
+    fn assert_nothing_is_left(&self, after: &str) {
+        let deadline = Instant::now() + LONG;
+        while !self.alive().is_empty() {
+            assert!(Instant::now() < deadline, "{after}: {:?} are left", self.alive());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What the server says, or nothing within a moment.
+    fn ask(&self, patience: Duration) -> Option<u32> {
+        let mut stream = UnixStream::connect(self.path("socket")).ok()?;
+        stream.set_read_timeout(Some(patience)).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    }
+}
+
+fn launcher(setup: &Setup) -> Launcher {
+    let mut command = Command::new(WEIGH);
+    command.arg("__launcher");
+    Launcher::start(command, setup, &NEVER).unwrap()
+}
+
+fn kill(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+}
+
+fn parent(pid: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status_number(&status, "PPid").unwrap()
+}
+
+fn refused(result: Result<MemberSeen, LauncherError>) -> String {
+    match result {
+        Err(LauncherError::Refused(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_launcher_is_reached_through_other_programs() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", r#"cat | "$0" __launcher | cat"#, WEIGH]);
+    let mut launcher = Launcher::start(command, &Setup::default(), &NEVER).unwrap();
+    for said in ["one", "two"] {
+        let launched = launcher.run(&bench.job(&format!("echo {said}")), &NEVER).unwrap();
+        assert_eq!((launched.stdout.trim(), launched.exit_code), (said, Some(0)));
+    }
+    launcher.raise(&bench.raise(), &NEVER).unwrap();
+    drop(launcher);
+    bench.assert_nothing_is_left("the launcher was let go");
+}
+
+/// Bound, asleep, released: whatever its set-up does to it before, and forbids it then.
+#[test]
+fn a_worker_begins_on_the_cpu_that_was_drawn_and_stays_there_or_gets_its_own_back() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let allowed = allowed_cpus().unwrap();
+    let list = |status: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        cpus_of(line.unwrap().trim()).unwrap()
+    };
+    let confined = Setup::default().with(AllowedCpus { cpus: vec![allowed[0]] });
+    for (setup, own) in [(forbidding_affinity(), &allowed[..]), (confined, &allowed[..1])] {
+        let mut launcher = launcher(&setup);
+        for (number, stays) in [(0, true), (1, true), (0, false), (1, false)] {
+            let start = StartCpu { chance: number, among: own.to_vec(), stays };
+            let drawn = start.choose(&allowed).unwrap();
+            let job = Job { start: Some(start), ..bench.job("cat /proc/self/status; sleep 0.01") };
+            let launched = launcher.run(&job, &NEVER).unwrap();
+            assert_eq!((launched.exit_code, launched.cpu), (Some(0), Some(drawn)), "{launched:?}");
+            let kept = list(&launched.stdout);
+            assert_eq!(kept, if stays { vec![drawn] } else { own.to_vec() });
+        }
+        let launched = launcher.run(&bench.job("cat /proc/self/status"), &NEVER).unwrap();
+        assert_eq!((launched.cpu, list(&launched.stdout)), (None, own.to_vec()), "no pair");
+    }
+}
+
+/// A filter with which the worker itself could not be bound any more.
+fn forbidding_affinity() -> Setup {
+    const LOAD_NUMBER: (u16, u8, u8, u32) = (0x20, 0, 0, 0);
+    const EPERM: (u16, u8, u8, u32) = (0x06, 0, 0, 0x0005_0001);
+    const ALLOW: (u16, u8, u8, u32) = (0x06, 0, 0, 0x7fff_0000);
+    let is_it = (0x15, 0, 1, u32::try_from(libc::SYS_sched_setaffinity).unwrap());
+    Setup::default().with(SeccompFilter { program: vec![LOAD_NUMBER, is_it, EPERM, ALLOW] })
+}
+
+/// As one has it that holds ssh connections for others, or systemd for systemd-run.
+#[test]
+fn a_pipe_that_is_in_the_hands_of_another_is_not_waited_for() {
+    let _alone = ALONE.lock();
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let command = "echo $$ > new; mv new pid; while ! [ -e held ]; do sleep 0.01; done
+                   echo out; echo err >&2";
+    let job = bench.job(command);
+    let (pid, held) = (bench.path("pid"), bench.path("held"));
+    let holder = std::thread::spawn(move || {
+        let deadline = Instant::now() + LONG;
+        while !pid.exists() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let pid = fs::read_to_string(pid).unwrap();
+        let pipe = |number| format!("/proc/{}/fd/{number}", pid.trim());
+        let ends = [1, 2].map(|number| fs::OpenOptions::new().write(true).open(pipe(number)));
+        fs::write(held, "").unwrap();
+        ends.map(Result::unwrap)
+    });
+    let launched = launcher.run(&job, &NEVER).unwrap();
+    let _ends = holder.join().unwrap();
+    assert_eq!((launched.stdout.as_str(), launched.stderr.as_str()), ("out\n", "err\n"));
+    assert_eq!((launched.exit_code, launched.timed_out), (Some(0), false));
+}
+
+/// As a command that `sudo` began, for the ordinary user who weighs it.
+#[test]
+fn what_may_not_be_killed_fails_and_is_not_waited_for() {
+    let _alone = ALONE.lock();
+    if !rustix::process::geteuid().is_root() {
+        crate::support::skip("root", "needs root");
+        return;
+    }
+    let bench = Bench::new();
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-kill", WEIGH, "__launcher"]);
+    let mut launcher = Launcher::start(command, &Setup::default(), &NEVER).unwrap();
+    let mut job = bench.job("exec setpriv --reuid 65534 --clear-groups sleep 1000");
+    job.timeout_ms = 1000;
+    let problem = launcher.run(&job, &NEVER).unwrap_err().to_string();
+    assert!(problem.contains("goes on 10 s after it was sent SIGKILL"), "{problem}");
+    bench.alive().into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    // And the next one is run.
+    let launched = launcher.run(&bench.job("echo out"), &NEVER).unwrap();
+    assert_eq!(launched.stdout, "out\n");
+    drop(launcher);
+    bench.assert_nothing_is_left("the launcher ended");
+}
+
+#[test]
+fn a_member_lives_on_while_jobs_come_and_go() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let raised = launcher.raise(&bench.raise(), &NEVER).unwrap();
+    assert!(refused(launcher.raise(&bench.raise(), &NEVER)).contains("already"));
+    let mut served = bench.ask(LONG).unwrap();
+    for _ in 0..5 {
+        // Whatever a job leaves is ended, in its session or not.
+        let launched = launcher.run(&bench.job("setsid sleep 1000 & echo ran"), &NEVER).unwrap();
+        assert_eq!(launched.stdout.trim(), "ran");
+        let now = bench.ask(LONG).unwrap();
+        assert!(now > served, "the same server counts on: {served}, {now}");
+        served = now;
+        let seen = launcher.look(NAME, &NEVER).unwrap();
+        assert_eq!((seen.pid, seen.start), (raised.pid, raised.start));
+        assert_eq!(bench.alive().len(), 2, "the server and its helper");
+    }
+    launcher.lower(NAME, LONG, &NEVER).unwrap();
+    bench.assert_nothing_is_left("lowered");
+    assert!(refused(launcher.look(NAME, &NEVER)).contains("was not raised, or has ended"));
+    fs::remove_file(bench.path("socket")).unwrap();
+    let again = launcher.raise(&bench.raise(), &NEVER).unwrap();
+    assert_ne!((again.pid, again.start), (raised.pid, raised.start));
+    drop(launcher);
+    bench.assert_nothing_is_left("the launcher was let go");
+}
+
+#[test]
+fn a_frozen_member_does_nothing_until_it_is_thawed() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    launcher.raise(&bench.raise(), &NEVER).unwrap();
+    for _ in 0..3 {
+        launcher.freeze(NAME, &NEVER).unwrap();
+        assert!(launcher.look(NAME, &NEVER).unwrap().is_frozen);
+        assert_eq!(bench.ask(Duration::from_millis(50)), None);
+        // A job runs beside it, and its end does not wake it.
+        launcher.run(&bench.job("true"), &NEVER).unwrap();
+        assert!(launcher.look(NAME, &NEVER).unwrap().is_frozen);
+        launcher.thaw(NAME, &NEVER).unwrap();
+        assert!(!launcher.look(NAME, &NEVER).unwrap().is_frozen);
+        assert!(bench.ask(LONG).is_some());
+    }
+    launcher.freeze(NAME, &NEVER).unwrap();
+    launcher.lower(NAME, LONG, &NEVER).unwrap();
+    bench.assert_nothing_is_left("lowered while it stood still");
+}
+
+/// A filter that allows everything; it shows in the status of who has it.
+#[test]
+fn a_member_is_born_with_what_its_arm_has() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let program = vec![(6, 0, 0, 0x7fff_0000)];
+    let mut launcher = launcher(&Setup::default().with(SeccompFilter { program }));
+    let seen = launcher.raise(&bench.raise(), &NEVER).unwrap();
+    assert_eq!(status_number(&seen.status, "Seccomp"), Some(2), "{}", seen.status);
+}
+
+#[test]
+fn what_is_not_ready_is_not_there() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let of = |command: &str, timeout_ms| Raise {
+        argv: ["/bin/sh", "-c", command].map(String::from).to_vec(),
+        ready: Readiness::Exists(bench.path("ready")),
+        timeout_ms,
+        ..bench.raise()
+    };
+    let why = refused(launcher.raise(&of("echo no such port; exit 3", 20_000), &NEVER));
+    assert!(why.contains("exit status: 3") && why.contains("no such port"), "{why}");
+    let why = refused(launcher.raise(&of("sleep 1000 & sleep 1000", 50), &NEVER));
+    assert!(why.contains("within 50 ms"), "{why}");
+    bench.assert_nothing_is_left("it was not ready in time");
+    let missing = Raise { argv: vec!["/nonexistent/server".into()], ..bench.raise() };
+    assert!(refused(launcher.raise(&missing, &NEVER)).contains("cannot run it"));
+    // The name is free again.
+    launcher.raise(&of("touch ready; exec sleep 1000", 20_000), &NEVER).unwrap();
+    drop(launcher);
+    bench.assert_nothing_is_left("the launcher was let go");
+}
+
+/// Who was killed ends a moment later.
+fn look_until_it_ended(launcher: &mut Launcher) -> LauncherError {
+    let deadline = Instant::now() + LONG;
+    loop {
+        match launcher.look(NAME, &NEVER) {
+            Ok(seen) => assert!(Instant::now() < deadline, "taken for alive: {seen:?}"),
+            Err(error) => return error,
+        }
+    }
+}
+
+#[test]
+fn whoever_is_killed_at_whatever_stage_nothing_is_left() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    for stage in ["raised", "frozen", "thawed", "beside a job"] {
+        for victim in ["member", "keeper", "launcher"] {
+            let bench = Bench::new();
+            let mut launcher = launcher(&Setup::default());
+            let seen = launcher.raise(&bench.raise(), &NEVER).unwrap();
+            if ["frozen", "thawed"].contains(&stage) {
+                launcher.freeze(NAME, &NEVER).unwrap();
+            }
+            if stage == "thawed" {
+                launcher.thaw(NAME, &NEVER).unwrap();
+            }
+            let keeper = parent(seen.pid);
+            let pid = match victim {
+                "member" => seen.pid,
+                "keeper" => keeper,
+                _ => parent(keeper),
+            };
+            let what = format!("the {victim} was killed when it was {stage}");
+            if stage == "beside a job" {
+                let job = bench.job(&format!("kill -9 {pid}; setsid sleep 1000 & echo ran"));
+                let ran = launcher.run(&job, &NEVER);
+                assert_eq!(ran.is_ok(), victim != "launcher", "{what}: {ran:?}");
+            } else {
+                kill(pid, Signal::KILL);
+            }
+            match look_until_it_ended(&mut launcher) {
+                LauncherError::Refused(why) if victim != "launcher" => {
+                    assert!(why.contains("ended") || why.contains("was killed"), "{what}: {why}");
+                }
+                error => assert_eq!(victim, "launcher", "{what}: {error}"),
+            }
+            if victim != "launcher" {
+                // The arm goes on.
+                let launched = launcher.run(&bench.job("echo ran"), &NEVER).unwrap();
+                assert_eq!(launched.stdout.trim(), "ran", "{what}");
+            }
+            if victim == "keeper" {
+                bench.assert_nothing_is_left(&what);
+            }
+            drop(launcher);
+            bench.assert_nothing_is_left(&what);
+        }
+    }
+}
+
+/// Plays `weigh`, for the test below: raises a member, says so, and waits to be killed.
+#[test]
+#[ignore = "another test runs it"]
+fn raise_and_wait() {
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let mark = std::env::var("BENCH_MARK").unwrap();
+    let raise = Raise { environment: vec![("MARK".into(), mark)], ..bench.raise() };
+    launcher.raise(&raise, &NEVER).unwrap();
+    let said = Path::new(&std::env::var("BENCH_SAID").unwrap()).to_owned();
+    fs::File::create(said).unwrap().write_all(b"raised").unwrap();
+    while !NEVER.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn who_asked_for_it_may_be_killed_too() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    for stops_launcher in [false, true] {
+        let bench = Bench::new();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "launcher::raise_and_wait"])
+            .env("BENCH_MARK", bench.mark())
+            .env("BENCH_SAID", bench.path("said"))
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + LONG;
+        while !bench.path("said").exists() {
+            assert!(Instant::now() < deadline, "it does not raise");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let keeper = parent(*bench.alive().first().unwrap());
+        // In whichever order they were found: a helper's parent is the server.
+        let keeper = if bench.alive().contains(&keeper) { parent(keeper) } else { keeper };
+        let launcher = parent(keeper);
+        if stops_launcher {
+            kill(launcher, Signal::KILL);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        bench.assert_nothing_is_left("the parent was killed");
+    }
+}

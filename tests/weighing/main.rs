@@ -1,0 +1,36 @@
+//! `weigh compare` and its relatives: treatments, workloads, pairs and their verdicts.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod aim;
+mod before_a_sample;
+mod build;
+mod busy_machine;
+mod calibrate;
+mod ci;
+mod combined;
+mod compare;
+mod copies;
+mod detail;
+mod diff;
+mod doctor;
+mod factorial;
+mod feel;
+mod go_on;
+mod hidden;
+mod in_force;
+mod in_turns;
+mod interp;
+mod launcher;
+mod metrics;
+mod placebos;
+mod planted;
+mod profile;
+mod reports;
+mod sampling;
+mod stored;
+mod treatments;
+mod versus;
+mod workload_contract;
+mod workloads;

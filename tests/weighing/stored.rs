@@ -1,0 +1,95 @@
+//! What an earlier weigh stored is shown with the same numbers. `version-7.db.gz` was made by the last weigh
+//! of that schema, with experiments of every kind; beside it is what it exported of each.
+
+use std::fs;
+
+use crate::support::Home;
+use crate::support::stored::{fixtures, stored};
+use serde_json::{Value, json};
+
+/// Ids, and what the fixture has of them in files that end like this.
+fn expected(ending: &str) -> Vec<(String, String)> {
+    let files = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().path());
+    let of_kind = files.filter_map(|path| {
+        let id = path.file_name()?.to_str()?.strip_suffix(ending)?.to_owned();
+        Some((id, fs::read_to_string(&path).unwrap()))
+    });
+    let found: Vec<(String, String)> = of_kind.collect();
+    assert!(found.len() > 4, "{ending}: {}", found.len());
+    found
+}
+
+/// Where the two differ. What is new may be there, and what was there has to be.
+fn differences(was: &Value, is: &Value, path: &str, found: &mut Vec<String>) {
+    match (was, is) {
+        (Value::Object(was), Value::Object(_)) => {
+            for (key, value) in was {
+                differences(value, &is[key], &format!("{path}.{key}"), found);
+            }
+        }
+        (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
+            for (index, (was, is)) in was.iter().zip(is).enumerate() {
+                differences(was, is, &format!("{path}[{index}]"), found);
+            }
+        }
+        (Value::Number(was), Value::Number(is)) => {
+            let (was, is) = (was.as_f64().unwrap(), is.as_f64().unwrap());
+            if (was - is).abs() > 1e-9 * was.abs() {
+                found.push(format!("{path}: {was} was {is}"));
+            }
+        }
+        _ if was == is => {}
+        _ => found.push(format!("{path}: {was} is now {is}")),
+    }
+}
+
+/// A row that was called `pipe x 2` is one of `pipe` under a load.
+fn with_loads(mut document: Value) -> Value {
+    for part in ["results", "failures"] {
+        for row in document[part].as_array_mut().into_iter().flatten() {
+            let name = row["workload"].as_str().unwrap().to_owned();
+            let Some((name, copies)) = name.rsplit_once(" x ") else { continue };
+            let copies: f64 = copies.parse().unwrap();
+            row["load"] = json!({"axis": "copies", "value": copies});
+            row["workload"] = name.to_owned().into();
+        }
+    }
+    document
+}
+
+#[test]
+fn every_experiment_of_the_version_before_has_the_same_numbers() {
+    let home = stored();
+    for (id, was) in expected(".json") {
+        let outcome = home.run(&["export", &id, "--json"]);
+        assert_eq!(outcome.code, Some(0), "{id}: {}", outcome.stderr);
+        let [was, is]: [Value; 2] =
+            [&was, &outcome.stdout].map(|text| serde_json::from_str(text).unwrap());
+        let mut found = Vec::new();
+        differences(&with_loads(was), &is, &id, &mut found);
+        // Sentences may be worded anew; that there are as many of them is compared.
+        let is_worded =
+            |path: &str| [".schema: ", ".notes[", ".warnings["].iter().any(|at| path.contains(at));
+        found.retain(|difference| !is_worded(difference));
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn tables_of_other_suites_are_printed_as_before() {
+    let home = stored();
+    for (id, was) in expected(".unixbench.txt") {
+        let outcome = home.run(&["show", &id, "--as", "unixbench"]);
+        assert_eq!(outcome.stdout, was, "{id}: {}", outcome.stderr);
+    }
+}
+
+/// JSON that an earlier weigh exported is read.
+#[test]
+fn exported_json_of_the_version_before_can_be_imported() {
+    let home = Home::new();
+    for (id, _) in expected(".json") {
+        let file = fixtures().join(format!("{id}.json"));
+        home.succeed(&["import", file.to_str().unwrap()]);
+    }
+}

@@ -1,0 +1,403 @@
+//! Treatments of processes: in force where they should be, together with others, and refused where they
+//! cannot be. That they fail when they are switched off is in `switched_off.rs`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::support::build;
+use crate::support::processes::signal;
+use crate::support::{Home, NOBODY, SETTINGS, Turn, as_nobody, is_root, row, skip, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(30);
+const SHORT: [&str; 4] = ["--pairs", "8", "--no-detail", "--json"];
+
+/// Runs a short comparison to its end.
+#[track_caller]
+fn compare(home: &Home, arguments: &[&str], work: &[&str]) -> Value {
+    let _turn = Turn::with(SETTINGS);
+    let all = [&["compare"], arguments, &SHORT, &["-"], work].concat();
+    let outcome = home.measure(&all);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    outcome.json()
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], said: &[&str]) {
+    let home = Home::new();
+    home.run(&[&["compare"], arguments].concat()).assert_error(said);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// It fails where it has not what it should have.
+const CHECKS: &str = r#"
+[ "$(cut -d' ' -f19 /proc/self/stat)" = 5 ] || exit 7
+grep -q '^Cpus_allowed_list:.0$' /proc/self/status || exit 8
+[ "$COLOUR" = 'blue, or "so"' ] || exit 9
+grep -q '^Seccomp:.2' /proc/self/status || exit 10
+[ "$1" = eight ] || exit 11
+sleep 0.02
+"#;
+
+#[test]
+fn four_of_them_and_a_filter_in_one_arm_are_all_in_force() {
+    let home = Home::new();
+    let arm = "nice:5+cpus:0+env:COLOUR=\"blue, or \\\"so\\\"\"+seccomp+with:n=eight";
+    // The baseline has none of it, so there the same line goes another way.
+    let line = format!("[ {{n}} = one ] && {{ sleep 0.02; exit; }}\n{CHECKS}");
+    let work = ["--", "sh", "-c", &line, "sh", "{n}"];
+    let json = compare(&home, &[arm, "--base", "with:n=one"], &work);
+    assert_eq!(json["treatments"][0]["label"], arm);
+    let facts = json["treatments"][0]["facts"].to_string();
+    for fact in ["niceness 5", "on CPU 0 alone", "COLOUR=blue", "{n} is `eight`"] {
+        assert!(facts.contains(fact), "{facts}");
+    }
+    assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 5);
+    let shown = home.succeed("show");
+    shown.assert_says(&["differs from `with:n=one` in 5 things", "that of all 5 together"]);
+}
+
+#[test]
+fn arms_of_one_kind_differ_and_so_does_the_baseline() {
+    let home = Home::new();
+    let arms = ["nice:5", "nice:9+env:A=1", "env:A=2", "--base", "cpus:0"];
+    let json = compare(&home, &arms, &["-w", "getppid"]);
+    assert_eq!(json["results"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        json["treatments"][0]["differences"],
+        serde_json::json!(["with `nice:5`", "without `cpus:0`"])
+    );
+}
+
+/// Workloads that choose their CPUs themselves choose among those that they have.
+#[test]
+fn a_workload_that_pins_itself_stays_on_its_cpus() {
+    let json = compare(&Home::new(), &["cpus:0"], &["-w", "bw-pipe@same-cpu"]);
+    assert!(row(&json, "bw-pipe@same-cpu")["pairs"] == 8, "{json:#}");
+}
+
+#[test]
+fn what_a_process_cannot_have_is_refused_before_it_is_measured() {
+    let _turn = Turn::share();
+    refused(
+        &["cpus:999", "-w", "getppid"],
+        &["there is no CPU 999, or it is offline: online are 0"],
+    );
+    refused(&["cpus:0-9999999", "-w", "getppid"], &["takes a list of CPUs"]);
+    refused(&["nice:20", "-w", "getppid"], &["from -20 to 19"]);
+    if !is_root() {
+        skip("root", "needs root");
+        return;
+    }
+    let home = Home::new();
+    for name in ["", "data", "state", "tmp"] {
+        std::os::unix::fs::chown(home.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let mut command = home.weigh("compare nice:-1 -w getppid --pairs 8");
+    as_nobody(&mut command);
+    home.start(command).finish().assert_error(&["niceness -1 is not permitted", "ulimit -e"]);
+    // Where only one CPU is allowed, the other is there all the same.
+    let home = Home::new();
+    let mut command = home.command("taskset");
+    command.args(["-c", "0"]).arg(crate::support::program());
+    command.args(["compare", "cpus:1", "-w", "getppid"]);
+    if rustix::thread::sched_getaffinity(None).unwrap().is_set(1) {
+        home.start(command).finish().assert_error(&["CPU 1 is not allowed here", "allowed are 0"]);
+    }
+}
+
+#[test]
+fn blanks_of_a_command_are_filled_by_all_arms_or_none() {
+    let command = ["--", "sleep", "{time}"];
+    let with = |arms: &[&'static str]| [arms, &command].concat();
+    refused(&with(&["with:time=1"]), &["`none` leaves {time}", "--base with:time=VALUE"]);
+    refused(&with(&["with:tim=1", "--base", "with:tim=2"]), &["there is no {tim} in the command"]);
+    refused(&["with:n=1", "-w", "getppid"], &["workloads have none", "after `--`"]);
+    refused(
+        &with(&["with:time=1", "--base", "with:time=2", "nice:5"]),
+        &["`nice:5` leaves {time}", "add +with:time=VALUE"],
+    );
+}
+
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+
+/// What it is; `None` where it cannot be changed.
+fn swappiness() -> Option<String> {
+    let is_writable = fs::OpenOptions::new().write(true).open(SWAPPINESS).is_ok();
+    if !is_writable {
+        skip("sysctl", &format!("{SWAPPINESS} cannot be written here"));
+    }
+    // Others have it changed while they have their turn.
+    let _turn = Turn::with(SETTINGS);
+    fs::read_to_string(SWAPPINESS).ok().filter(|_| is_writable)
+}
+
+#[test]
+fn settings_of_the_kernel_are_switched_for_each_sample_and_put_back() {
+    let Some(was) = swappiness() else { return };
+    let home = Home::new();
+    let log = home.path("log");
+    let line = format!("cat {SWAPPINESS} >> {}", log.display());
+    let arms = ["sysctl:vm.swappiness=11", "sysctl:vm.swappiness=99+thp:never"];
+    let json = compare(&home, &arms, &["--", "sh", "-c", &line]);
+    assert_eq!(swappiness(), Some(was.clone()));
+    let log = fs::read_to_string(log).unwrap();
+    let count = |value: &str| log.lines().filter(|line| *line == value).count();
+    // Each arm has eight pairs and a start, and the baseline a sample in every pair.
+    let counts = [count("11"), count("99"), count(was.trim())];
+    assert!(counts[0] >= 8 && counts[1] >= 8 && counts[2] >= 16, "{counts:?}: {log}");
+    let facts = json["treatments"][1]["facts"].to_string();
+    assert!(facts.contains("vm.swappiness is 99 for each treated sample"), "{facts}");
+    assert!(facts.contains("transparent_hugepage/enabled is never"), "{facts}");
+}
+
+#[test]
+fn whoever_is_killed_the_settings_come_back() {
+    let Some(was) = swappiness() else { return };
+    let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
+    let arguments = ["compare", "sysctl:vm.swappiness=11", "-w", "getppid", "--pairs", "500"];
+    let is = |value: &str| fs::read_to_string(SWAPPINESS).unwrap().trim() == value;
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || is("11")), "{}", running.said());
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || is(was.trim())), "it stays changed");
+    // The guard dies with it, and a later weigh puts it back. It is stopped before: without a guard it would
+    // end, and put the setting back itself.
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    let pid = running.pid();
+    let is_stopped_while_changed = || {
+        signal(pid, Signal::STOP);
+        std::thread::sleep(Duration::from_millis(5));
+        let is_changed = is("11");
+        if !is_changed {
+            signal(pid, Signal::CONT);
+        }
+        is_changed
+    };
+    assert!(wait_until(LIMIT, is_stopped_while_changed), "{}", running.said());
+    for guard in home.processes_of("__guard") {
+        signal(guard, Signal::KILL);
+    }
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || home.processes().is_empty()));
+    assert!(is("11"), "nobody was left to put it back");
+    home.succeed("restore");
+    assert!(is(was.trim()), "it stays changed");
+}
+
+#[test]
+fn settings_that_nobody_should_change_for_a_while_are_refused() {
+    if swappiness().is_none() {
+        return;
+    }
+    let _turn = Turn::with(SETTINGS);
+    let work = ["-w", "getppid"];
+    let with = |arm: &'static str| [&[arm], &work[..]].concat();
+    refused(&with("sysctl:kernel.core_pattern=x"), &["a program that the kernel runs as root"]);
+    refused(&with("sysctl:kernel.panic=1"), &["can stop the machine"]);
+    refused(&with("sysctl:vm.no_such_thing=1"), &["this kernel has no such setting"]);
+    refused(&with("sysctl:vm.swappiness=100000"), &["does not take this value"]);
+    refused(&with("sysctl:vm.swappiness"), &["it takes KEY=VALUE"]);
+    refused(&with("sysctl:vm.dirty_bytes=8192000"), &["cannot be put back: change vm.dirty_ratio"]);
+    refused(&with("thp:sometimes"), &["it takes always, madvise, never"]);
+    if !Path::new("/sys/devices/system/cpu/cpufreq/policy0").exists() {
+        refused(&with("governor:performance"), &["no governor is visible here"]);
+    }
+}
+
+/// The control groups of experiments that there are.
+fn groups() -> Vec<PathBuf> {
+    let hierarchies = fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten();
+    let groups = hierarchies.flat_map(|entry| fs::read_dir(entry.path()).into_iter().flatten());
+    let paths = groups.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().contains("/weigh-")).collect()
+}
+
+/// Whether version 1 has the controllers of CPU time and processes here, and we may use them.
+fn has_groups_of_version_1() -> bool {
+    let files = ["cpu", "pids"].map(|name| format!("/sys/fs/cgroup/{name}/cgroup.procs"));
+    let has = files.iter().all(|file| fs::OpenOptions::new().write(true).open(file).is_ok());
+    if !has {
+        skip("cgroup", "needs control groups of version 1, and root");
+    }
+    has
+}
+
+/// A shell ignores how its commands end, and is fast when they end early.
+#[test]
+fn processes_that_a_limit_killed_or_refused_are_no_result() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = Home::new();
+    let hog = "dd if=/dev/zero of=/dev/null bs=60M count=1 2>&1; exit 0";
+    let fork = "for i in 1 2 3 4; do sleep 0.01 & done 2>&1; wait; exit 0";
+    for (arm, script, said) in [
+        ("cgroup:memory.max=20M", hog, "the out-of-memory killer killed 1 process, which its"),
+        ("cgroup:pids.max=3", &format!("bash -c '{fork}'; exit 0"), "pids.max refused to start"),
+    ] {
+        let outcome = home.run(&["compare", arm, "--pairs", "8", "--", "sh", "-c", script]);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        outcome.assert_says(&[said, "there is no result"]);
+    }
+}
+
+/// A shell reaps such a process and goes on. Those that are ended on purpose are none.
+#[test]
+fn processes_that_died_by_an_error_are_no_result() {
+    if !is_root() {
+        skip("root", "needs root");
+        return;
+    }
+    // A process whose parents are gone might be of any command: no other test is to hear of these.
+    let _turn = Turn::take();
+    let home = Home::new();
+    let compare = ["compare", "none", "--pairs", "8", "--inconclusive-ok", "--", "bash", "-c"];
+    let run = |script: &str| home.run(&[&compare[..], &[script]].concat());
+    for (signal, number) in [("SYS", 31), ("SEGV", 11), ("ABRT", 6)] {
+        let kill = format!("kill -{signal} \\$\\$");
+        for script in [
+            format!("sh -c \"{kill}\" 2>&1; exit 0"),
+            format!("(bash -c '(sh -c \"{kill}\"); exit 0' 2>&1; true); exit 0"),
+        ] {
+            let outcome = run(&script);
+            assert_eq!(outcome.code, Some(2), "{script}: {outcome:#?}");
+            let said = format!("1 process died by signal {number}, which its exit status 0");
+            outcome.assert_says(&[&said, "there is no result"]);
+        }
+    }
+    let outcome = run("timeout 0.01 sleep 9; yes | head -1; sh -c 'kill -9 $$'; exit 0");
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+}
+
+#[test]
+fn a_private_control_group_limits_its_arm_alone_and_goes() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let home = Home::new();
+    // A twentieth of one CPU, which others leave it more of. Each sample says where it was, and how often it
+    // had to wait there for the next period.
+    let arm = "cgroup:cpu.max=\"2000 40000\",pids.max=40+nice:1";
+    let line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+        group=$(sed -En 's/^[0-9]+:(cpu|cpu,cpuacct|cpuacct,cpu)://p' /proc/self/cgroup)
+        echo $group $(grep -s nr_throttled /sys/fs/cgroup/cpu$group/cpu.stat) >> said";
+    let json = compare(&home, &[arm], &["--", "sh", "-c", line]);
+    let said = fs::read_to_string(home.path("said")).unwrap();
+    // The baseline is in a group without limits.
+    let groups_of: BTreeSet<&str> =
+        said.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert!(groups_of.len() == 2 && groups_of.iter().all(|it| it.contains("/weigh-")), "{said}");
+    let times = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    let waited = |group: &&&str| {
+        let of_group: Vec<&str> = said.lines().filter(|line| line.starts_with(**group)).collect();
+        assert!(of_group.len() >= 8, "{said}");
+        of_group.into_iter().any(|line| times(line) > 0)
+    };
+    assert_eq!(groups_of.iter().filter(waited).count(), 1, "{said}");
+    let facts = json["treatments"][0]["facts"].to_string();
+    let wanted = "cpu.cfs_period_us is 40000, cpu.cfs_quota_us is 2000, pids.max is 40";
+    assert!(facts.contains(wanted), "{facts}");
+    assert_eq!(json["baseline"], "cgroup:cpu,pids");
+    let _turn = Turn::with(SETTINGS);
+    assert_eq!(groups(), Vec::<PathBuf>::new());
+    refused(&["cgroup:memory.high=1M", "-w", "getppid"], &["no counterpart in version 1"]);
+    refused(&["cgroup:cpu.max=half", "-w", "getppid"], &["cpu.max=half: takes microseconds"]);
+    refused(&["cgroup:pids.max=many", "-w", "getppid"], &["`many` is not what this kernel takes"]);
+    assert_eq!(groups(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn whoever_is_killed_no_control_group_is_left() {
+    if !has_groups_of_version_1() {
+        return;
+    }
+    let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
+    let arguments = ["compare", "cgroup:pids.max=40", "-w", "getppid", "--pairs", "500"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(4, &mut running);
+    assert_eq!(groups().len(), 2, "the limit's, and the baseline's");
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || groups().is_empty()), "{:?}", groups());
+}
+
+#[test]
+fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death() {
+    let home = Home::new();
+    let on = home.path("on");
+    let (on, log) = (on.display(), home.path("log"));
+    let arm = format!("cmd:apply=\"touch {on}\",undo=\"rm -f {on}\",verify=\"test -e {on}\"");
+    let line = format!("test -e {on} && echo on >> {0} || echo off >> {0}", log.display());
+    compare(&home, &[&arm, "seccomp"], &["--", "sh", "-c", &line]);
+    let log = fs::read_to_string(log).unwrap();
+    let count = |word: &str| log.lines().filter(|line| *line == word).count();
+    // The baseline and the other arm are without it.
+    assert!(count("on") >= 8 && count("off") >= 24, "{log}");
+    assert!(!home.path("on").exists());
+
+    let _turn = Turn::share();
+    let arguments = ["compare", &arm, "--pairs", "500", "--", "sleep", "0.05"];
+    let mut running = home.start(home.weigh(&arguments));
+    home.wait_for_samples(34, &mut running);
+    assert!(wait_until(LIMIT, || home.path("on").exists()), "{}", running.said());
+    running.kill();
+    running.finish();
+    assert!(wait_until(LIMIT, || home.processes().is_empty()));
+    assert!(!home.path("on").exists(), "it was not undone");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn commands_that_prove_nothing_or_do_not_undo_are_refused() {
+    let _turn = Turn::share();
+    let work = ["-w", "getppid"];
+    let with = |apply: &str, undo: &str, verify: &str, said: &[&str]| {
+        let arm = format!("cmd:apply=\"{apply}\",undo=\"{undo}\",verify=\"{verify}\"");
+        refused(&[&[arm.as_str()], &work[..]].concat(), said);
+    };
+    with("true", "true", "true", &["ends with status 0 before anything was changed"]);
+    with("true", "true", "false", &["after it was applied, the change should have been in force"]);
+    with(
+        "touch on",
+        "true",
+        "test -e on",
+        &["after it was undone, the change should not have been"],
+    );
+    with("touch on", "rm on", "test -e on", &["undo= has to succeed also where there is nothing"]);
+    with("no-such-thing", "true", "false", &["the shell cannot run it (status 127)"]);
+    with("true", "true", "no-such-thing", &["the shell cannot run it (status 127)"]);
+    refused(&["cmd:apply=a,undo=b", "-w", "getppid"], &["`cmd` needs verify=\"COMMAND\""]);
+}
+
+#[test]
+fn a_library_is_loaded_into_its_arm_alone() {
+    let home = Home::new();
+    let library = build::library(home.directory.path(), "int of_a_test;");
+    let arm = format!("preload:{}+nice:1", library.display());
+    let line = format!("grep -q {} /proc/self/maps; echo $? >> log; sleep 0.02", library.display());
+    compare(&home, &[&arm], &["--", "sh", "-c", &line]);
+    let log = fs::read_to_string(home.path("log")).unwrap();
+    let count = |status: &str| log.lines().filter(|line| *line == status).count();
+    assert!(count("0") >= 8 && count("1") >= 8, "{log}");
+    compare(&home, &[&arm], &["-w", "getppid"]);
+
+    let fixed = build::program(
+        home.directory.path(),
+        "#include <unistd.h>\nint main(void) { return sleep(0); }",
+        &["-static"],
+    );
+    let _turn = Turn::share();
+    let said = ["nothing can be preloaded into a program that is statically linked"];
+    refused(&[&arm, "--", fixed.to_str().unwrap()], &said);
+    refused(&["preload:/absent.so", "-w", "getppid"], &["No such file"]);
+    refused(&["preload:/etc/passwd", "-w", "getppid"], &["no shared library"]);
+}
