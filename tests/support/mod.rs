@@ -112,8 +112,9 @@ pub struct Outcome {
     /// `None` where a signal ended it.
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    pub stdout: String,
+    // Before the other, as a failed assertion prints them in this order, and what CI prints is cut.
     pub stderr: String,
+    pub stdout: String,
 }
 
 /// A command line after `weigh`.
