@@ -18,17 +18,17 @@ run: build
 
 # Linked statically, so that the one file runs when it is copied to another machine.
 build: deps
-	cargo rustc --locked --release --bin weigh -- -C target-feature=+crt-static
+	cargo rustc --locked --release -p weigh --bin weigh -- -C target-feature=+crt-static
 
 # The same for AArch64, on any machine.
 aarch64: export CC := aarch64-linux-gnu-gcc
 aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
 aarch64: deps
 	scripts/install-deps laboratory
-	cargo rustc --locked --release --target aarch64-unknown-linux-gnu --bin weigh -- -C target-feature=+crt-static
+	cargo rustc --locked --release --target aarch64-unknown-linux-gnu -p weigh --bin weigh -- -C target-feature=+crt-static
 
 test: deps test-deps
-	cargo fmt --check
+	cargo fmt --all --check
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
 		crates/weigh/src/report/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs

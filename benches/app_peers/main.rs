@@ -2,7 +2,7 @@
 //! It prints a table; `--write` puts that between the marks of a document.
 //!
 //! ```text
-//! cargo bench --bench app_peers -- [--seconds N] [--only TEXT]... [--write FILE]
+//! cargo bench -p benches --bench app_peers -- [--seconds N] [--only TEXT]... [--write FILE]
 //! ```
 //!
 //! A server is started anew for each turn, as it is for each sample of an experiment, and both clients work
@@ -14,20 +14,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 mod database;
-#[path = "../support/duel.rs"]
-mod duel;
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
-#[path = "../support/role.rs"]
-mod role;
 mod servers;
-#[path = "../support/table.rs"]
-mod table;
 mod web;
 
 use duel::{Contest, fight};
+use support::{duel, machine as here, role, table};
 use table::Table;
 
 /// Ours and theirs are to agree within so many percent.

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
-use weighbridge::fixture::{FIXTURES, Fixture};
-use weighbridge::label::arm;
-use weighbridge::workload::instance::Instance;
-use weighbridge::workload::launcher::Job;
-use weighbridge::workload::place::LaunchPlace;
-use weighbridge::workload::setup::Setup;
-use weighbridge::workload::setup::kind::allowed_cpus::AllowedCpus;
-use weighbridge::workload::stdout_use::StdoutUse;
+use weigh::fixture::{FIXTURES, Fixture};
+use weigh::label::arm;
+use weigh::workload::instance::Instance;
+use weigh::workload::launcher::Job;
+use weigh::workload::place::LaunchPlace;
+use weigh::workload::setup::Setup;
+use weigh::workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh::workload::stdout_use::StdoutUse;
 
 /// How long a turn may take.
 const LIMIT_MS: u64 = 120_000;

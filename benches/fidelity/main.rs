@@ -2,7 +2,7 @@
 //! `docs/fidelity.md` explains.
 //!
 //! ```text
-//! cargo bench --bench fidelity -- [--unixbench DIR] [--lmbench DIR] [--workloads FILE]
+//! cargo bench -p benches --bench fidelity -- [--unixbench DIR] [--lmbench DIR] [--workloads FILE]
 //!     [--seconds N] [--only TEXT] [--write docs/fidelity.md]
 //! ```
 
@@ -11,20 +11,13 @@ use std::process::{Command, ExitCode};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 mod compare;
-#[path = "../support/duel.rs"]
-mod duel;
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
 mod options;
 mod programs;
 mod read;
 mod rows;
-#[path = "../support/table.rs"]
-mod table;
 
 use options::Options;
+use support::{duel, end, machine as here, table};
 
 /// The CPU of everything: that to which `perf bench futex` pins itself.
 const CPU: usize = 0;

@@ -1,4 +1,4 @@
-//! The command line of `cargo bench --bench fidelity`.
+//! The command line of `cargo bench -p benches --bench fidelity`.
 
 use std::path::PathBuf;
 

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use weighbridge::workload::executable::{Executable, Length};
-use weighbridge::workload::sample::Sample;
+use weigh::workload::executable::{Executable, Length};
+use weigh::workload::sample::Sample;
 
 use crate::options::Options;
 use crate::rows::{Counterpart, Suite};
@@ -64,7 +64,7 @@ impl<'a> Site<'a> {
     fn compiled(&self, name: &str) -> Option<PathBuf> {
         let program = self.scratch.join(format!("reference-{name}"));
         if !program.is_file() {
-            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/fidelity/reference");
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fidelity/reference");
             let mut compiler = Command::new("cc");
             compiler.args([
                 "-O3",

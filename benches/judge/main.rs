@@ -5,7 +5,7 @@
 //! time is only told, as it depends on what else runs.
 //!
 //! ```text
-//! cargo bench --bench judge
+//! cargo bench -p benches --bench judge
 //! ```
 
 use std::path::Path;
@@ -14,15 +14,13 @@ use std::time::Instant;
 
 use paired::simulated::{Machine, Noise};
 use rusqlite::{Connection, params};
-use weighbridge::experiment::summarise::summarise;
-use weighbridge::report::terminal;
-use weighbridge::result::summary::State;
-use weighbridge::store::Store;
-use weighbridge::store::record::{ExperimentKind, Header, StoredWork};
-use weighbridge::workload::metric::Metric;
-
-#[path = "../support/end.rs"]
-mod end;
+use support::end;
+use weigh::experiment::summarise::summarise;
+use weigh::report::terminal;
+use weigh::result::summary::State;
+use weigh::store::Store;
+use weigh::store::record::{ExperimentKind, Header, StoredWork};
+use weigh::workload::metric::Metric;
 
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
@@ -161,7 +159,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         multiplicity: Default::default(),
         planned_pairs: Some(500.0),
         sets: 1,
-        machine: weighbridge::machine::Facts::default(),
+        machine: weigh::machine::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],
         asked_for: Vec::new(),
         is_classic: false,

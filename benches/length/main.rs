@@ -2,7 +2,7 @@
 //! and how narrow their intervals are after the same time. The better length depends on the machine.
 //!
 //! ```text
-//! cargo bench --bench length -- [--write docs/verdicts.md] [--seconds N] [--rounds N]
+//! cargo bench -p benches --bench length -- [--write docs/verdicts.md] [--seconds N] [--rounds N]
 //! ```
 
 use std::path::PathBuf;
@@ -11,12 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use paired::estimate::median;
 use serde_json::Value;
 
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
-#[path = "../support/table.rs"]
-mod table;
+use support::{end, machine as here, table};
 use table::Table;
 
 /// One of arithmetic, one of a call, one of files, one of two processes, one of many.
@@ -90,7 +85,7 @@ fn compare(options: &Options) -> Result<(), String> {
 fn weigh(length: Option<&str>, seconds: u64) -> Result<Value, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = scratch.path().join("result.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
+    let mut command = Command::new(support::program());
     command.args([
         "compare",
         "none",

@@ -3,24 +3,19 @@
 //! root.
 //!
 //! ```text
-//! cargo bench --bench link -- [--pairs N] [--only delay|rate|bulk] [--write docs/link.md]
+//! cargo bench -p benches --bench link -- [--pairs N] [--only delay|rate|bulk] [--write docs/link.md]
 //! ```
 
 mod bulk;
 mod delays;
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/hogs.rs"]
-mod hogs;
 #[path = "../../crates/wire/tests/support/hosts.rs"]
 mod hosts;
 mod rates;
-#[path = "../support/table.rs"]
-mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use support::{end, hogs, table};
 use table::Table;
 use wire::Scheduling;
 

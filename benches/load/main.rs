@@ -2,15 +2,8 @@
 //! growing numbers. `docs/load.md` has the table. It fails where the cost of a user grows with their number.
 //!
 //! ```text
-//! cargo bench --bench load -- [--repeat N] [--write docs/load.md]
+//! cargo bench -p benches --bench load -- [--repeat N] [--write docs/load.md]
 //! ```
-
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod machine;
-#[path = "../support/table.rs"]
-mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -18,8 +11,9 @@ use std::time::Instant;
 
 use paired::estimate::median;
 use serde_json::Value;
+use support::{end, machine, table};
 use table::Table;
-use weighbridge::workload::executable::Executable;
+use weigh::workload::executable::Executable;
 
 const USERS: [u64; 4] = [250, 1000, 2500, 5000];
 const JOBS: u64 = 100;

@@ -3,17 +3,13 @@
 //! is left out, and said to be.
 //!
 //! ```text
-//! cargo bench --bench net_peers -- [--rounds N] [--seconds S] [--write docs/net.md]
+//! cargo bench -p benches --bench net_peers -- [--rounds N] [--seconds S] [--write docs/net.md]
 //! ```
 
-#[path = "../support/end.rs"]
-mod end;
 #[path = "../../crates/wire/tests/support/hosts.rs"]
 mod hosts;
 mod peers;
 mod process;
-#[path = "../support/table.rs"]
-mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +19,7 @@ use paired::betting::{Betting, DEFAULT_SCALE};
 use paired::{Design, judge_rows};
 use peers::{Found, Peer, Task};
 use rand::seq::SliceRandom;
+use support::{end, table};
 use table::Table;
 use wire::{Offload, Scheduling};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use weighbridge::workload::executable::{Executable, Length};
-use weighbridge::workload::sample::Sample;
+use weigh::workload::executable::{Executable, Length};
+use weigh::workload::sample::Sample;
 
 use crate::compile;
 use crate::duel::{Contest, Outcome, fight};

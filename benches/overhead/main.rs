@@ -2,24 +2,15 @@
 //! operation, and samples per second. `docs/fidelity.md` explains.
 //!
 //! ```text
-//! cargo bench --bench overhead -- [--seconds N] [--write docs/fidelity.md]
+//! cargo bench -p benches --bench overhead -- [--seconds N] [--write docs/fidelity.md]
 //! ```
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use support::{duel, machine as here, role, table};
 
-#[path = "../support/duel.rs"]
-mod duel;
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
 mod loops;
-#[path = "../support/role.rs"]
-mod role;
 mod start;
-#[path = "../support/table.rs"]
-mod table;
 mod throughput;
 
 /// What was asked for.
@@ -70,7 +61,7 @@ fn measure(options: &Options) -> Result<(), String> {
 
 /// Compiles one of the C files beside this one into `directory`, as the workloads are compiled.
 fn compile(source: &str, options: &[&str], directory: &std::path::Path) -> Result<PathBuf, String> {
-    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/overhead").join(source);
+    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("overhead").join(source);
     let to = directory.join(source).with_extension("out");
     let mut command = std::process::Command::new("cc");
     command.args(["-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o"]).arg(&to).arg(&from).args(options);

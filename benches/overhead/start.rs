@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use rustix::time::{ClockId, clock_gettime};
-use weighbridge::own_program;
-use weighbridge::workload::executable::Executable;
-use weighbridge::workload::launcher::{Job, Launcher, SUBCOMMAND};
-use weighbridge::workload::setup::Setup;
-use weighbridge::workload::stdout_use::StdoutUse;
+use weigh::own_program;
+use weigh::workload::executable::Executable;
+use weigh::workload::launcher::{Job, Launcher, SUBCOMMAND};
+use weigh::workload::setup::Setup;
+use weigh::workload::stdout_use::StdoutUse;
 
 use crate::compile;
 use crate::table::Table;

@@ -49,7 +49,7 @@ pub fn table() -> Result<Table, String> {
 }
 
 fn experiment(arguments: &[&str], database: &Path, scratch: &Path) -> Result<(), String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_weigh"))
+    let output = Command::new(support::program())
         .args(["compare", "none", "--pairs", PAIRS, "--budget", "5m", "--database"])
         .arg(database)
         .args(arguments)

@@ -2,7 +2,8 @@
 //! by how much they differ. `docs/statistics.md` explains.
 //!
 //! ```text
-//! cargo bench --bench schemes -- [--rounds N] [--pairs N] [--only TEXT] [--write docs/statistics.md]
+//! cargo bench -p benches --bench schemes -- [--rounds N] [--pairs N] [--only TEXT] \
+//!     [--write docs/statistics.md]
 //! ```
 //!
 //! As root, for the rules of auditing.
@@ -15,13 +16,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde_json::Value;
 
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
-#[path = "../support/table.rs"]
-mod table;
-
+use support::{end, machine as here, table};
 use table::Table;
 
 const WORKLOADS: [&str; 6] = ["getppid", "read", "stat", "open-close", "fsbuffer", "dhry2reg"];
@@ -130,7 +125,7 @@ fn measure(
     scratch: &Path,
 ) -> Result<Value, String> {
     let json = scratch.join("result.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
+    let mut command = Command::new(support::program());
     command.arg("compare").args(&treatment.labels).args([
         scheme,
         "--no-detail",

@@ -2,7 +2,7 @@
 //! docs/study-audit.md, which is to be read by people who have to decide about it.
 //!
 //! ```text
-//! sudo cargo bench --bench study -- [--write docs/study-audit.md] [--quick]
+//! sudo cargo bench -p benches --bench study -- [--write docs/study-audit.md] [--quick]
 //! ```
 //!
 //! It takes about twenty-five minutes and needs root, auditd's example rules, and a machine that has nothing
@@ -11,20 +11,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighbridge::machine::Facts;
+use ::weigh::machine::Facts;
 
 mod calls;
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
 mod rules;
 mod sets;
 mod storage;
-#[path = "../support/table.rs"]
-mod table;
 mod weigh;
 
+use support::{end, machine as here, table};
 use weigh::Weigh;
 
 /// What was asked for.

@@ -39,7 +39,7 @@ impl Weigh {
         let _ = std::fs::remove_file(&file);
         let database = self.directory.path().join("study.db");
         eprintln!("weigh {}", arguments.join(" "));
-        let status = Command::new(env!("CARGO_BIN_EXE_weigh"))
+        let status = Command::new(support::program())
             .args(arguments)
             .arg("--json")
             .arg(&file)

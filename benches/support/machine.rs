@@ -1,6 +1,6 @@
 //! On which machine a bench ran.
 
-use weighbridge::machine::Facts;
+use weigh::machine::Facts;
 
 /// Where the figures are from.
 pub fn line() -> String {

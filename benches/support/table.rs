@@ -38,7 +38,7 @@ pub fn markdown(table: &Table) -> String {
 pub fn write(path: &Path, name: &str, generated: &str) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let document = std::fs::read_to_string(path).map_err(said)?;
-    let begin = format!("<!-- begin: cargo bench --bench {name} -->");
+    let begin = format!("<!-- begin: cargo bench -p benches --bench {name} -->");
     let missing = || format!("{}: it has no `{begin}` with an `{END}` behind it", path.display());
     let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;

@@ -2,7 +2,8 @@
 //! systems different, and how long it takes to find 1 % and 3 %. `docs/verdicts.md` explains.
 //!
 //! ```text
-//! cargo bench --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] [--quick]
+//! cargo bench -p benches --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] \
+//!     [--quick]
 //!     [--hogs]
 //! ```
 //!
@@ -12,22 +13,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
-#[path = "../support/hogs.rs"]
-mod hogs;
 mod in_time;
 mod machine;
 mod ours;
 mod record;
 mod rules;
 mod sequential;
-#[path = "../support/table.rs"]
-mod table;
 mod tables;
 
+use support::{end, hogs, machine as here, table};
 use tables::Repetitions;
 
 /// What was asked for.

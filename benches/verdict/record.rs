@@ -4,15 +4,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weighbridge::experiment::asked_for::AskedFor;
-use weighbridge::experiment::pairs::{Measurements, gather};
-use weighbridge::experiment::resolve::resolve;
-use weighbridge::result::scheme::Scheme;
-use weighbridge::result::summary::Pair;
-use weighbridge::store::Store;
-use weighbridge::store::record::{ExperimentKind, Stored};
-use weighbridge::workload::executable::Executable;
-use weighbridge::workload::mix::JobSizes;
+use weigh::experiment::asked_for::AskedFor;
+use weigh::experiment::pairs::{Measurements, gather};
+use weigh::experiment::resolve::resolve;
+use weigh::result::scheme::Scheme;
+use weigh::result::summary::Pair;
+use weigh::store::Store;
+use weigh::store::record::{ExperimentKind, Stored};
+use weigh::workload::executable::Executable;
+use weigh::workload::mix::JobSizes;
 
 use crate::machine::Trace;
 
@@ -55,7 +55,7 @@ pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
 fn weigh(workload: &str, scheme: &str, seconds: f64, database: &Path) -> Result<(), String> {
     // With so narrow a margin identical arms are never called equivalent, and the rest left unmeasured.
     let budget = format!("{seconds:.0}s");
-    let status = Command::new(env!("CARGO_BIN_EXE_weigh"))
+    let status = Command::new(support::program())
         .args(["compare", "none", "-w", workload, scheme, "--no-detail", "--margin", "0.0001%"])
         .args(["--budget", &budget, "--database"])
         .arg(database)

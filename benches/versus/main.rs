@@ -2,23 +2,19 @@
 //! it takes. `docs/versus.md` explains.
 //!
 //! ```text
-//! cargo bench --bench versus -- [--rounds N] [--budget SECONDS] [--only TEXT] [--write docs/versus.md]
+//! cargo bench -p benches --bench versus -- [--rounds N] [--budget SECONDS] [--only TEXT] \
+//!     [--write docs/versus.md]
 //! ```
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[path = "../support/end.rs"]
-mod end;
-#[path = "../support/machine.rs"]
-mod here;
 mod pairs;
-#[path = "../support/table.rs"]
-mod table;
 mod tools;
 
 use pairs::{Commands, Pair};
 use rand::RngExt;
+use support::{end, machine as here, table};
 use table::Table;
 use tools::{Answer, Claim, Tool};
 

@@ -32,7 +32,7 @@ impl Commands {
     /// Compiles it, and finds out how much it does in a run.
     pub fn new() -> Result<Commands, String> {
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/versus/spin.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("versus/spin.c");
         let spin = directory.path().join("spin");
         let compiled = Command::new("cc").args(["-O2", "-o"]).arg(&spin).arg(&source).status();
         if !compiled.is_ok_and(|status| status.success()) {

@@ -66,7 +66,7 @@ impl Tool {
                 command
             }
             Tool::Weigh { budget_s } => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
+                let mut command = Command::new(support::program());
                 command.env("XDG_DATA_HOME", directory).env("XDG_STATE_HOME", directory);
                 command.args(["versus", "-N", "--budget", &format!("{budget_s}s")]);
                 command.args(pair.options).arg("--json").arg(&result);

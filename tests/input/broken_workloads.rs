@@ -18,7 +18,7 @@ const SAMPLES: i64 = 2 * PAIRS as i64;
 
 fn build() -> &'static Path {
     static BUILD: OnceLock<PathBuf> = OnceLock::new();
-    BUILD.get_or_init(|| with_more("broken", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken")))
+    BUILD.get_or_init(|| with_more("broken", concat!(env!("WORKSPACE"), "/tests/broken")))
 }
 
 /// Compares the broken workloads together with a sound one.

@@ -14,19 +14,19 @@ use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleSet;
 use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
-use weighbridge::agent::Gates;
-use weighbridge::far::{CallFor, Hello, Premises, VERSION};
-use weighbridge::profile::record::SyscallProfile;
-use weighbridge::treatment::journal::Journal;
-use weighbridge::workload::detail::Detail;
-use weighbridge::workload::sample::Sample;
-use weighbridge::workload::suite;
-use weighbridge::{import, label, treatment};
+use weigh::agent::Gates;
+use weigh::far::{CallFor, Hello, Premises, VERSION};
+use weigh::profile::record::SyscallProfile;
+use weigh::treatment::journal::Journal;
+use weigh::workload::detail::Detail;
+use weigh::workload::sample::Sample;
+use weigh::workload::suite;
+use weigh::{import, label, treatment};
 use wire::{Choice, Packet, VNET_HEADER};
 
 /// The files of a directory below this tree.
 fn files(directory: &str) -> Vec<Vec<u8>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let directory = Path::new(env!("WORKSPACE")).join(directory);
     let entries = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<Vec<u8>> =
         entries.filter(|path| path.is_file()).map(|path| fs::read(path).unwrap()).collect();

@@ -12,8 +12,8 @@ use crate::support::{Home, Running, is_root, skip, wait_until};
 use channel::{Channel, Secret};
 use rand::{RngExt, SeedableRng};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
-use weighbridge::far::dial::{Dialled, dial};
-use weighbridge::far::{CallFor, Hello, Premises, VERSION, Welcome, new_experiment, read_secret};
+use weigh::far::dial::{Dialled, dial};
+use weigh::far::{CallFor, Hello, Premises, VERSION, Welcome, new_experiment, read_secret};
 
 /// More than an agent waits for anybody.
 const LONG: Duration = Duration::from_secs(40);

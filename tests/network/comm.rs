@@ -18,7 +18,7 @@ use rustix::net::{
 };
 use rustix::process::Signal;
 use serde_json::Value;
-use weighbridge::fixture::listener;
+use weigh::fixture::listener;
 
 const LONG: Duration = Duration::from_secs(30);
 /// `struct peer_message` of workloads/driver/comm.h.

@@ -15,7 +15,7 @@ use crate::support::{
     Home, Running, SETTINGS, Turn, first_pairs, hard, is_root, program, row, skip, wait_until,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use weighbridge::fixture::listener::free_port;
+use weigh::fixture::listener::free_port;
 
 const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use crate::support::{Home, NOBODY, is_root, program, roots, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
-use weighbridge::testbed::{
+use weigh::testbed::{
     BlackBox, Extent, Heading, HostName, SUBCOMMAND, Testbed, TestbedError, TestbedSetup, Via,
 };
-use weighbridge::workload::launcher::{Job, Launched, Launcher};
-use weighbridge::workload::setup::Setup;
-use weighbridge::workload::setup::kind::enter_root::EnterRoot;
-use weighbridge::workload::setup::kind::join_network::JoinNetwork;
-use weighbridge::workload::stdout_use::StdoutUse;
+use weigh::workload::launcher::{Job, Launched, Launcher};
+use weigh::workload::setup::Setup;
+use weigh::workload::setup::kind::enter_root::EnterRoot;
+use weigh::workload::setup::kind::join_network::JoinNetwork;
+use weigh::workload::stdout_use::StdoutUse;
 use wire::{Cause, Impairment, Interfaces, Namespace};
 
 static NEVER: AtomicBool = AtomicBool::new(false);

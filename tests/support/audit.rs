@@ -7,8 +7,8 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{AuditSetting, Status};
 use serde_json::Value;
-use weighbridge::treatment::audit::{BASELINE_LOGINUID, LOGINUIDS, TREATED_LOGINUID};
-use weighbridge::treatment::claim::{AUDIT, claim};
+use weigh::treatment::audit::{BASELINE_LOGINUID, LOGINUIDS, TREATED_LOGINUID};
+use weigh::treatment::claim::{AUDIT, claim};
 
 use super::{Home, Turn, is_root, wait_until};
 

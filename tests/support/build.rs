@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{FlockOperation, flock};
-use weighbridge::workload::executable::FILE_NAME;
+use weigh::workload::executable::FILE_NAME;
 
 /// What the build script made, and `weigh` has in it.
 const EMBEDDED: &str = concat!(env!("OUT_DIR"), "/workloads");
@@ -35,7 +35,7 @@ pub fn make_workloads(name: &str, more: &[&str]) -> PathBuf {
     let lock = fs::File::create(out.with_extension("lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let made = Command::new("make")
-        .args(["-s", "-j2", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/workloads")])
+        .args(["-s", "-j2", "-C", concat!(env!("WORKSPACE"), "/workloads")])
         .arg(format!("OUT={}", out.display()))
         .args([&executable, &small])
         .args(more)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Home, Outcome, row};
 
 pub fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/import").join(name);
+    let path = Path::new(env!("WORKSPACE")).join("tests/fixtures/import").join(name);
     path.display().to_string()
 }
 

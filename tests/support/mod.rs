@@ -16,8 +16,8 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weighbridge::result::work_name::WorkName;
-use weighbridge::workload::executable::{Executable, FILE_NAME};
+use weigh::result::work_name::WorkName;
+use weigh::workload::executable::{Executable, FILE_NAME};
 
 pub mod audit;
 pub mod bootable;

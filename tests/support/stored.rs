@@ -8,7 +8,7 @@ use super::Home;
 
 /// What that weigh exported of each experiment is beside its database.
 pub fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store")
+    Path::new(env!("WORKSPACE")).join("tests/fixtures/store")
 }
 
 /// The directory's database, as if it had been used before.

@@ -19,7 +19,7 @@ use serde_json::Value;
 const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("WORKSPACE"))
 }
 
 /// The blocks of code of a language, each with the text between it and the one before.
@@ -98,7 +98,7 @@ fn link_tree(from: &Path, to: &Path) {
         // Test programs have no extension; there are gigabytes of them.
         let is_program = from.ends_with("deps") && path.extension().is_none();
         // Our own build script writes into files that are there: a link would change those of this tree.
-        if from.ends_with("build") && name.to_string_lossy().starts_with("weighbridge-") {
+        if from.ends_with("build") && name.to_string_lossy().starts_with("weigh-") {
             continue;
         }
         match path.is_dir() {
@@ -137,7 +137,7 @@ fn build() -> PathBuf {
         share_dependencies(crate::support::program().parent().unwrap(), &target.join("debug"));
     }
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--locked", "--offline", "--bin", "weigh", "--target-dir"])
+        .args(["build", "--locked", "--offline", "-p", "weigh", "--bin", "weigh", "--target-dir"])
         .arg(&target)
         .current_dir(&tree)
         .output()

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 fn deny() -> toml::Table {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml");
+    let path = Path::new(env!("WORKSPACE")).join("deny.toml");
     std::fs::read_to_string(path).unwrap().parse().unwrap()
 }
 
@@ -20,7 +20,7 @@ fn allowed(section: &str, list: &str) -> Vec<String> {
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(env!("WORKSPACE"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -92,7 +92,7 @@ fn every_source_is_one_that_is_allowed() {
         // The packages of this workspace have none.
         let Some(source) = package["source"].as_str() else {
             let manifest = Path::new(package["manifest_path"].as_str().unwrap());
-            assert!(manifest.starts_with(env!("CARGO_MANIFEST_DIR")), "{}", package["name"]);
+            assert!(manifest.starts_with(env!("WORKSPACE")), "{}", package["name"]);
             continue;
         };
         let registry = source.strip_prefix("registry+").unwrap_or(source);

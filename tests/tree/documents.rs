@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 const AT_THE_TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("WORKSPACE"))
 }
 
 /// Paths relative to the root, with the text outside of blocks of code.

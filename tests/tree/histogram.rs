@@ -28,7 +28,7 @@ fn counted(values: &[u64]) -> Vec<(u64, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let [source, program] = ["main.c", "main"].map(|name| directory.path().join(name));
     std::fs::write(&source, PROGRAM).unwrap();
-    let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
+    let workloads = Path::new(env!("WORKSPACE")).join("workloads");
     let status = Command::new("cc")
         .args(["-std=gnu11", "-Wall", "-Werror", "-fsanitize=undefined,bounds", "-I"])
         .arg(&workloads)

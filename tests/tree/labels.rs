@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weighbridge::kind::check_parameters;
-use weighbridge::label;
-use weighbridge::treatment::{KINDS, find, read_label};
+use weigh::kind::check_parameters;
+use weigh::label;
+use weigh::treatment::{KINDS, find, read_label};
 
 fn documents() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("WORKSPACE"));
     let own = fs::read_dir(root).unwrap().chain(fs::read_dir(root.join("docs")).unwrap());
     let paths = own.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 type Knows = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(env!("WORKSPACE"))
 }
 
 /// The words between backticks.

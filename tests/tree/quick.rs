@@ -6,7 +6,7 @@ use std::path::Path;
 
 #[test]
 fn every_name_is_one_of_a_test() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let root = Path::new(env!("WORKSPACE")).join("tests");
     let of_tests = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
     let groups: Vec<_> = of_tests.filter(|group| group.join("main.rs").exists()).collect();
     let text_of = |file: &str| {

@@ -11,11 +11,11 @@ use std::thread;
 use crate::support::build::make_workloads;
 use crate::support::{Turn, skip};
 use serde_json::Value;
-use weighbridge::profile::ptrace;
+use weigh::profile::ptrace;
 
 /// A build with these flags, and with all sub-tests in turns as one more workload.
 fn build(name: &str, flags: &str) -> PathBuf {
-    let extra = concat!("EXTRA=", env!("CARGO_MANIFEST_DIR"), "/tests/turns");
+    let extra = concat!("EXTRA=", env!("WORKSPACE"), "/tests/turns");
     make_workloads(name, &[extra, &format!("CFLAGS={flags}")])
 }
 
@@ -201,7 +201,7 @@ fn the_calls_and_bytes_in_the_docs_are_those_that_are_made() {
             .filter_map(|i| if i % 2 == 0 { first.next() } else { second.next() })
             .collect()
     });
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = Path::new(env!("WORKSPACE")).join(PAGE);
     let text = fs::read_to_string(&page).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (table, tail) = rest.split_once(END).unwrap();

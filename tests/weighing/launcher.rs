@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use weighbridge::machine::process::process_start;
-use weighbridge::workload::launcher::{Job, Launcher, LauncherError, status_number};
-use weighbridge::workload::member::{MemberSeen, Raise, Readiness};
-use weighbridge::workload::setup::Setup;
-use weighbridge::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
-use weighbridge::workload::setup::kind::seccomp_filter::SeccompFilter;
-use weighbridge::workload::start_cpu::{StartCpu, allowed_cpus};
-use weighbridge::workload::stdout_use::StdoutUse;
+use weigh::machine::process::process_start;
+use weigh::workload::launcher::{Job, Launcher, LauncherError, status_number};
+use weigh::workload::member::{MemberSeen, Raise, Readiness};
+use weigh::workload::setup::Setup;
+use weigh::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh::workload::start_cpu::{StartCpu, allowed_cpus};
+use weigh::workload::stdout_use::StdoutUse;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 const LONG: Duration = Duration::from_secs(30);

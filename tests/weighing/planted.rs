@@ -20,7 +20,7 @@ fn fake() -> &'static Path {
         let compiled = Command::new("cc")
             .args(["-O1", "-Wall", "-Werror", "-o"])
             .arg(&program)
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/planted/fake.c"))
+            .arg(concat!(env!("WORKSPACE"), "/tests/planted/fake.c"))
             .arg("-lm")
             .status()
             .unwrap();

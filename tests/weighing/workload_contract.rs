@@ -14,7 +14,7 @@ use crate::support::build::embedded;
 use crate::support::{Turn, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use weighbridge::profile::ptrace;
+use weigh::profile::ptrace;
 
 fn builds() -> &'static [PathBuf; 2] {
     static BUILDS: OnceLock<[PathBuf; 2]> = OnceLock::new();

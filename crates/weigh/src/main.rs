@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use linux_audit::sink;
-use weighbridge::attribution::{prober, prober_process};
-use weighbridge::cli;
-use weighbridge::far::{carry, relay};
-use weighbridge::printable;
-use weighbridge::testbed;
-use weighbridge::treatment::audit::stream;
-use weighbridge::treatment::elsewhere::{arrival, lease};
-use weighbridge::treatment::guest::{confined, inside, port};
-use weighbridge::treatment::{self, guard};
-use weighbridge::workload::{inside_root, launcher, launcher_process, paced};
+use weigh::attribution::{prober, prober_process};
+use weigh::cli;
+use weigh::far::{carry, relay};
+use weigh::printable;
+use weigh::testbed;
+use weigh::treatment::audit::stream;
+use weigh::treatment::elsewhere::{arrival, lease};
+use weigh::treatment::guest::{confined, inside, port};
+use weigh::treatment::{self, guard};
+use weigh::workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
     trust::start::keep_open_files();

@@ -132,7 +132,7 @@ mod tests {
     /// What is done to a process before it starts, and the placebo: a line for each kind.
     #[test]
     fn each_kind_is_in_the_table_of_what_is_done_to_a_process() {
-        const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/before-a-sample.md");
+        const PAGE: &str = concat!(env!("WORKSPACE"), "/docs/before-a-sample.md");
         let page = std::fs::read_to_string(PAGE).unwrap();
         let columns = |line: &str| line.trim_matches('|').split(" | ").count();
         let row = |name: &str| {

@@ -22,7 +22,7 @@ pub const RUNS: &str = "runs/s";
 
 macro_rules! text {
     ($file:literal) => {
-        ($file, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/interp/", $file)))
+        ($file, include_str!(concat!(env!("WORKSPACE"), "/workloads/interp/", $file)))
     };
 }
 

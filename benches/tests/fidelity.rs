@@ -2,20 +2,16 @@
 //! measurement is no rate. The programs here are stand-ins that print in the forms of UnixBench and
 //! lmbench; the numbers of a comparison come from the bench alone.
 
-#[path = "../benches/fidelity/compare.rs"]
+#[path = "../fidelity/compare.rs"]
 mod compare;
-#[path = "../benches/support/duel.rs"]
-mod duel;
-#[path = "../benches/fidelity/options.rs"]
+#[path = "../fidelity/options.rs"]
 mod options;
-#[path = "../benches/fidelity/programs.rs"]
+#[path = "../fidelity/programs.rs"]
 mod programs;
-#[path = "../benches/fidelity/read.rs"]
+#[path = "../fidelity/read.rs"]
 mod read;
-#[path = "../benches/fidelity/rows.rs"]
+#[path = "../fidelity/rows.rs"]
 mod rows;
-#[path = "../benches/support/table.rs"]
-mod table;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +21,8 @@ use options::Options;
 use proptest::prelude::*;
 use read::Form;
 use rustix::thread::{CpuSet, sched_setaffinity};
-use weighbridge::workload::executable::Executable;
+use support::{duel, table};
+use weigh::workload::executable::Executable;
 
 const FORMS: [Form; 6] = [
     Form::UnixBench,
@@ -227,8 +224,11 @@ fn a_document_is_changed_between_its_marks_only() {
             .unwrap_err()
             .contains("begin: cargo bench")
     );
-    fs::write(file.path(), "a <!-- begin: cargo bench --bench fidelity -->old<!-- end --> z")
-        .unwrap();
+    fs::write(
+        file.path(),
+        "a <!-- begin: cargo bench -p benches --bench fidelity -->old<!-- end --> z",
+    )
+    .unwrap();
     table::write(file.path(), "fidelity", &generated).unwrap();
     let document = fs::read_to_string(file.path()).unwrap();
     assert!(document.starts_with("a ") && document.ends_with(" z") && !document.contains("old"));

@@ -1,5 +1,5 @@
-//! Builds the workloads for embedding, with their sources, and lists what is found by a glob: suites, kinds of
-//! treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
+//! Builds the workloads for embedding, with their sources, and lists what is found by a glob: suites, kinds
+//! of treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
 //! nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ struct Found {
 }
 
 const KINDS: Found = Found {
-    directory: "crates/weigh/src/treatment/kind",
+    directory: "src/treatment/kind",
     item: "KIND",
     type_name: "dyn crate::treatment::Kind",
     list: "KINDS",
@@ -26,7 +26,7 @@ const KINDS: Found = Found {
 };
 
 const FIXTURES: Found = Found {
-    directory: "crates/weigh/src/fixture/kind",
+    directory: "src/fixture/kind",
     item: "KIND",
     type_name: "dyn crate::fixture::FixtureKind",
     list: "FIXTURES",
@@ -34,7 +34,7 @@ const FIXTURES: Found = Found {
 };
 
 const FORMATS: Found = Found {
-    directory: "crates/weigh/src/report/formats",
+    directory: "src/report/formats",
     item: "FORMAT",
     type_name: "crate::report::ReportFormat",
     list: "FORMATS",
@@ -42,30 +42,33 @@ const FORMATS: Found = Found {
 };
 
 /// Where the steps of a set-up are.
-const STEPS: &str = "crates/weigh/src/workload/setup/kind";
+const STEPS: &str = "src/workload/setup/kind";
 
 /// How the embedded workloads are compiled. Warnings of a compiler yet to come must not break a user's build,
 /// as -Werror would.
 const WORKLOAD_FLAGS: &str = "-O2";
 
 fn main() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = package.ancestors().nth(2).expect("it is crates/weigh");
+    println!("cargo:rustc-env=WORKSPACE={}", root.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in
-        ["workloads", "suites", KINDS.directory, FIXTURES.directory, FORMATS.directory, STEPS]
-    {
+    for watched in ["workloads", "suites"] {
+        println!("cargo:rerun-if-changed={}", root.join(watched).display());
+    }
+    for watched in [KINDS.directory, FIXTURES.directory, FORMATS.directory, STEPS] {
         println!("cargo:rerun-if-changed={watched}");
     }
     println!("cargo:rerun-if-env-changed=CC");
-    build_workloads(&root, &out);
+    build_workloads(root, &out);
     embed_sources(&root.join("workloads"), &out);
     list_texts(&root.join("suites"), &out.join("suites.rs"));
     list_texts(&root.join("suites/load"), &out.join("mixes.rs"));
     list_texts(&root.join("suites/net"), &out.join("grids.rs"));
     for found in [KINDS, FIXTURES, FORMATS] {
-        list_modules(&found, &root, &out);
+        list_modules(&found, &package, &out);
     }
-    list_steps(&root.join(STEPS), &out);
+    list_steps(&package.join(STEPS), &out);
 }
 
 fn build_workloads(root: &Path, out: &Path) {
@@ -131,10 +134,10 @@ fn list_texts(directory: &Path, output: &Path) {
 }
 
 /// Makes a module of every file, and a list of what each of them has under the same name.
-fn list_modules(found: &Found, root: &Path, out: &Path) {
+fn list_modules(found: &Found, package: &Path, out: &Path) {
     let mut modules = String::new();
     let mut list = format!("pub static {}: &[&{}] = &[\n", found.list, found.type_name);
-    for file in files(&root.join(found.directory), "rs") {
+    for file in files(&package.join(found.directory), "rs") {
         let name = stem(&file);
         writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string())
             .expect("a string");

@@ -1,7 +1,7 @@
 //! The other tools' rules of `benches/verdict`, against published figures and ones that were
 //! computed by hand: a comparison with a rule that we got wrong would be worth nothing.
 
-#[path = "../benches/verdict/rules/mod.rs"]
+#[path = "../verdict/rules/mod.rs"]
 mod rules;
 
 use std::cmp::Ordering;
